@@ -1,0 +1,8 @@
+"""`python -m actorlearner` is the command `actorlearner`."""
+
+import sys
+
+from actorlearner.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

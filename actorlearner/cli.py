@@ -1,0 +1,261 @@
+"""The command line: turns flags into a configuration and options, and starts a role with them.
+
+Only what a mistake needs is imported up here; TensorFlow waits until nothing is left to refuse.
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import actorlearner
+from actorlearner.config.load import load_config
+from actorlearner.config.schema import Config
+from actorlearner.config.shipped import shipped_configs
+from actorlearner.environments.names import check_environment
+from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
+
+PROGRAM = "actorlearner"
+
+_HIGHEST_PORT = 65_535
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:,\[\]/]+):(?P<port>[0-9]+)", re.ASCII)
+
+Options = dict[str, int | str]
+"""What a role is told beside its configuration, by the name of the flag."""
+
+
+def _port(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,5}", text) or not 1 <= int(text) <= _HIGHEST_PORT:
+        raise ValueError(f"an integer from 1 to {_HIGHEST_PORT}")
+    return int(text)
+
+
+def _address(text: str) -> str:
+    match = _ADDRESS.fullmatch(text)
+    try:
+        _port(match["port"] if match else "")
+    except ValueError:
+        raise ValueError(f"HOST:PORT with a port from 1 to {_HIGHEST_PORT}") from None
+    return text
+
+
+def _index(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise ValueError("an integer from 0")
+    return int(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Flag:
+    """A flag that only some roles have.
+
+    Attributes:
+      read: turns the text into the option, or raises a ValueError that says what is allowed.
+    """
+
+    metavar: str
+    help: str
+    read: Callable[[str], int | str]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Command:
+    """One command: what `--help` says of it, and the flags of its own."""
+
+    summary: str
+    description: str
+    example: str
+    flags: tuple[str, ...] = ()
+
+
+_FLAGS = {
+    "port": _Flag("PORT", f"the port to serve on, 1 to {_HIGHEST_PORT}", _port),
+    "replay_address": _Flag("HOST:PORT", "where the replay server listens", _address),
+    "actor_index": _Flag("I", "which of the collect actors this is, counted from 0", _index),
+}
+
+_COMMANDS = {
+    "local": _Command(
+        "train on this machine: every role as a process of its own",
+        "Starts a replay server, the collect actors, an eval actor and a learner on this machine, and ends "
+        "when the learner has finished. With the --run_dir of an earlier run it resumes that run.",
+        "--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
+    ),
+    "replay-server": _Command(
+        "hold the experience, and pass the policy variables on",
+        "Serves the experience table and the variable container of one run. Start it first.",
+        "--config sac_pendulum --port 8008",
+        ("port",),
+    ),
+    "collect-actor": _Command(
+        "act in environments and write transitions into replay",
+        "Steps environments with the newest collect policy and writes what happens into replay. Start as "
+        "many as you like, each with an index of its own.",
+        "--config sac_pendulum --replay_address replay.host:8008 --actor_index 0",
+        ("replay_address", "actor_index"),
+    ),
+    "eval-actor": _Command(
+        "measure the greedy policy now and then",
+        "Plays whole episodes with the greedy policy every evaluate.interval train steps, and keeps the "
+        "best policy.",
+        "--config sac_pendulum --replay_address replay.host:8008",
+        ("replay_address",),
+    ),
+    "learner": _Command(
+        "train the agent, and publish its policy variables",
+        "Trains on batches from replay, publishes the policy variables, and writes checkpoints and policies.",
+        "--config sac_pendulum --replay_address replay.host:8008",
+        ("replay_address",),
+    ),
+}
+
+_EXIT_CODES = """\
+exit codes:
+  0           finished
+  1           the run failed; one line says why
+  2           bad usage or configuration; one line per problem, before anything starts
+  130, 143    after SIGINT, SIGTERM, once everything has been saved and closed"""
+
+_WIDTH = 80
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a mistake in one line instead of two paragraphs."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigurationError([f"{message}; see '{self.prog} --help'"])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+      argv: the arguments after the program's name; by default those of this process.
+
+    Returns:
+      The exit code. Every problem is one line on standard error.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+        return _run(arguments)
+    except ConfigurationError as error:
+        for line in error.problems:
+            _complain(line)
+        return EXIT_USAGE
+    except RunError as error:
+        _complain(str(error))
+        return EXIT_FAILED
+    except KeyboardInterrupt:  # Before a role has taken over the signals.
+        return EXIT_INTERRUPTED
+
+
+def _complain(message: str) -> None:
+    print(f"{PROGRAM}: error: {' '.join(message.splitlines())}", file=sys.stderr)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if os.getcwd() not in sys.path:  # A script has its own folder there; last, so that nothing is shadowed.
+        sys.path.append(os.getcwd())
+    overrides: list[str] = arguments.overrides
+    problems: list[str] = []
+    options = _read_options(arguments, problems)
+    config = _load(arguments.config, overrides, problems)
+    if config is None or problems:
+        raise ConfigurationError(problems)
+    role: str = arguments.command
+    run_dir: str | None = arguments.run_dir
+    experiment = pathlib.Path(arguments.config).stem
+    if role == "local":
+        from actorlearner.local.run import run_local
+
+        return run_local(config, run_dir, experiment)
+    from actorlearner.process import run_role
+
+    return run_role(role, config, run_dir, options, experiment)
+
+
+def _load(path: str, overrides: Sequence[str], problems: list[str]) -> Config | None:
+    try:
+        return load_config(path, overrides, check_environment)
+    except ConfigurationError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _read_options(arguments: argparse.Namespace, problems: list[str]) -> Options:
+    """Reads the flags of one role; here rather than in argparse, which stops at the first mistake."""
+    options: Options = {}
+    for name in _COMMANDS[arguments.command].flags:
+        text: str = getattr(arguments, name)
+        try:
+            options[name] = _FLAGS[name].read(text)
+        except ValueError as error:
+            problems.append(f"--{name}: {text!r} cannot be used; allowed: {error}")
+    run_dir: str | None = arguments.run_dir
+    if run_dir is not None and not _may_be_directory(run_dir):
+        problems.append(f"--run_dir: {run_dir!r} cannot be used; allowed: a new directory, or that of a run")
+    return options
+
+
+def _may_be_directory(path: str) -> bool:
+    return os.path.isdir(path) or bool(path and not os.path.lexists(path))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=PROGRAM,
+        description="Trains reinforcement learning agents with actors and a learner that talk over Reverb.",
+        epilog=_examples(*_COMMANDS) + "\n\n" + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {actorlearner.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for name, command in _COMMANDS.items():
+        command_parser = commands.add_parser(
+            name,
+            help=command.summary,
+            description=textwrap.fill(command.description, _WIDTH),
+            epilog=_examples(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        _add_flags(command_parser, command)
+    return parser
+
+
+def _add_flags(parser: argparse.ArgumentParser, command: _Command) -> None:
+    shipped = ", ".join(shipped_configs())
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        required=True,
+        help="a YAML file" + (f", or a shipped one: {shipped}" if shipped else ""),
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        dest="overrides",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="override keys of the configuration, as in learn.batch_size=128; may be repeated",
+    )
+    parser.add_argument(
+        "--run_dir",
+        metavar="DIR",
+        help="where everything is written; without it a new directory under runs/",
+    )
+    for name in command.flags:
+        flag = _FLAGS[name]
+        parser.add_argument(f"--{name}", metavar=flag.metavar, required=True, help=flag.help)
+
+
+def _examples(*names: str) -> str:
+    lines = [f"  {PROGRAM} {name} {_COMMANDS[name].example}" for name in names]
+    return "\n".join(["examples:" if len(names) > 1 else "example:", *lines])

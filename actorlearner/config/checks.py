@@ -1,0 +1,90 @@
+"""Checks of keys against each other, and of text whose form a type cannot tell."""
+
+import re
+from collections.abc import Collection, Iterator
+
+from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
+from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.replay.rate_limit import rate_limit_problems
+
+SUITES = ("pybullet", "gym")
+"""The suites that come with the package; any other is module:callable."""
+
+_MOST_REPLICAS = 64
+_CUSTOM_SUITE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
+_STRATEGIES = ("default", "mirrored", "tpu")
+
+_RATE_LIMIT_INPUTS = {
+    "replay.min_size": ("replay.min_size", "replay.capacity"),
+    "replay.error_buffer": ("replay.error_buffer", "replay.updates_per_env_step", "learn.batch_size"),
+}
+
+
+def can_be_looked_up(environment: EnvironmentConfig) -> bool:
+    """Whether suite and name have a form that may denote an environment."""
+    if environment.suite in SUITES:
+        return bool(environment.name)
+    return _CUSTOM_SUITE.fullmatch(environment.suite) is not None
+
+
+def replicas(strategy: str) -> int | None:
+    """The number of replicas that a strategy's name tells: N for mirrored:N, otherwise None."""
+    match = _MIRRORED.fullmatch(strategy)
+    return int(match[1]) if match else None
+
+
+def cross_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
+    """What cannot work although every key by itself is of the right type and in range.
+
+    Args:
+      config: the configuration.
+      sources: where the keys that were given come from.
+      broken: keys that were refused already; checks that depend on them are left out.
+    """
+
+    def works(*keys: str) -> bool:
+        return not any(key in broken for key in keys)
+
+    problems: list[str] = []
+    if works("environment.suite"):
+        problems += _environment_problems(config, sources, works("environment.name"))
+    for key, allowed in rate_limit_problems(config):
+        if works(*_RATE_LIMIT_INPUTS.get(key, (key,))):
+            problems.append(_cannot_work(config, key, sources, allowed))
+    if works("learn.strategy"):
+        problems += _strategy_problems(config, sources, works("learn.batch_size"))
+    return problems
+
+
+def _environment_problems(config: Config, sources: Sources, check_name: bool) -> Iterator[str]:
+    suite = config.environment.suite
+    if can_be_looked_up(config.environment):
+        return
+    if suite not in SUITES:
+        source = sources.get("environment.suite", DEFAULT_SOURCE)
+        allowed = f"{', '.join(SUITES)}, or module:callable for your own"
+        wrong = f"unknown suite {show(suite)}"
+        yield problem("environment.suite", wrong, source, allowed, closest(suite, SUITES))
+    elif check_name:
+        yield _cannot_work(config, "environment.name", sources, f"a registered name in suite {suite}")
+
+
+def _strategy_problems(config: Config, sources: Sources, check_batch: bool) -> Iterator[str]:
+    strategy = config.learn.strategy
+    count = replicas(strategy)
+    if strategy not in _STRATEGIES and not (count and count <= _MOST_REPLICAS):
+        source = sources.get("learn.strategy", DEFAULT_SOURCE)
+        allowed = f"{', '.join(_STRATEGIES)}, or mirrored:N with N from 1 to {_MOST_REPLICAS}"
+        meant = closest(strategy, _STRATEGIES) if count is None else []
+        yield problem("learn.strategy", f"unknown strategy {show(strategy)}", source, allowed, meant)
+    elif count and check_batch and config.learn.batch_size % count:
+        yield _cannot_work(
+            config, "learn.batch_size", sources, f"a multiple of the {count} replicas of learn.strategy"
+        )
+
+
+def _cannot_work(config: Config, key: str, sources: Sources, allowed: str) -> str:
+    section, _, name = key.partition(".")
+    value = getattr(getattr(config, section), name)
+    return problem(key, f"{show(value)} cannot work", sources.get(key, DEFAULT_SOURCE), allowed)

@@ -1,0 +1,66 @@
+"""The complete configuration as text, its fingerprint, and how two of them differ."""
+
+import dataclasses
+import hashlib
+import json
+import typing
+from typing import Any
+
+from actorlearner.config.document import dump
+from actorlearner.config.interpolation import escape
+from actorlearner.config.keys import as_declared
+from actorlearner.config.problems import show
+from actorlearner.config.schema import Config
+
+_FINGERPRINT_DIGITS = 16
+
+
+def to_yaml(config: Config) -> str:
+    """Every key and its value as YAML; `load_config` reads it back to an equal Config."""
+    tree: dict[str, Any] = escape(_tree(config))
+    return dump(tree)
+
+
+def fingerprint(config: Config) -> str:
+    """16 hexadecimal digits that are equal for equal configurations, on any machine."""
+    canonical = json.dumps(_tree(config), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def differing_keys(here: Config, there: Config) -> list[str]:
+    """One line for each key that differs: `learn.batch_size: 256 here, 128 there`."""
+    ours, theirs = _flat(_tree(here)), _flat(_tree(there))
+    return [
+        f"{key}: {_shown(ours, key)} here, {_shown(theirs, key)} there"
+        for key in dict.fromkeys((*ours, *theirs))
+        if _canonical(ours, key) != _canonical(theirs, key)
+    ]
+
+
+def _shown(values: dict[str, Any], key: str) -> str:
+    return show(values[key]) if key in values else "absent"
+
+
+def _canonical(values: dict[str, Any], key: str) -> str:
+    return json.dumps(values[key], sort_keys=True) if key in values else ""
+
+
+def _tree(section: Any) -> dict[str, Any]:
+    """A dataclass as nested plain values, in the one form that equal configurations share."""
+    hints = typing.get_type_hints(type(section))
+    tree: dict[str, Any] = {}
+    for field in dataclasses.fields(section):
+        value = getattr(section, field.name)
+        nested = dataclasses.is_dataclass(value)
+        tree[field.name] = _tree(value) if nested else as_declared(value, hints[field.name])
+    return tree
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, dict) and value:
+            flat.update(_flat(value, f"{prefix}{name}."))
+        else:
+            flat[prefix + name] = value
+    return flat

@@ -1,0 +1,118 @@
+"""Every configuration key with its type, default, documentation and range, but the agents' own.
+
+The keys of an algorithm stand in its file in actorlearner/agents/.
+"""
+
+import dataclasses
+from typing import Any, Optional
+
+from actorlearner.agents.builder import AgentConfig
+from actorlearner.config.setting import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentConfig:
+    """Which environment is acted in."""
+
+    suite: str = setting(
+        "pybullet",
+        "Where the environment comes from: pybullet, gym, or module:callable for your own.",
+    )
+    name: str = setting(
+        "MinitaurBulletEnv-v0",
+        "The environment's registered name. For module:callable it is passed as the first argument, "
+        "unless it is empty.",
+    )
+    kwargs: dict[str, Any] = setting({}, "Keyword arguments for the environment's constructor.")
+    max_episode_steps: Optional[int] = setting(
+        None,
+        "Env steps after which an episode is truncated (its last discount stays 1). Null: the "
+        "environment's own limit.",
+        at_least=1,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayConfig:
+    """The experience table of the replay server."""
+
+    capacity: int = setting(1_000_000, "Transitions kept; beyond that the oldest are removed.", at_least=1)
+    min_size: int = setting(
+        1_000, "Transitions in replay before the learner may sample the first.", at_least=1
+    )
+    updates_per_env_step: Optional[float] = setting(
+        None,
+        "Train steps for each env step; collecting and training wait for each other to keep it. "
+        "Null: nobody waits, beyond min_size.",
+        above=0,
+    )
+    error_buffer: Optional[float] = setting(
+        None,
+        "How far collecting and training may each run ahead of updates_per_env_step, in env steps. "
+        "Null: a few items of each actor.",
+        above=0,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectConfig:
+    """The collect actors."""
+
+    actors: int = setting(1, "Collect actor processes that local mode starts.", at_least=1)
+    envs_per_actor: int = setting(
+        1, "Environments that one actor steps in turn, with one policy call for all.", at_least=1
+    )
+    initial_random_steps: int = setting(
+        1_000,
+        "Env steps, counted over all actors, with uniformly random actions before the policy acts.",
+        at_least=0,
+    )
+    variables_interval_s: float = setting(
+        0.2, "Seconds between two looks for newer policy variables.", above=0
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnConfig:
+    """The learner."""
+
+    train_steps: int = setting(100_000, "Train steps after which the run has finished.", at_least=1)
+    batch_size: int = setting(256, "Transitions in one train step, over all replicas together.", at_least=1)
+    train_steps_per_call: int = setting(10, "Train steps in one call of the training graph.", at_least=1)
+    publish_interval: int = setting(
+        20, "Train steps between two publications of the policy variables.", at_least=1
+    )
+    checkpoint_interval: int = setting(
+        10_000, "Train steps between two checkpoints with their SavedModels.", at_least=1
+    )
+    summary_interval: int = setting(1_000, "Train steps between two TensorBoard summaries.", at_least=1)
+    strategy: str = setting(
+        "default",
+        "tf.distribute strategy: default (one device), mirrored (all GPUs), mirrored:N (N logical CPU "
+        "devices) or tpu.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateConfig:
+    """The eval actor."""
+
+    interval: int = setting(
+        10_000, "Train steps between two evaluations; step 0 and the last always are.", at_least=1
+    )
+    episodes: int = setting(20, "Episodes of the greedy policy in one evaluation.", at_least=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """One experiment: everything that decides what is learned and how."""
+
+    environment: EnvironmentConfig = dataclasses.field(default_factory=EnvironmentConfig)
+    agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
+    replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
+    collect: CollectConfig = dataclasses.field(default_factory=CollectConfig)
+    learn: LearnConfig = dataclasses.field(default_factory=LearnConfig)
+    evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)
+    seed: int = setting(
+        0, "Seeds networks, policies and environments, each together with its role and index.", at_least=0
+    )

@@ -1,0 +1,37 @@
+"""The configurations that come with the package, found by name wherever it is installed."""
+
+import pathlib
+
+import actorlearner
+from actorlearner.config.problems import closest, problem
+from actorlearner.errors import ConfigurationError
+
+_PACKAGE = pathlib.Path(actorlearner.__file__).parent
+
+
+def shipped_configs() -> dict[str, pathlib.Path]:
+    """The shipped configuration files by name (`sac_pendulum`), in alphabetical order."""
+    inside = _PACKAGE / "configs"  # An installed wheel; in a checkout they lie beside the package.
+    folder = inside if inside.is_dir() else _PACKAGE.parent / "configs"
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def find_config(path: str) -> pathlib.Path:
+    """The file called `path`, or else the shipped one that `path` names.
+
+    Args:
+      path: a YAML file; or `configs/NAME.yaml`, `NAME.yaml` or `NAME` of a shipped one.
+
+    Raises:
+      ConfigurationError: there is neither.
+    """
+    file = pathlib.Path(path)
+    if file.exists() and not file.is_dir():
+        return file
+    shipped = shipped_configs()
+    for name, shipped_file in shipped.items():
+        if path in (name, f"{name}.yaml", f"configs/{name}.yaml"):
+            return shipped_file
+    wrong = "is a directory" if path and file.is_dir() else "no such file"
+    allowed = "a YAML file" + (f", or one of the shipped {', '.join(shipped)}" if shipped else "")
+    raise ConfigurationError([problem(path or "''", wrong, "--config", allowed, closest(file.stem, shipped))])

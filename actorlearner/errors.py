@@ -1,0 +1,26 @@
+"""The errors that end a command, and the exit code of each."""
+
+from collections.abc import Sequence
+
+EXIT_FINISHED = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+class ConfigurationError(Exception):
+    """The configuration or the command line cannot work: exit code 2, one line per problem.
+
+    Attributes:
+      problems: one self-contained line each, naming the key, the value, where it came from and
+        what is allowed.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class RunError(Exception):
+    """The run failed: exit code 1, its one-line message says why."""

@@ -1,0 +1,1 @@
+"""Replay: how transitions are packed, written, limited in rate and sampled."""

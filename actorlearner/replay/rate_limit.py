@@ -1,0 +1,90 @@
+"""The arithmetic between updates per env step and Reverb's rate limiter, in this one place.
+
+Reverb counts items, people count env steps. An item holds ROWS_PER_ITEM transitions, a train step
+uses `batch_size` transitions, and one env step makes one transition, so
+
+    samples per insert (SPI) = updates_per_env_step x batch_size
+
+holds in items as it does in transitions. Reverb keeps inserts x SPI - samples within
+
+    min_size x SPI +/- error_buffer        (in sampled items)
+
+and bars sampling below min_size items.
+"""
+
+import dataclasses
+import math
+
+from actorlearner.config.schema import Config
+
+ROWS_PER_ITEM = 8
+"""Transitions in one item of the experience table."""
+
+_BUFFERED_ITEMS = 8
+"""Default error buffer, in items, for up to half as many actors."""
+
+
+def items(transitions: int) -> int:
+    """The number of items that hold at least so many transitions."""
+    return math.ceil(transitions / ROWS_PER_ITEM)
+
+
+@dataclasses.dataclass(frozen=True)
+class RateLimit:
+    """Reverb's terms for the experience table, all in items.
+
+    Attributes:
+      min_size: items in the table before the first sample.
+      samples_per_insert: sampled items for each inserted one; None limits by `min_size` alone.
+      error_buffer: sampled items by which either side may be ahead; 0 where SPI is None.
+    """
+
+    min_size: int
+    samples_per_insert: float | None
+    error_buffer: float
+
+
+def least_error_buffer(samples_per_insert: float) -> float:
+    """The smallest error buffer, in env steps, with which neither side waits for the other for ever.
+
+    Reverb needs room for one insert (SPI samples) and for one sample in each direction.
+    """
+    return ROWS_PER_ITEM * max(1.0, 1.0 / samples_per_insert)
+
+
+def plan_rate_limit(config: Config) -> RateLimit:
+    """Turns the replay section into Reverb's terms; assumes that `rate_limit_problems` found none."""
+    replay = config.replay
+    if replay.updates_per_env_step is None:
+        return RateLimit(items(replay.min_size), None, 0.0)
+    samples_per_insert = replay.updates_per_env_step * config.learn.batch_size
+    buffer = replay.error_buffer
+    if buffer is None:
+        wanted = ROWS_PER_ITEM * max(_BUFFERED_ITEMS, 2 * config.collect.actors)
+        buffer = max(wanted, least_error_buffer(samples_per_insert))
+    return RateLimit(items(replay.min_size), samples_per_insert, buffer / ROWS_PER_ITEM * samples_per_insert)
+
+
+def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
+    """What in the replay section would make collecting and training wait for each other for ever.
+
+    Returns:
+      (key, what is allowed) pairs, none if the limiter works.
+    """
+    replay = config.replay
+    problems = []
+    if replay.min_size > replay.capacity:
+        problems.append(
+            ("replay.min_size", f"at most replay.capacity ({replay.capacity}), or sampling never starts")
+        )
+    if replay.updates_per_env_step is not None and replay.error_buffer is not None:
+        least = least_error_buffer(replay.updates_per_env_step * config.learn.batch_size)
+        if replay.error_buffer < least:
+            problems.append(
+                (
+                    "replay.error_buffer",
+                    f"at least {least:g} env steps with these updates_per_env_step and batch_size, or "
+                    "collecting and training deadlock",
+                )
+            )
+    return problems

@@ -1,0 +1,133 @@
+"""Checks of keys against each other."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from actorlearner.config.checks import can_be_looked_up, cross_problems, replicas
+from actorlearner.config.schema import Config, EnvironmentConfig
+
+
+def config_with(**keys: Any) -> Config:
+    """The default configuration with keys such as learn__batch_size replaced."""
+    config = Config()
+    for key, value in keys.items():
+        section, _, name = key.partition("__")
+        changed = dataclasses.replace(getattr(config, section), **{name: value})
+        config = dataclasses.replace(config, **{section: changed})
+    return config
+
+
+def test_defaults_work() -> None:
+    assert cross_problems(Config(), {}) == []
+
+
+def test_min_size_above_capacity() -> None:
+    config = config_with(replay__min_size=11, replay__capacity=10)
+    assert cross_problems(config, {"replay.min_size": "exp.yaml:3"}) == [
+        "replay.min_size: 11 cannot work (exp.yaml:3); "
+        "allowed: at most replay.capacity (10), or sampling never starts"
+    ]
+
+
+def test_source_of_a_key_that_was_not_given() -> None:
+    (problem,) = cross_problems(config_with(replay__capacity=10), {"replay.capacity": "--set"})
+    assert problem.startswith("replay.min_size: 1000 cannot work (default); allowed: ")
+
+
+def test_rate_limiter_that_would_deadlock() -> None:
+    config = config_with(replay__updates_per_env_step=1.0, replay__error_buffer=4.0)
+    (problem,) = cross_problems(config, {"replay.error_buffer": "--set"})
+    assert problem.startswith("replay.error_buffer: 4.0 cannot work (--set); allowed: at least 8 env steps")
+
+
+@pytest.mark.parametrize(
+    "strategy", ["default", "mirrored", "tpu", "mirrored:1", "mirrored:2", "mirrored:64"]
+)
+def test_strategies(strategy: str) -> None:
+    assert cross_problems(config_with(learn__strategy=strategy), {}) == []
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    ["", "Default", "mirrored:", "mirrored:0", "mirrored:65", "mirrored:-1", "mirrored:2.0", "mirrored: 2",
+     "mirrored:²", "mirrored:9999999999", "gpu"],
+)  # fmt: skip
+def test_unknown_strategies(strategy: str) -> None:
+    (problem,) = cross_problems(config_with(learn__strategy=strategy), {})
+    assert problem.startswith(f'learn.strategy: unknown strategy "{strategy}" (default); ')
+    assert problem.endswith("allowed: default, mirrored, tpu, or mirrored:N with N from 1 to 64")
+
+
+def test_strategy_with_a_typing_error() -> None:
+    (problem,) = cross_problems(config_with(learn__strategy="mirored"), {})
+    assert "did you mean mirrored?" in problem
+
+
+def test_batch_that_the_replicas_do_not_divide() -> None:
+    config = config_with(learn__strategy="mirrored:3")
+    assert cross_problems(config, {"learn.strategy": "--set"}) == [
+        "learn.batch_size: 256 cannot work (default); allowed: a multiple of the 3 replicas of learn.strategy"
+    ]
+    assert cross_problems(config_with(learn__strategy="mirrored:3", learn__batch_size=255), {}) == []
+
+
+def test_replicas() -> None:
+    assert replicas("mirrored:12") == 12
+    assert replicas("mirrored") is None
+    assert replicas("default") is None
+
+
+@pytest.mark.parametrize("suite", ["my_module:make", "a.b_c.d1:Environment", "gym", "pybullet"])
+def test_suites(suite: str) -> None:
+    config = config_with(environment__suite=suite)
+    assert cross_problems(config, {}) == []
+    assert can_be_looked_up(config.environment)
+
+
+@pytest.mark.parametrize(
+    "suite",
+    ["", "Gym", "module", "module:", ":make", "a b:make", "a:b:c", "1a:make", "a..b:c", "a.:c", "a:b.c"],
+)
+def test_unknown_suites(suite: str) -> None:
+    config = config_with(environment__suite=suite)
+    (problem,) = cross_problems(config, {"environment.suite": "exp.yaml:1"})
+    assert problem.startswith(f'environment.suite: unknown suite "{suite}" (exp.yaml:1); ')
+    assert problem.endswith("allowed: pybullet, gym, or module:callable for your own")
+    assert not can_be_looked_up(config.environment)
+
+
+def test_suite_with_a_typing_error() -> None:
+    (problem,) = cross_problems(config_with(environment__suite="PyBulet"), {})
+    assert "did you mean pybullet?" in problem
+
+
+def test_empty_environment_name() -> None:
+    for suite in ("gym", "pybullet"):
+        (problem,) = cross_problems(config_with(environment__suite=suite, environment__name=""), {})
+        assert problem.startswith('environment.name: "" cannot work (default)')
+    assert cross_problems(config_with(environment__suite="m:f", environment__name=""), {}) == []
+    assert can_be_looked_up(EnvironmentConfig(suite="m:f", name=""))
+
+
+@pytest.mark.parametrize(
+    ("broken", "left"),
+    [
+        ("learn.batch_size", ["replay.min_size", "environment.suite"]),
+        ("learn.strategy", ["replay.min_size", "replay.error_buffer", "environment.suite"]),
+        ("replay.capacity", ["replay.error_buffer", "learn.batch_size", "environment.suite"]),
+        ("replay.error_buffer", ["replay.min_size", "learn.batch_size", "environment.suite"]),
+        ("environment.suite", ["replay.min_size", "replay.error_buffer", "learn.batch_size"]),
+    ],
+)
+def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> None:
+    config = config_with(
+        environment__suite="none",
+        learn__strategy="mirrored:3",
+        replay__capacity=1,
+        replay__updates_per_env_step=1.0,
+        replay__error_buffer=1.0,
+    )
+    found = [problem.partition(":")[0] for problem in cross_problems(config, {}, {broken})]
+    assert sorted(found) == sorted(left)

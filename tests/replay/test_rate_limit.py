@@ -1,0 +1,135 @@
+"""The arithmetic of the rate limiter, against a model of Reverb's rules."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import pytest
+
+from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
+from actorlearner.replay.rate_limit import (
+    ROWS_PER_ITEM,
+    RateLimit,
+    items,
+    least_error_buffer,
+    plan_rate_limit,
+    rate_limit_problems,
+)
+
+
+def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config:
+    return Config(
+        replay=ReplayConfig(**replay),
+        learn=LearnConfig(batch_size=batch_size),
+        collect=CollectConfig(actors=actors),
+    )
+
+
+@dataclasses.dataclass
+class ReverbModel:
+    """Reverb's SampleToInsertRatio: which of inserting and sampling it lets through."""
+
+    limit: RateLimit
+    inserts: int = 0
+    samples: int = 0
+
+    def insert(self) -> bool:
+        if self.inserts >= self.limit.min_size and not self._keeps(self.inserts + 1, self.samples):
+            return False
+        self.inserts += 1
+        return True
+
+    def sample(self) -> bool:
+        if self.inserts < self.limit.min_size or not self._keeps(self.inserts, self.samples + 1):
+            return False
+        self.samples += 1
+        return True
+
+    def _keeps(self, inserts: int, samples: int) -> bool:
+        assert self.limit.samples_per_insert is not None
+        middle = self.limit.min_size * self.limit.samples_per_insert
+        difference = inserts * self.limit.samples_per_insert - samples
+        return abs(difference - middle) <= self.limit.error_buffer + 1e-9
+
+
+def exhaust(step: Any, most: int) -> int:
+    return sum(1 for _ in itertools.takewhile(bool, (step() for _ in range(most))))
+
+
+def runs_for_ever(limit: RateLimit) -> bool:
+    """Whether both sides go on although each goes as far ahead as it may, in turn."""
+    model = ReverbModel(limit)
+    most = 100_000
+    return all(exhaust(model.insert, most) + exhaust(model.sample, most) for _ in range(20))
+
+
+@pytest.mark.parametrize(("transitions", "expected"), [(1, 1), (8, 1), (9, 2), (1_000, 125), (1_001, 126)])
+def test_items(transitions: int, expected: int) -> None:
+    assert items(transitions) == expected
+
+
+def test_without_a_ratio_only_the_minimum_size_counts() -> None:
+    assert plan_rate_limit(config_with(min_size=1_000)) == RateLimit(125, None, 0.0)
+
+
+def test_ratio_and_buffer_in_items() -> None:
+    limit = plan_rate_limit(config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0))
+    assert limit == RateLimit(min_size=10, samples_per_insert=128.0, error_buffer=256.0)
+
+
+def test_default_buffer_grows_with_the_actors() -> None:
+    buffers = [
+        plan_rate_limit(config_with(updates_per_env_step=1.0, actors=actors)).error_buffer
+        for actors in (1, 4, 8, 32)
+    ]
+    assert buffers == [8 * 256, 8 * 256, 16 * 256, 64 * 256]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 256])
+@pytest.mark.parametrize("updates_per_env_step", [0.001, 0.1, 1 / 3, 1.0, 7.3])
+@pytest.mark.parametrize("buffer", ["default", "least"])
+def test_neither_side_waits_for_ever(batch_size: int, updates_per_env_step: float, buffer: str) -> None:
+    least = least_error_buffer(updates_per_env_step * batch_size)
+    config = config_with(
+        batch_size=batch_size,
+        updates_per_env_step=updates_per_env_step,
+        error_buffer=least if buffer == "least" else None,
+        min_size=20,
+    )
+    assert rate_limit_problems(config) == []
+    assert runs_for_ever(plan_rate_limit(config))
+
+
+def test_the_model_finds_a_deadlock() -> None:
+    config = config_with(updates_per_env_step=1.0, error_buffer=3.0, min_size=20)
+    assert rate_limit_problems(config) != []
+    assert not runs_for_ever(plan_rate_limit(config))
+
+
+@pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])
+def test_least_buffer_is_the_boundary(updates_per_env_step: float) -> None:
+    least = least_error_buffer(updates_per_env_step * 256)
+    for error_buffer, expected in ((least, []), (least * 0.999, ["replay.error_buffer"])):
+        config = config_with(updates_per_env_step=updates_per_env_step, error_buffer=error_buffer)
+        assert [key for key, _ in rate_limit_problems(config)] == expected
+
+
+def test_least_buffer_is_one_item_or_one_sample() -> None:
+    assert least_error_buffer(256.0) == ROWS_PER_ITEM
+    assert least_error_buffer(0.25) == 4 * ROWS_PER_ITEM
+
+
+def test_buffer_without_a_ratio_limits_nothing() -> None:
+    assert rate_limit_problems(config_with(error_buffer=0.1)) == []
+
+
+def test_min_size_above_capacity() -> None:
+    assert rate_limit_problems(config_with(min_size=11, capacity=11)) == []
+    ((key, allowed),) = rate_limit_problems(config_with(min_size=12, capacity=11))
+    assert key == "replay.min_size"
+    assert "at most replay.capacity (11)" in allowed
+
+
+def test_all_problems_at_once() -> None:
+    config = config_with(min_size=12, capacity=11, updates_per_env_step=1.0, error_buffer=4.0)
+    assert [key for key, _ in rate_limit_problems(config)] == ["replay.min_size", "replay.error_buffer"]

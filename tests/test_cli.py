@@ -1,0 +1,345 @@
+"""The command line: every refused case as a real process, and what the roles are called with."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import types
+from typing import Any
+
+import pytest
+
+import actorlearner
+from actorlearner import cli
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError, RunError
+
+REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
+POISON_EXIT_CODE = 77
+
+GOOD = """\
+environment:
+  suite: gym
+  name: Pendulum-v1
+agent:
+  name: sac
+"""
+
+
+@dataclasses.dataclass
+class Refused:
+    """A command line that must be refused; `lines` are parts of the expected lines, in order."""
+
+    lines: list[str]
+    file: str | None = GOOD
+    flags: list[str] = dataclasses.field(default_factory=list)
+    config: str = "exp.yaml"
+
+
+REFUSED = {
+    "unknown key": Refused(
+        ["learn.batch_szie: unknown key with value 3 (exp.yaml:7); did you mean learn.batch_size?"],
+        GOOD + "learn:\n  batch_szie: 3\n",
+    ),
+    "unknown key of the agent": Refused(
+        ["agent.actor_layer: unknown key with value [3] (exp.yaml:6); did you mean agent.actor_layers?"],
+        GOOD + "  actor_layer: [3]\n",
+    ),
+    "unknown section": Refused(
+        ["lern.batch_size: unknown key with value 3 (--set); did you mean learn.batch_size?"],
+        flags=["--set", "lern.batch_size=3"],
+    ),
+    "wrong type": Refused(
+        ['learn.batch_size: "256" is of the wrong type (exp.yaml:7); allowed: integer, at least 1'],
+        GOOD + "learn:\n  batch_size: '256'\n",
+    ),
+    "wrong type in an override": Refused(
+        ["learn.batch_size: true is of the wrong type (--set); allowed: integer, at least 1"],
+        flags=["--set", "learn.batch_size=true"],
+    ),
+    "negative batch": Refused(
+        ["learn.batch_size: -256 is out of range (--set); allowed: integer, at least 1"],
+        flags=["--set", "learn.batch_size=-256"],
+    ),
+    "min_size above the capacity": Refused(
+        ["replay.min_size: 200 cannot work (exp.yaml:7); allowed: at most replay.capacity (100)"],
+        GOOD + "replay:\n  min_size: 200\n  capacity: 100\n",
+    ),
+    "batch that the replicas do not divide": Refused(
+        ["learn.batch_size: 256 cannot work (default); allowed: a multiple of the 3 replicas"],
+        flags=["--set", "learn.strategy=mirrored:3"],
+    ),
+    "rate limiter that would deadlock": Refused(
+        ["replay.error_buffer: 4.0 cannot work (--set); allowed: at least 8 env steps"],
+        flags=["--set", "replay.updates_per_env_step=1", "replay.error_buffer=4"],
+    ),
+    "unknown agent": Refused(
+        ['agent.name: unknown agent "sacc" (--set); did you mean sac? allowed: dqn, sac, td3'],
+        flags=["--set", "agent.name=sacc"],
+    ),
+    "unknown suite": Refused(
+        ['environment.suite: unknown suite "pybulet" (--set); did you mean pybullet? allowed: '],
+        flags=["--set", "environment.suite=pybulet"],
+    ),
+    "missing file": Refused(["absent.yaml: no such file (--config); "], config="absent.yaml"),
+    "broken YAML": Refused(["exp.yaml:7:1: broken YAML: "], GOOD + "learn: {batch_size: 3\n"),
+    "empty file": Refused(["exp.yaml: is empty; allowed: a YAML file with a mapping"], ""),
+    "duplicate key": Refused(
+        ["learn.batch_size: given twice, first in line 7 (exp.yaml:8); allowed: once"],
+        GOOD + "learn:\n  batch_size: 3\n  batch_size: 4\n",
+    ),
+    "unknown environment": Refused(
+        ['environment.name: unknown environment "Pendulum-v7" in suite gym (--set); did you mean P'],
+        flags=["--set", "environment.name=Pendulum-v7"],
+    ),
+    "unknown environment of pybullet": Refused(
+        ['environment.name: unknown environment "Pendulum-v7" in suite pybullet (--set); did you mean'],
+        flags=["--set", "environment.name=Pendulum-v7", "--set", "environment.suite=pybullet"],
+    ),
+    "several at once": Refused(
+        [
+            "--run_dir: 'exp.yaml' cannot be used; allowed: ",
+            '"nonsense": malformed (--set); allowed: section.key=value',
+            "learn.batch_szie: unknown key with value 3 (exp.yaml:7)",
+            "seed: -1 is out of range (--set); allowed: integer, at least 0",
+            "replay.min_size: 1000 cannot work (default); allowed: at most replay.capacity (10)",
+            'environment.name: unknown environment "Pendulum-v7" in suite gym (--set)',
+        ],
+        GOOD + "learn:\n  batch_szie: 3\n",
+        ["--set", "nonsense", "seed=-1", "replay.capacity=10", "environment.name=Pendulum-v7",
+         "--run_dir", "exp.yaml"],
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def poisoned(tmp_path: pathlib.Path) -> dict[str, str]:
+    """An environment in which a process dies if it imports TensorFlow, TF-Agents or Reverb."""
+    for package in ("tensorflow", "tf_agents", "reverb"):
+        folder = tmp_path / "poison" / package
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(f"import os\nos._exit({POISON_EXIT_CODE})\n")
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'poison'}{os.pathsep}{REPOSITORY}"}
+
+
+@pytest.fixture
+def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    folder = tmp_path / "workplace"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return folder
+
+
+def python(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("package", ["tensorflow", "tf_agents", "reverb"])
+def test_the_poison_works(poisoned: dict[str, str], package: str) -> None:
+    assert python(poisoned, "-c", f"import {package}").returncode == POISON_EXIT_CODE
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
+def test_refused(case: Refused, poisoned: dict[str, str], workplace: pathlib.Path) -> None:
+    if case.file is not None:
+        (workplace / "exp.yaml").write_text(case.file)
+    before = sorted(workplace.rglob("*"))
+    done = python(poisoned, "-m", "actorlearner", "local", "--config", case.config, *case.flags)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert len(lines) == len(case.lines), done.stderr
+    for line, expected in zip(lines, case.lines, strict=True):
+        assert line.startswith(f"actorlearner: error: {expected}")
+    assert sorted(workplace.rglob("*")) == before, "nothing may be made, no run directory either"
+
+
+@pytest.mark.parametrize("environment", ["suite: gym, name: Pendulum-v1", "suite: 'my_environments:make'"])
+def test_a_good_configuration_gets_past_the_checks(
+    poisoned: dict[str, str], workplace: pathlib.Path, environment: str
+) -> None:
+    """Silently; a module of the user's own is found in the working directory, also by a script (-P)."""
+    (workplace / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
+    (workplace / "my_environments.py").write_text("def make(): ...\n")
+    code = (
+        "import sys, types; from actorlearner import cli\n"
+        "run = sys.modules['actorlearner.local.run'] = types.ModuleType('run')\n"
+        "run.run_local = lambda config, run_dir, experiment: 55\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    done = python(poisoned, "-P", "-c", code, "local", "--config", "exp.yaml")
+    assert (done.returncode, done.stdout, done.stderr) == (55, "", "")
+
+
+# In this process: flags, dispatch and exit codes.
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, workplace: pathlib.Path) -> list[tuple[Any, ...]]:
+    """What the roles are called with; exp.yaml is a good configuration."""
+    called: list[tuple[Any, ...]] = []
+
+    def run_role(*arguments: Any) -> int:
+        called.append(arguments)
+        return 0
+
+    def run_local(*arguments: Any) -> int:
+        called.append(("local", *arguments))
+        return 143
+
+    replace_roles(monkeypatch, run_role, run_local)
+    (workplace / "exp.yaml").write_text(GOOD)
+    return called
+
+
+def replace_roles(monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any) -> None:
+    for name, attribute, function in (
+        ("actorlearner.process", "run_role", run_role),
+        ("actorlearner.local.run", "run_local", run_local),
+    ):
+        module = types.ModuleType(name)
+        setattr(module, attribute, function)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (["replay-server", "--port", "8008"], {"port": 8008}),
+        (["replay-server", "--port=65535"], {"port": 65535}),
+        (
+            ["collect-actor", "--replay_address", "h:1", "--actor_index", "0"],
+            {"replay_address": "h:1", "actor_index": 0},
+        ),
+        (["eval-actor", "--replay_address", "10.0.0.1:65535"], {"replay_address": "10.0.0.1:65535"}),
+        (["learner", "--replay_address", "[::1]:8008"], {"replay_address": "[::1]:8008"}),
+    ],
+)
+def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
+    assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
+    ((role, config, run_dir, given, experiment),) = calls
+    assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
+    assert isinstance(config, Config)
+    assert config.seed == 3
+
+
+def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
+    flags = ["--set", "seed=1", "collect.actors=2", "--config", "exp.yaml", "--set", "seed=4"]
+    assert cli.main(["local", *flags]) == 143
+    ((role, config, run_dir, experiment),) = calls
+    assert (role, run_dir, experiment) == ("local", None, "exp")
+    assert (config.seed, config.collect.actors) == (4, 2)
+
+
+@pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
+def test_experiment_is_named_after_the_file(
+    calls: list[tuple[Any, ...]], workplace: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    configs = workplace / "shipped" / "configs"
+    configs.mkdir(parents=True)
+    (configs / "sac_minitaur.yaml").write_text(GOOD)
+    monkeypatch.setattr("actorlearner.config.shipped._PACKAGE", workplace / "shipped" / "package")
+    assert cli.main(["local", "--config", name]) == 143
+    assert calls[0][-1] == "sac_minitaur"
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], ["the following arguments are required: COMMAND; see 'actorlearner --help'"]),
+        (["lerner"], ["argument COMMAND: invalid choice: 'lerner'"]),
+        (["local"], ["the following arguments are required: --config; see 'actorlearner local --help'"]),
+        (["learner", "--config", "exp.yaml"], ["the following arguments are required: --replay_address"]),
+        (["local", "--config"], ["argument --config: expected one argument"]),
+        (["local", "--config", "exp.yaml", "--set"], ["argument --set: expected at least one argument"]),
+        (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
+        (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
+        (["local", "--config", "exp.yaml", "--run_dir", ""], ["--run_dir: '' cannot be used; allowed: "]),
+        (
+            ["collect-actor", "--config", "exp.yaml", "--replay_address", "nowhere", "--actor_index", "-1",
+             "--set", "seed=x"],
+            [
+                "--replay_address: 'nowhere' cannot be used; allowed: HOST:PORT with a port from 1 to 65535",
+                "--actor_index: '-1' cannot be used; allowed: an integer from 0",
+                'seed: "x" is of the wrong type (--set); allowed: integer, at least 0',
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_bad_usage(
+    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], flags: list[str], expected: list[str]
+) -> None:
+    assert cli.main(flags) == 2
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert (out, calls, len(lines)) == ("", [], len(expected))
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(f"actorlearner: error: {start}")
+
+
+@pytest.mark.parametrize(
+    "port", ["0", "65536", "-1", "x", "", "1.5", "1e3", "²", " 1", "1_0", "0x1", "9" * 5000]
+)
+def test_bad_ports(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], port: str) -> None:
+    flags = ["--config", "exp.yaml"]
+    assert cli.main(["replay-server", *flags, f"--port={port}"]) == 2
+    assert cli.main(["learner", *flags, f"--replay_address=host:{port}"]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("cannot be used; allowed: an integer from 1 to 65535")
+    assert second.endswith("cannot be used; allowed: HOST:PORT with a port from 1 to 65535")
+    assert calls == []
+
+
+@pytest.mark.parametrize("address", ["", ":1", "host", "host:", "h:1,h:2", "http://h:1", "::1:8008", "a b:1"])
+def test_bad_addresses(calls: list[tuple[Any, ...]], address: str) -> None:
+    assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={address}"]) == 2
+    assert calls == []
+
+
+def test_errors_of_a_role(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*arguments: Any) -> int:
+        raise ConfigurationError(["run_dir: of another run", "seed: 0 here, 1 there"])
+
+    def fail(*arguments: Any) -> int:
+        raise RunError("the replay server\nis gone")
+
+    replace_roles(monkeypatch, fail, refuse)
+    assert cli.main(["replay-server", "--config", "exp.yaml", "--port", "1"]) == 1
+    assert capsys.readouterr().err == "actorlearner: error: the replay server is gone\n"
+    assert cli.main(["local", "--config", "exp.yaml"]) == 2
+    assert capsys.readouterr().err == (
+        "actorlearner: error: run_dir: of another run\nactorlearner: error: seed: 0 here, 1 there\n"
+    )
+
+
+def test_interrupt_before_a_role_handles_it(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: Any) -> int:
+        raise KeyboardInterrupt
+
+    replace_roles(monkeypatch, interrupt, interrupt)
+    assert cli.main(["local", "--config", "exp.yaml"]) == 130
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"actorlearner {actorlearner.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["local", "replay-server", "collect-actor", "eval-actor", "learner"])
+def test_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    for flags in (["--help"], [command, "--help"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main(flags)
+        assert end.value.code == 0
+        assert f"  actorlearner {command} --config " in capsys.readouterr().out
