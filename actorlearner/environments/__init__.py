@@ -1,0 +1,1 @@
+"""Environments: loading by suite and name, one light interface for all, and their tensor specs."""

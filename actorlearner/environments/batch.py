@@ -1,0 +1,118 @@
+"""Several environments stepped as one batch, and the statistics of their episodes."""
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import tree
+
+from actorlearner.environments.environment import Environment, Nest
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchStep:
+    """What happened in one env step of each environment; every array has a leading batch dimension.
+
+    Attributes:
+      reward, discount: float32.
+      next_observation: what each environment answered, before any reset.
+    """
+
+    reward: npt.NDArray[np.float32]
+    discount: npt.NDArray[np.float32]
+    next_observation: Nest
+
+
+class EnvironmentBatch:
+    """Steps several environments in turn and resets each where its episode ended.
+
+    Attributes:
+      observations: nest of arrays [environments, ...] to act on next.
+      first: bool [environments], where an episode begins.
+    """
+
+    def __init__(self, environments: Sequence[Environment]) -> None:
+        """Resets all environments."""
+        self._environments = list(environments)
+        self.observations = _stack([environment.reset() for environment in self._environments])
+        self.first = np.ones(len(self._environments), dtype=np.bool_)
+
+    def step(self, actions: Nest) -> tuple[BatchStep, npt.NDArray[np.bool_]]:
+        """Takes one env step in each environment; blocks for all of them together.
+
+        Returns:
+          What happened, and a bool [environments] of where an episode ended.
+        """
+        steps = [
+            environment.step(tree.map_structure(lambda leaf, i=i: leaf[i], actions))
+            for i, environment in enumerate(self._environments)
+        ]
+        last = np.array([step.last for step in steps], dtype=np.bool_)
+        next_observation = _stack([step.observation for step in steps])
+        if last.any():
+            self.observations = _stack(
+                [
+                    environment.reset() if step.last else step.observation
+                    for environment, step in zip(self._environments, steps, strict=True)
+                ]
+            )
+        else:
+            self.observations = next_observation
+        self.first = last
+        return (
+            BatchStep(
+                reward=np.array([step.reward for step in steps], dtype=np.float32),
+                discount=np.array([step.discount for step in steps], dtype=np.float32),
+                next_observation=next_observation,
+            ),
+            last,
+        )
+
+    def close(self) -> None:
+        """Closes all environments."""
+        for environment in self._environments:
+            environment.close()
+
+
+def _stack(observations: list[Nest]) -> Nest:
+    return tree.map_structure(lambda *leaves: np.stack(leaves), *observations)
+
+
+class EpisodeStatistics:
+    """Average return and length over the newest episodes of all environments of an actor.
+
+    Each environment has its own running sums, so that a long episode in one is not mixed with the
+    episodes of another.
+    """
+
+    def __init__(self, environments: int, window: int = 10) -> None:
+        """Averages over `window` episodes, or one of each environment if there are more of them."""
+        self._return = np.zeros(environments, dtype=np.float64)
+        self._length = np.zeros(environments, dtype=np.int64)
+        size = max(window, environments)
+        self._returns: collections.deque[float] = collections.deque(maxlen=size)
+        self._lengths: collections.deque[int] = collections.deque(maxlen=size)
+        self.episodes = 0
+
+    def add(self, reward: npt.NDArray[np.float32], last: npt.NDArray[np.bool_]) -> None:
+        """Adds one env step of each environment."""
+        self._return += reward
+        self._length += 1
+        for i in np.flatnonzero(last):
+            self._returns.append(float(self._return[i]))
+            self._lengths.append(int(self._length[i]))
+            self._return[i] = 0.0
+            self._length[i] = 0
+            self.episodes += 1
+
+    @property
+    def average_return(self) -> float | None:
+        """Mean undiscounted return; None before the first episode has ended."""
+        return float(np.mean(self._returns)) if self._returns else None
+
+    @property
+    def average_episode_length(self) -> float | None:
+        """Mean length in env steps; None before the first episode has ended."""
+        return float(np.mean(self._lengths)) if self._lengths else None

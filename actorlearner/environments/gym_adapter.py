@@ -1,0 +1,123 @@
+"""Steps a gym environment, with time limits that truncate instead of terminating."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from actorlearner.environments.arrays import observation_cast, single_precision
+from actorlearner.environments.environment import Nest, Step
+
+if TYPE_CHECKING:
+    import gym
+
+
+class GymAdapter:
+    """The Environment of a `gym.Env`, of gym 0.23's interface or that of later versions.
+
+    - `step` of gym 0.23 returns (observation, reward, done, info): `done` terminates, unless
+      info["TimeLimit.truncated"] is true. Later ones return (observation, reward, terminated,
+      truncated, info).
+    - `reset` returns the observation, or (observation, info).
+    - float64 spaces have float32 specs; observations are cast to them, actions to their spaces.
+
+    Attributes:
+      observation_spec, action_spec: nests of array specs; dicts and tuples where the spaces are.
+    """
+
+    def __init__(self, environment: "gym.Env") -> None:
+        """Reads the spaces.
+
+        Raises:
+          ValueError: TF-Agents has no spec for one of the spaces.
+        """
+        from tf_agents.environments import gym_wrapper
+
+        self.observation_spec: Nest = single_precision(
+            gym_wrapper.spec_from_gym_space(environment.observation_space, name="observation")
+        )
+        self.action_spec: Nest = single_precision(
+            gym_wrapper.spec_from_gym_space(environment.action_space, name="action")
+        )
+        self._environment = environment
+        self._observation = observation_cast(self.observation_spec)
+        self._action = _action_cast(environment.action_space)
+        # Looked up once: through gym's wrappers the attribute costs more than the rest of `step`.
+        self._env_step = environment.step
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation."""
+        answer = self._environment.reset()
+        if self._has_info(answer):
+            answer = answer[0]
+        return self._observation(answer)
+
+    def step(self, action: Nest) -> Step:
+        """Takes one env step; `action` has the structure of `action_spec`."""
+        answer = self._env_step(self._action(action))
+        if len(answer) == 4:
+            observation, reward, last, info = answer
+            truncated = last and info.get("TimeLimit.truncated", False)
+            terminated = last and not truncated
+        else:
+            observation, reward, terminated, truncated, _ = answer
+            last = terminated or truncated
+        return Step(self._observation(observation), float(reward), 0.0 if terminated else 1.0, bool(last))
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._environment.close()
+
+    def seed(self, seed: int) -> None:
+        """Seeds the environment, which resets it where only `reset` takes a seed.
+
+        gym 0.23 is between two ways of seeding; an environment may follow either, so both are tried.
+        """
+        if hasattr(_unwrapped(self._environment), "seed"):
+            self._environment.seed(seed)
+        if _reset_takes_seed(self._environment):
+            self._environment.reset(seed=seed)
+
+    def _has_info(self, answer: Any) -> bool:
+        """Whether `reset` answered (observation, info), not an observation that is a pair itself."""
+        if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], dict)):
+            return False
+        space = self._environment.observation_space
+        return not (isinstance(self.observation_spec, tuple) and space.contains(answer))
+
+
+def _unwrapped(environment: "gym.Env") -> "gym.Env":
+    return getattr(environment, "unwrapped", environment)
+
+
+def _reset_takes_seed(environment: "gym.Env") -> bool:
+    """Whether `reset` has a `seed` parameter in the environment and passes it through its wrappers."""
+    import inspect
+
+    layer = environment
+    while True:
+        parameters = inspect.signature(layer.reset).parameters
+        if layer is _unwrapped(environment):
+            return "seed" in parameters
+        passes_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        if not passes_on and "seed" not in parameters:
+            return False
+        layer = layer.env
+
+
+def _action_cast(space: "gym.Space") -> Callable[[Any], Any]:
+    """Returns the function that turns an action of the spec into one of the space."""
+    import gym
+
+    if isinstance(space, gym.spaces.Dict):
+        children = {key: _action_cast(child) for key, child in space.spaces.items()}
+        return lambda action: {key: cast(action[key]) for key, cast in children.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        casts = [_action_cast(child) for child in space.spaces]
+        return lambda action: tuple(cast(part) for cast, part in zip(casts, action, strict=True))
+    if isinstance(space, gym.spaces.Discrete):
+        # A plain int, since some environments look actions up in a dict. The spec counts from 0.
+        start = int(getattr(space, "start", 0))
+        return lambda action: int(action) + start
+    dtype = space.dtype
+    return lambda action: np.asarray(action, dtype)

@@ -1,0 +1,106 @@
+"""Makes the environment that a configuration names, seeded and without a word on the terminal."""
+
+import copy
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from actorlearner.config.checks import SUITES
+from actorlearner.config.problems import problem, show
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Environment
+from actorlearner.environments.names import check_environment
+from actorlearner.environments.quiet import quiet_output
+from actorlearner.environments.time_limit import TimeLimit
+from actorlearner.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import gym
+
+    from actorlearner.environments.gym_adapter import GymAdapter
+    from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
+
+    Adapter = GymAdapter | PyEnvironmentAdapter
+
+_NAME = "environment.name"
+_SUITE = "environment.suite"
+_GYM_MEMBERS = ("reset", "step", "observation_space", "action_space")
+
+
+def load_environment(config: EnvironmentConfig, seed: int) -> Environment:
+    """Makes one environment.
+
+    It has been reset once already, because that is when simulators start and print what they print,
+    and when an observation that does not fit its space shows.
+
+    Args:
+      config: which environment.
+      seed: seed of its random numbers, in [0, 2**31).
+
+    Raises:
+      ConfigurationError: there is no such environment, or it cannot be made, seeded or reset.
+    """
+    check_environment(config)
+    with quiet_output():
+        registered = config.suite in SUITES
+        adapter = _adapted(config, _registered(config) if registered else _custom(config))
+        _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
+        _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
+    if registered or config.max_episode_steps is None:
+        return adapter
+    return TimeLimit(adapter, config.max_episode_steps)
+
+
+def _registered(config: EnvironmentConfig) -> "gym.Env":
+    """Makes an environment of gym's registry, with the one time limit that applies."""
+    import gym
+
+    spec = copy.deepcopy(gym.spec(config.name))
+    if config.max_episode_steps is not None:
+        # In the copy: gym puts on this limit instead of its own, and other environments keep theirs.
+        spec.max_episode_steps = config.max_episode_steps
+    return _construct(config, lambda: spec.make(**config.kwargs))
+
+
+def _custom(config: EnvironmentConfig) -> Any:
+    """Calls the user's callable with the name, if there is one, and the keyword arguments."""
+    module, _, attribute = config.suite.partition(":")
+    make = getattr(importlib.import_module(module), attribute)
+    names = [config.name] if config.name else []
+    return _construct(config, lambda: make(*names, **config.kwargs))
+
+
+def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:
+    if not config.kwargs:
+        return _attempt(make, _NAME, f"{_title(config)} cannot be made")
+    return _attempt(make, "environment.kwargs", f"{_title(config)} cannot be made with {show(config.kwargs)}")
+
+
+def _adapted(config: EnvironmentConfig, environment: Any) -> "Adapter":
+    from tf_agents.environments import py_environment
+
+    from actorlearner.environments.gym_adapter import GymAdapter
+    from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
+
+    if isinstance(environment, py_environment.PyEnvironment):
+        return PyEnvironmentAdapter(environment)
+    missing = [member for member in _GYM_MEMBERS if not hasattr(environment, member)]
+    if missing:
+        made = type(environment).__name__
+        wrong = f"{show(config.suite)} returned {made}, which lacks {', '.join(missing)}"
+        raise ConfigurationError([problem(_SUITE, wrong, "", "a gym.Env or TF-Agents PyEnvironment")])
+    return _attempt(lambda: GymAdapter(environment), _NAME, f"{_title(config)} has a space without a spec")
+
+
+def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
+    """Returns what `call` returns; anything that it raises becomes one line that blames `key`."""
+    try:
+        return call()
+    except ConfigurationError:
+        raise
+    except Exception as error:  # The environment is somebody else's code.
+        raise ConfigurationError([problem(key, f"{wrong}: {type(error).__name__}: {error}", "")]) from error
+
+
+def _title(config: EnvironmentConfig) -> str:
+    return show(config.name or config.suite)

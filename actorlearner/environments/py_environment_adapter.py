@@ -1,0 +1,94 @@
+"""Steps a TF-Agents PyEnvironment."""
+
+from typing import TYPE_CHECKING
+
+from actorlearner.environments.arrays import action_cast, observation_cast, single_precision
+from actorlearner.environments.environment import Nest, Step
+from actorlearner.errors import ConfigurationError, RunError
+
+if TYPE_CHECKING:
+    from tf_agents.environments import py_environment
+
+
+class PyEnvironmentAdapter:
+    """The Environment of an unbatched `PyEnvironment`.
+
+    Its discounts are kept, except where gym's time limit made an end of episode into a terminal one:
+    that is what TF-Agents' own suites of gym environments do. It resets only when told to, whether or
+    not the PyEnvironment resets itself at the step after a last one.
+
+    Attributes:
+      observation_spec, action_spec: nests of array specs, float64 replaced by float32.
+    """
+
+    def __init__(self, environment: "py_environment.PyEnvironment") -> None:
+        """Reads the specs.
+
+        Raises:
+          ConfigurationError: the environment is batched or has no scalar rewards.
+        """
+        _check(environment)
+        action_spec = environment.action_spec()
+        self.observation_spec: Nest = single_precision(environment.observation_spec())
+        self.action_spec: Nest = single_precision(action_spec)
+        self._environment = environment
+        self._observation = observation_cast(self.observation_spec)
+        self._action = action_cast(action_spec)
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation."""
+        return self._observation(self._environment.reset().observation)
+
+    def step(self, action: Nest) -> Step:
+        """Takes one env step.
+
+        Raises:
+          RunError: the environment started a new episode instead, so its answer is no consequence of
+            the action.
+        """
+        answer = self._environment.step(self._action(action))
+        if answer.is_first():
+            raise RunError(
+                "environment.name: the environment started a new episode where a step was asked for; end "
+                "episodes with a last time step"
+            )
+        last = bool(answer.is_last())
+        discount = float(answer.discount)
+        if last and discount == 0.0 and self._truncated_by_gym():
+            discount = 1.0
+        return Step(self._observation(answer.observation), float(answer.reward), discount, last)
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._environment.close()
+
+    def seed(self, seed: int) -> None:
+        """Seeds the environment if it supports that."""
+        try:
+            self._environment.seed(seed)
+        except NotImplementedError:
+            return
+
+    def _truncated_by_gym(self) -> bool:
+        """Whether a wrapped gym environment says that its time limit ended the episode."""
+        try:
+            info = self._environment.get_info()
+        except NotImplementedError:
+            return False
+        return isinstance(info, dict) and bool(info.get("TimeLimit.truncated", False))
+
+
+def _check(environment: "py_environment.PyEnvironment") -> None:
+    if environment.batched:
+        raise ConfigurationError(
+            [
+                f"environment.suite: {type(environment).__name__} is batched (batch size "
+                f"{environment.batch_size}); return an environment that is not batched, and set "
+                "collect.envs_per_actor to step several of them"
+            ]
+        )
+    reward = environment.reward_spec()
+    if getattr(reward, "shape", None) != ():
+        raise ConfigurationError(
+            [f"environment.suite: {type(environment).__name__} has rewards of {reward}; they must be scalars"]
+        )

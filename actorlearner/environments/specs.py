@@ -1,0 +1,43 @@
+"""The tensor specs that agents, replay and policies are derived from."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Environment, Nest
+from actorlearner.environments.load import load_environment
+
+if TYPE_CHECKING:
+    from tf_agents.trajectories import time_step as ts
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentSpecs:
+    """Nests of TensorSpecs of one environment, without a batch dimension."""
+
+    observation: Nest
+    action: Nest
+    time_step: "ts.TimeStep"
+
+
+def environment_specs(environment: Environment) -> EnvironmentSpecs:
+    """Reads the specs off an environment; rewards and discounts are float32 scalars."""
+    from tf_agents.specs import tensor_spec
+    from tf_agents.trajectories import time_step as ts
+
+    observation = tensor_spec.from_spec(environment.observation_spec)
+    action = tensor_spec.from_spec(environment.action_spec)
+    return EnvironmentSpecs(observation, action, ts.time_step_spec(observation))
+
+
+def load_specs(config: EnvironmentConfig) -> EnvironmentSpecs:
+    """Loads the environment for a moment to read its specs.
+
+    Raises:
+      ConfigurationError: the environment cannot be loaded.
+    """
+    environment = load_environment(config, seed=0)
+    try:
+        return environment_specs(environment)
+    finally:
+        environment.close()

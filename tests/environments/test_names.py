@@ -1,0 +1,118 @@
+"""Looking environments up before anything starts."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.names import check_environment
+from actorlearner.errors import ConfigurationError
+
+
+def problem_of(suite: str, name: str = "", sources: dict[str, str] | None = None) -> str:
+    with pytest.raises(ConfigurationError) as error:
+        check_environment(EnvironmentConfig(suite=suite, name=name), sources)
+    (problem,) = error.value.problems
+    assert len(problem.splitlines()) == 1
+    return problem
+
+
+@pytest.fixture
+def module(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch):
+    """Writes the module `my_environments`."""
+
+    def write(text: str) -> None:
+        (tmp_path / "my_environments.py").write_text(text)
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    monkeypatch.delitem(sys.modules, "my_environments", raising=False)
+    yield write
+    sys.modules.pop("my_environments", None)
+
+
+@pytest.mark.parametrize(
+    ("suite", "name"),
+    [
+        ("pybullet", "MinitaurBulletEnv-v0"),
+        ("pybullet", "HalfCheetahBulletEnv-v0"),
+        ("pybullet", "Pendulum-v1"),
+        ("gym", "Pendulum-v1"),
+        ("gym", "CartPole-v1"),
+    ],
+)
+def test_known_environments(suite: str, name: str) -> None:
+    check_environment(EnvironmentConfig(suite=suite, name=name))
+
+
+def test_unknown_environment_names_the_closest() -> None:
+    assert problem_of("gym", "Pendulum-v7", {"environment.name": "exp.yaml:3"}) == (
+        'environment.name: unknown environment "Pendulum-v7" in suite gym (exp.yaml:3); '
+        "did you mean Pendulum-v1 or InvertedPendulum-v2? allowed: a name that gym registers"
+    )
+    problem = problem_of("pybullet", "HalfCheetaBulletEnv-v0")
+    assert 'unknown environment "HalfCheetaBulletEnv-v0" in suite pybullet (default)' in problem
+    assert "did you mean HalfCheetahBulletEnv-v0" in problem
+
+
+@pytest.mark.parametrize("name", ["pendulum-v1", "Pendulum", "no such thing", "a/b/c", "Pendulum-v0", "x:y"])
+def test_unknown_names(name: str) -> None:
+    assert problem_of("gym", name).startswith(f'environment.name: unknown environment "{name}" in suite gym')
+
+
+def test_environment_whose_library_is_missing() -> None:
+    """Registered by gym, but defined in a module that needs a package of its own."""
+    problem = problem_of("gym", "Ant-v3")
+    assert problem.startswith('environment.name: "Ant-v3" cannot be loaded: DependencyNotInstalled: ')
+
+
+def test_suite_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pybullet_envs", None)
+    problem = problem_of("pybullet", "MinitaurBulletEnv-v0")
+    assert problem.startswith('environment.suite: "pybullet" cannot be loaded: ModuleNotFoundError: ')
+
+
+def test_custom_environment(module, capfd: pytest.CaptureFixture[str]) -> None:
+    module("print('loud')\ndef make(name): raise AssertionError('it must not be made yet')\n")
+    check_environment(EnvironmentConfig(suite="my_environments:make", name="whatever"))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def make_it(): ...\n", "make does not exist in my_environments (default); did you mean make_it?"),
+        ("make = 3\n", "make is not callable in my_environments"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("raise ValueError('first\\nsecond')\n", "ValueError: first (default)"),
+        ("raise KeyError\n", "KeyError (default)"),
+        ("raise SystemExit(3)\n", "SystemExit: 3"),
+        ("def make(:\n", "SyntaxError: "),
+    ],
+)
+def test_broken_custom_environment(module, text: str, expected: str) -> None:
+    module(text)
+    problem = problem_of("my_environments:make")
+    assert problem.startswith('environment.suite: "my_environments:make" cannot be loaded: ')
+    assert expected in problem
+
+
+def test_custom_module_that_does_not_exist() -> None:
+    problem = problem_of("no_such_module.at_all:make", sources={"environment.suite": "--set"})
+    assert "ModuleNotFoundError: No module named 'no_such_module' (--set)" in problem
+
+
+def test_silence_and_no_tensorflow() -> None:
+    """In a fresh process, where everything is imported for the first time."""
+    code = (
+        "import sys\n"
+        "from actorlearner.config.schema import EnvironmentConfig\n"
+        "from actorlearner.environments.names import check_environment\n"
+        "for suite, name in (('pybullet', 'MinitaurBulletEnv-v0'), ('gym', 'Pendulum-v1')):\n"
+        "    check_environment(EnvironmentConfig(suite=suite, name=name))\n"
+        "sys.exit(any(name in sys.modules for name in ('tensorflow', 'tf_agents', 'reverb')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
