@@ -1,0 +1,99 @@
+"""DQN and Double DQN: a value for each of a few discrete actions, explored epsilon-greedily."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from actorlearner.agents.builder import AgentConfig
+from actorlearner.agents.parts import (
+    TemporalDifferenceConfig,
+    adam,
+    check_vector_observation,
+    discrete_action,
+    td_loss_function,
+)
+from actorlearner.config.setting import setting
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from tf_agents.agents import tf_agent
+
+    from actorlearner.environments.specs import EnvironmentSpecs
+
+
+@dataclasses.dataclass(frozen=True)
+class DqnConfig(TemporalDifferenceConfig):
+    """The keys of DQN ("Human-level control through deep reinforcement learning", Mnih et al. 2015)."""
+
+    name: str = setting("dqn", "The algorithm: Deep Q-Networks, for one discrete action.")
+    td_loss: str = setting(
+        "huber",
+        "Loss of a temporal-difference error: squared, or huber (linear beyond an error of 1).",
+        choices=("squared", "huber"),
+    )
+    double: bool = setting(
+        True,
+        "Whether the trained network chooses the action whose target value is bootstrapped (Double DQN, "
+        "https://arxiv.org/abs/1509.06461); otherwise the target network chooses it.",
+    )
+    layers: list[int] = setting([256, 256], "Units of each hidden layer of the Q network.", at_least=1)
+    learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
+    epsilon_start: float = setting(
+        1.0, "Probability of a random action at train step 0.", at_least=0, at_most=1
+    )
+    epsilon_end: float = setting(
+        0.05, "Probability of a random action once it has decayed.", at_least=0, at_most=1
+    )
+    epsilon_decay_steps: int = setting(
+        10_000, "Train steps in which that probability goes linearly from start to end.", at_least=1
+    )
+
+
+class DqnBuilder:
+    """Makes TF-Agents' DQN or Double DQN agent."""
+
+    config_class: type[AgentConfig] = DqnConfig
+
+    def make_agent(
+        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+    ) -> "tf_agent.TFAgent":
+        """See AgentBuilder: needs a float vector as observation and one integer action from 0 up."""
+        from tf_agents.agents.dqn import dqn_agent
+        from tf_agents.networks import q_network
+
+        assert isinstance(config, DqnConfig)
+        check_vector_observation("dqn", specs)
+        discrete_action("dqn", specs)
+        agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
+        return agent_class(
+            specs.time_step,
+            specs.action,
+            q_network=q_network.QNetwork(specs.observation, specs.action, fc_layer_params=config.layers),
+            optimizer=adam(config.learning_rate),
+            epsilon_greedy=_decaying_epsilon(config, train_step),
+            target_update_tau=config.target_update_tau,
+            target_update_period=config.target_update_period,
+            td_errors_loss_fn=td_loss_function(config.td_loss),
+            gamma=config.gamma,
+            reward_scale_factor=config.reward_scale,
+            gradient_clipping=config.gradient_clipping,
+            debug_summaries=config.debug_summaries,
+            summarize_grads_and_vars=config.gradient_summaries,
+            train_step_counter=train_step,
+        )
+
+
+def _decaying_epsilon(config: DqnConfig, train_step: "tf.Variable") -> Callable[[], "tf.Tensor"]:
+    """Returns a function that reads the train step and gives epsilon, a float32 scalar.
+
+    It reads the variable at every call of the policy, also inside a graph, so that an actor's epsilon
+    follows the train step that it pulls.
+    """
+    import tensorflow as tf
+
+    def epsilon() -> tf.Tensor:
+        decayed = tf.cast(train_step, tf.float32) / config.epsilon_decay_steps
+        change = config.epsilon_end - config.epsilon_start
+        return config.epsilon_start + change * tf.minimum(decayed, 1.0)
+
+    return epsilon

@@ -1,0 +1,121 @@
+"""Soft Actor-Critic: a stochastic policy for continuous actions that learns its own temperature."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Optional
+
+from actorlearner.agents.builder import AgentConfig
+from actorlearner.agents.parts import (
+    TemporalDifferenceConfig,
+    adam,
+    check_vector_observation,
+    continuous_action,
+    td_loss_function,
+)
+from actorlearner.config.setting import setting
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from tf_agents.agents import tf_agent
+    from tf_agents.networks import network
+
+    from actorlearner.environments.specs import EnvironmentSpecs
+
+
+@dataclasses.dataclass(frozen=True)
+class SacConfig(TemporalDifferenceConfig):
+    """The keys of SAC.
+
+    The defaults are those of "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2019,
+    https://arxiv.org/abs/1812.05905, table 1), but for the target entropy.
+    """
+
+    name: str = setting("sac", "The algorithm: Soft Actor-Critic, for continuous actions.")
+    actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
+    critic_observation_layers: list[int] = setting(
+        [], "Units of each layer that only the observation passes, in both critics.", at_least=1
+    )
+    critic_action_layers: list[int] = setting(
+        [], "Units of each layer that only the action passes, in both critics.", at_least=1
+    )
+    critic_joint_layers: list[int] = setting(
+        [256, 256],
+        "Units of each hidden layer that observation and action pass together, in both critics.",
+        at_least=1,
+    )
+    actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
+    critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
+    alpha_learning_rate: float = setting(
+        3e-4, "Adam's learning rate for the logarithm of the temperature alpha.", above=0
+    )
+    initial_alpha: float = setting(
+        1.0, "Temperature at the start: the weight of the policy's entropy against rewards.", above=0
+    )
+    target_entropy: Optional[float] = setting(
+        None,
+        "Entropy of the policy, in nats, that alpha is adjusted for. Null: minus half the number of "
+        "action dimensions, which TF-Agents found stabler than the paper's minus that number.",
+    )
+
+
+class SacBuilder:
+    """Makes TF-Agents' SAC agent with the networks of its Minitaur tutorial."""
+
+    config_class: type[AgentConfig] = SacConfig
+
+    def make_agent(
+        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+    ) -> "tf_agent.TFAgent":
+        """See AgentBuilder: needs float vectors as observations and as actions, these bounded."""
+        from tf_agents.agents.sac import sac_agent
+
+        assert isinstance(config, SacConfig)
+        check_vector_observation("sac", specs)
+        continuous_action("sac", specs)
+        return sac_agent.SacAgent(
+            specs.time_step,
+            specs.action,
+            critic_network=_critic_network(config, specs),
+            actor_network=_actor_network(config, specs),
+            actor_optimizer=adam(config.actor_learning_rate),
+            critic_optimizer=adam(config.critic_learning_rate),
+            alpha_optimizer=adam(config.alpha_learning_rate),
+            target_update_tau=config.target_update_tau,
+            target_update_period=config.target_update_period,
+            td_errors_loss_fn=td_loss_function(config.td_loss),
+            gamma=config.gamma,
+            reward_scale_factor=config.reward_scale,
+            initial_log_alpha=math.log(config.initial_alpha),
+            target_entropy=config.target_entropy,
+            gradient_clipping=config.gradient_clipping,
+            debug_summaries=config.debug_summaries,
+            summarize_grads_and_vars=config.gradient_summaries,
+            train_step_counter=train_step,
+        )
+
+
+def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
+    """Observation to a normal distribution squashed by tanh into the action's bounds."""
+    from tf_agents.agents.sac import tanh_normal_projection_network
+    from tf_agents.networks import actor_distribution_network
+
+    return actor_distribution_network.ActorDistributionNetwork(
+        specs.observation,
+        specs.action,
+        fc_layer_params=config.actor_layers,
+        continuous_projection_net=tanh_normal_projection_network.TanhNormalProjectionNetwork,
+    )
+
+
+def _critic_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
+    """Observation and action to Q; the agent makes the second critic and the targets from it."""
+    from tf_agents.agents.ddpg import critic_network
+
+    return critic_network.CriticNetwork(
+        (specs.observation, specs.action),
+        observation_fc_layer_params=config.critic_observation_layers,
+        action_fc_layer_params=config.critic_action_layers,
+        joint_fc_layer_params=config.critic_joint_layers,
+        kernel_initializer="glorot_uniform",
+        last_kernel_initializer="glorot_uniform",
+    )

@@ -1,0 +1,154 @@
+"""What holds for every algorithm."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
+
+from actorlearner.agents.registry import agent_names, find_builder
+from actorlearner.errors import ConfigurationError
+
+DISCOUNT = [1.0, 0.0, 1.0, 1.0, 0.0]
+
+
+@pytest.fixture(params=agent_names())
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def specs(name, continuous, discrete):
+    return discrete if name == "dqn" else continuous
+
+
+def trained(agent, experience):
+    tf.random.set_seed(9)
+    loss = agent.train(experience).loss.numpy()
+    return loss, [variable.numpy() for variable in agent.variables]
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batches):
+    batch = batches(specs, DISCOUNT)
+    truncated = np.array([False, False, True, False, False])
+
+    loss, variables = trained(agents(name, specs), batch.transition())
+    stock_loss, stock_variables = trained(agents(name, specs), batch.two_step_trajectory(truncated))
+
+    assert loss == stock_loss
+    assert len(variables) > 4
+    for ours, stock in zip(variables, stock_variables, strict=True):
+        np.testing.assert_array_equal(ours, stock)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_the_value_of_the_next_observation_counts_unless_terminated(name, specs, agents, batches):
+    def loss(changed_row):
+        batch = batches(specs, DISCOUNT)
+        batch.next_observation[changed_row] += 1.0
+        return trained(agents(name, specs), batch.transition())[0]
+
+    unchanged = trained(agents(name, specs), batches(specs, DISCOUNT).transition())[0]
+    assert loss(1) == unchanged  # discount 0
+    assert loss(2) != unchanged  # discount 1
+
+
+def test_a_train_step_counts_and_changes_the_collect_policy(name, specs, agents, batches):
+    agent = agents(name, specs)
+    before = [variable.numpy() for variable in agent.collect_policy.variables()]
+    agent.train(batches(specs, DISCOUNT).transition())
+    after = [variable.numpy() for variable in agent.collect_policy.variables()]
+
+    assert agent.train_step_counter.numpy() == 1
+    assert any((old != new).any() for old, new in zip(before, after, strict=True))
+
+
+def test_policies_act_on_batches_within_bounds(name, specs, agents):
+    agent = agents(name, specs)
+    observation = tf.random.normal([7, 3])
+    for policy in (agent.policy, agent.collect_policy):
+        action = policy.action(time_step.restart(observation, 7)).action
+        assert action.dtype == specs.action.dtype
+        assert action.shape == [7, *specs.action.shape]
+        assert np.all(action >= specs.action.minimum)
+        assert np.all(action <= specs.action.maximum)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "attribute"),
+    [
+        ("gamma", 0.9, "_gamma"),
+        ("reward_scale", 0.5, "_reward_scale_factor"),
+        ("gradient_clipping", 2.0, "_gradient_clipping"),
+        ("debug_summaries", True, "_debug_summaries"),
+        ("gradient_summaries", True, "_summarize_grads_and_vars"),
+    ],
+)
+def test_shared_keys_reach_the_agent(name, specs, agents, key, value, attribute):
+    assert getattr(agents(name, specs, **{key: value}), attribute) == value
+
+
+@pytest.mark.parametrize(("loss", "expected"), [("squared", 9.0), ("huber", 2.5)])
+def test_td_loss_reaches_the_agent(name, specs, agents, loss, expected):
+    agent = agents(name, specs, td_loss=loss)
+    error = agent._td_errors_loss_fn(tf.constant([3.0]), tf.constant([0.0]))
+    np.testing.assert_allclose(error, [expected])
+
+
+def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, batches):
+    agent = agents(name, specs, target_update_tau=0.25, target_update_period=2)
+    network, target = {
+        "sac": lambda: (agent._critic_network_1, agent._target_critic_network_1),
+        "td3": lambda: (agent._critic_network_1, agent._target_critic_network_1),
+        "dqn": lambda: (agent._q_network, agent._target_q_network),
+    }[name]()
+    start = target.variables[0].numpy()
+    experience = batches(specs, DISCOUNT).transition()
+
+    agent.train(experience)
+    np.testing.assert_array_equal(target.variables[0], start)
+    agent.train(experience)
+    np.testing.assert_allclose(
+        target.variables[0], 0.75 * start + 0.25 * network.variables[0].numpy(), rtol=1e-5, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize(
+    ("observation", "described"),
+    [
+        (tensor_spec.TensorSpec([8, 8, 3], tf.uint8), "uint8[8, 8, 3]"),
+        (tensor_spec.BoundedTensorSpec([], tf.int64, 0, 15), "int64 in 0..15"),
+        (
+            {"a": tensor_spec.TensorSpec([2], tf.float32), "b": tensor_spec.TensorSpec([3], tf.float32)},
+            "float32[2], float32[3]",
+        ),
+    ],
+)
+def test_other_observations_than_a_vector_are_refused(name, specs, specs_of, agents, observation, described):
+    with pytest.raises(ConfigurationError) as refusal:
+        agents(name, specs_of(specs.action, observation))
+    (line,) = refusal.value.problems
+    assert line.startswith(
+        f"agent.name: {name} needs observations of one float vector; this environment's are {described}:"
+    )
+
+
+def test_the_configuration_knows_its_builders_name(name):
+    config_class = find_builder(name).config_class
+    assert config_class().name == name
+    assert all("doc" in field.metadata for field in dataclasses.fields(config_class))
+
+
+def test_algorithms_are_found_without_loading_tensorflow():
+    code = (
+        "import sys\n"
+        "from actorlearner.agents.registry import agent_names, find_builder\n"
+        "[find_builder(name).config_class() for name in agent_names()]\n"
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

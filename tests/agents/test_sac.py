@@ -1,0 +1,92 @@
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tf_agents.specs import tensor_spec
+
+from actorlearner.errors import ConfigurationError
+
+
+def shapes(network):
+    return [tuple(variable.shape) for variable in network.variables if variable.shape.rank == 2]
+
+
+def test_defaults_are_those_of_the_tutorial(continuous, agents):
+    agent = agents("sac", continuous)
+    assert agent._log_alpha.numpy() == 0.0
+    assert agent._target_entropy == -1.0  # two action dimensions
+    assert (agent._gamma, agent._reward_scale_factor, agent._gradient_clipping) == (0.99, 1.0, None)
+    assert (agent._target_update_tau, agent._target_update_period) == (0.005, 1)
+    assert shapes(agent._actor_network) == [(3, 256), (256, 256), (256, 4)]
+    assert shapes(agent._critic_network_1) == [(5, 256), (256, 256), (256, 1)]
+    assert agent._td_errors_loss_fn is tf.math.squared_difference
+
+
+def test_the_critics_last_layer_starts_as_glorot_uniform(continuous, agents):
+    for critic in (agents("sac", continuous)._critic_network_1, agents("sac", continuous)._critic_network_2):
+        (last,) = (variable for variable in critic.variables if variable.shape == [256, 1])
+        limit = math.sqrt(6 / (256 + 1))
+        assert 0.9 * limit < np.abs(last).max() <= limit
+
+
+def test_temperature_keys_reach_the_agent(continuous, agents):
+    agent = agents("sac", continuous, initial_alpha=0.2, target_entropy=-3.5)
+    assert agent._log_alpha.numpy() == pytest.approx(math.log(0.2))
+    assert agent._target_entropy == -3.5
+
+
+def test_layers_reach_the_networks(continuous, agents):
+    agent = agents(
+        "sac",
+        continuous,
+        actor_layers=[8],
+        critic_observation_layers=[7],
+        critic_action_layers=[6],
+        critic_joint_layers=[5, 4],
+    )
+    assert shapes(agent._actor_network) == [(3, 8), (8, 4)]
+    assert shapes(agent._critic_network_2) == [(3, 7), (2, 6), (13, 5), (5, 4), (4, 1)]
+
+
+def test_learning_rates_reach_their_optimizers(continuous, agents):
+    agent = agents(
+        "sac", continuous, actor_learning_rate=0.1, critic_learning_rate=0.2, alpha_learning_rate=0.3
+    )
+    optimizers = (agent._actor_optimizer, agent._critic_optimizer, agent._alpha_optimizer)
+    rates = [optimizer.learning_rate.numpy() for optimizer in optimizers]
+    np.testing.assert_allclose(rates, [0.1, 0.2, 0.3])
+
+
+def spec(shape, dtype, low, high):
+    return tensor_spec.BoundedTensorSpec(shape, dtype, low, high)
+
+
+@pytest.mark.parametrize("name", ["sac", "td3"])
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        (spec([], tf.int64, 0, 1), "; this environment's are int64 in 0..1: use dqn"),
+        (
+            (spec([1], tf.float32, -1, 1), spec([2], tf.float32, -1, 1)),
+            " in one float vector; this environment's are float32[1] in -1..1, float32[2] in -1..1",
+        ),
+        (
+            spec([2], tf.float32, [-1, -np.inf], 1),
+            " with finite bounds; this environment's are float32[2] in [-inf to -1]..1",
+        ),
+    ],
+)
+def test_actions_that_it_cannot_take_are_refused(specs_of, agents, name, action, reason):
+    with pytest.raises(ConfigurationError) as refusal:
+        agents(name, specs_of(action))
+    assert refusal.value.problems == (f"agent.name: {name} needs continuous actions{reason}",)
+
+
+def test_gyms_unbounded_actions_are_refused(specs_of, agents):
+    import gym
+    from tf_agents.environments import gym_wrapper
+
+    space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    with pytest.raises(ConfigurationError, match="continuous actions with finite bounds"):
+        agents("sac", specs_of(tensor_spec.from_spec(gym_wrapper.spec_from_gym_space(space))))
