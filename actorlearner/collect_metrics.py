@@ -1,0 +1,56 @@
+"""What a collect actor reports: its metrics file and its TensorBoard curves."""
+
+import tensorflow as tf
+
+from actorlearner.environments.batch import EpisodeStatistics
+from actorlearner.metrics import MetricsWriter, Rate
+from actorlearner.run_directory import RunDirectory
+
+
+class CollectMetrics:
+    """Writes a record now and then; `report` is cheap to call after every env step."""
+
+    def __init__(self, directory: RunDirectory, actor_index: int) -> None:
+        """Opens the files."""
+        name = f"collect-{actor_index}"
+        self._metrics = MetricsWriter(directory.metrics(name))
+        self._summaries = tf.summary.create_file_writer(str(directory.summaries(name)))
+        self._rate = Rate()
+
+    def report(
+        self,
+        env_steps: int,
+        episodes: EpisodeStatistics,
+        policy_train_step: int,
+        policy_age_s: float | None,
+        *,
+        final: bool = False,
+    ) -> None:
+        """Writes a record if one is due, or if it is the `final` one.
+
+        Args:
+          env_steps: env steps of this actor so far.
+          episodes: its episodes so far.
+          policy_train_step: of the variables it acts with; -1 while it acts randomly.
+          policy_age_s: seconds since it got them; None while it acts randomly.
+          final: whether the actor ends here.
+        """
+        if not (self._rate.due or final):
+            return
+        record = {
+            "env_steps": env_steps,
+            "episodes": episodes.episodes,
+            "env_steps_per_s": round(self._rate.update(env_steps), 2),
+            "average_return": episodes.average_return,
+            "average_episode_length": episodes.average_episode_length,
+            "policy_train_step": policy_train_step,
+            "policy_age_s": policy_age_s,
+        }
+        self._metrics.write(record)
+        with self._summaries.as_default(step=env_steps):
+            for key, value in record.items():
+                if value is not None and key != "env_steps":
+                    tf.summary.scalar(f"collect/{key}", value)
+        if final:
+            self._summaries.close()
+            self._metrics.close()

@@ -1,0 +1,74 @@
+"""What the learner reports: its metrics file and its TensorBoard curves of rates and staleness."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from actorlearner.learning.measured_learner import DataStatistics
+from actorlearner.metrics import MetricsWriter, Rate
+from actorlearner.replay.status import ReplayStatus
+from actorlearner.run_directory import RunDirectory
+
+_log = logging.getLogger(__name__)
+
+
+class LearnerMetrics:
+    """Writes a record when one is due."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        """Opens the files."""
+        self._metrics = MetricsWriter(directory.metrics("learner"))
+        self._summaries = tf.summary.create_file_writer(str(directory.summaries("learner")))
+        self.begin(0)
+
+    def begin(self, train_step: int) -> None:
+        """Lets rates count from `train_step` and from now on."""
+        self._rate = Rate(train_step)
+        self._last_step = train_step
+
+    @property
+    def due(self) -> bool:
+        """Whether the next record is due."""
+        return self._rate.due
+
+    def write(self, train_step: int, loss: Any, replay: ReplayStatus, data: DataStatistics) -> None:
+        """Writes a record.
+
+        Args:
+          train_step: the train step just taken.
+          loss: its LossInfo, with scalar tensors.
+          replay: the state of replay.
+          data: what the learner measured since the last record.
+        """
+        rate = self._rate.update(train_step)
+        elapsed_s = (train_step - self._last_step) / rate if rate else 0.0
+        self._last_step = train_step
+        record = {
+            "train_step": train_step,
+            "train_steps_per_s": round(rate, 2),
+            "env_steps": replay.inserts,
+            "loss": float(np.mean(loss.loss)),
+            **_losses(loss.extra),
+            "samples_per_insert": replay.samples_per_insert,
+            "data_wait_fraction": min(1.0, data.wait_s / elapsed_s) if elapsed_s else None,
+            "staleness_mean": data.staleness_mean,
+            "staleness_max": data.staleness_max,
+        }
+        self._metrics.write(record)
+        with self._summaries.as_default(step=train_step):
+            for key, value in record.items():
+                if value is not None and key != "train_step":
+                    tf.summary.scalar(f"learner/{key}", value)
+
+    def close(self) -> None:
+        """Closes the files."""
+        self._metrics.close()
+        self._summaries.close()
+
+
+def _losses(extra: Any) -> dict[str, float]:
+    """The agent's own losses: the scalar fields of its LossInfo's extra."""
+    fields = extra._asdict() if hasattr(extra, "_asdict") else {}
+    return {name: float(value) for name, value in fields.items() if np.ndim(value) == 0}

@@ -1,0 +1,72 @@
+"""TF-Agents' Learner, with what it waits for data and how old the data is measured in its graph."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from tf_agents.train import learner
+
+
+@dataclasses.dataclass(frozen=True)
+class DataStatistics:
+    """What was measured since the last look.
+
+    Attributes:
+      wait_s: seconds in which training waited for the next batch.
+      staleness_mean, staleness_max: age of the transitions trained on, in train steps between the
+        policy that acted and the train step that used them; None if all were random actions.
+    """
+
+    wait_s: float
+    staleness_mean: float | None
+    staleness_max: int | None
+
+
+class MeasuredLearner(learner.Learner):
+    """Trains on a dataset of (Transition, policy_train_step).
+
+    Everything else is TF-Agents' `Learner`: `strategy.run` for each train step, several of them in one
+    graph call, summaries.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes what `tf_agents.train.learner.Learner` takes."""
+        # Before the base class, which traces a train step. Outside of the strategy's scope: these are
+        # only touched between replicas.
+        self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self._staleness_sum = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
+        super().__init__(*args, **kwargs)
+
+    def single_train_step(self, iterator: Iterator[Any]) -> Any:
+        """Takes one train step; called by the base class inside its graph."""
+        started = tf.timestamp()
+        with tf.control_dependencies([started]):
+            sample = next(iterator)
+        with tf.control_dependencies(tf.nest.flatten(sample, expand_composites=True)):
+            self._wait_s.assign_add(tf.timestamp() - started)
+        for policy_train_step in self.strategy.experimental_local_results(sample[1]):
+            self._measure_staleness(policy_train_step)
+        return super().single_train_step(iter([sample]))
+
+    def _measure_staleness(self, policy_train_step: tf.Tensor) -> None:
+        acted = policy_train_step >= 0  # Random actions have no age.
+        ages = tf.where(acted, self.train_step - policy_train_step, tf.zeros_like(policy_train_step))
+        self._staleness_sum.assign_add(tf.reduce_sum(ages))
+        self._staleness_count.assign_add(tf.math.count_nonzero(acted))
+        self._staleness_max.assign(tf.maximum(self._staleness_max, tf.reduce_max(ages)))
+
+    def take_statistics(self) -> DataStatistics:
+        """Returns what was measured since the last call, and starts anew."""
+        count = int(self._staleness_count)
+        statistics = DataStatistics(
+            wait_s=float(self._wait_s),
+            staleness_mean=int(self._staleness_sum) / count if count else None,
+            staleness_max=int(self._staleness_max) if count else None,
+        )
+        self._wait_s.assign(0.0)
+        for counter in (self._staleness_sum, self._staleness_max, self._staleness_count):
+            counter.assign(0)
+        return statistics

@@ -1,0 +1,104 @@
+"""One role as a child process that cannot outlive its parent."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from actorlearner.notify import NOTIFY_VARIABLE
+
+_PR_SET_PDEATHSIG = 1
+# Loaded here: between fork and exec nothing should be loaded any more.
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Child:
+    """A role's process, its log and what it has told about itself.
+
+    Attributes:
+      name: the role, with its index where there are several.
+      ready: whether the role has said that it is.
+      error: what the role said when it failed, else empty.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+        """Starts `actorlearner ARGUMENTS` in a session of its own, with all its output in `log`."""
+        self.name = name
+        self.log = log
+        self.ready = False
+        self.error = ""
+        self._unread = b""
+        self._reader, writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        parent = os.getpid()
+        with log.open("ab") as output:
+            # A session of its own keeps the terminal's Ctrl-C from it: the parent decides who stops when.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "actorlearner", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=[writer],
+                env=os.environ | {NOTIFY_VARIABLE: str(writer)},
+                start_new_session=True,
+                preexec_fn=lambda: _die_with(parent),
+            )
+        os.close(writer)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def listen(self) -> None:
+        """Takes in what the role has told since the last call. Does not block."""
+        while True:
+            try:
+                received = os.read(self._reader, 65536)
+            except BlockingIOError:
+                break
+            if not received:
+                break
+            self._unread += received
+        *lines, self._unread = self._unread.split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def _take(self, told: dict[str, Any]) -> None:
+        self.ready = self.ready or told["state"] == "ready"
+        if told["state"] == "failed":
+            self.error = told["message"]
+
+    def terminate(self) -> None:
+        """Asks the role to save, close and exit."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends the process at once and waits for that."""
+        self._process.kill()
+        self._process.wait()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for the process to end; returns whether it did within `timeout_s`."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def last_log_lines(self, count: int = 15) -> list[str]:
+        """The end of the role's log."""
+        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+
+
+def _die_with(parent: int) -> None:
+    """Has the kernel kill this process when its parent dies, however it dies."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # It died before the call above.

@@ -1,0 +1,111 @@
+"""How far a run is, read from its metrics files."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from actorlearner.config.schema import Config
+from actorlearner.run_directory import RunDirectory
+
+
+class MetricsTail:
+    """Follows a metrics file that another process appends to."""
+
+    def __init__(self, path: Path) -> None:
+        """The file need not exist yet."""
+        self._path = path
+        self._offset = 0
+        self.newest: dict[str, Any] = {}
+
+    def read(self) -> list[dict[str, Any]]:
+        """Returns the whole records that were appended since the last call."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._offset += len(whole) + len(newline)
+        records: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+        if records:
+            self.newest = records[-1]
+        return records
+
+
+class Progress:
+    """The newest figures of all roles.
+
+    Attributes:
+      evaluations: all evaluations so far, in order.
+    """
+
+    def __init__(self, config: Config, directory: RunDirectory) -> None:
+        """Nothing is read yet."""
+        self.train_steps = config.learn.train_steps
+        self.capacity = config.replay.capacity
+        self.evaluations: list[dict[str, Any]] = []
+        self._started = time.monotonic()
+        self._learner = MetricsTail(directory.metrics("learner"))
+        self._replay = MetricsTail(directory.metrics("replay"))
+        self._eval = MetricsTail(directory.metrics("eval"))
+        self._collect = [MetricsTail(directory.metrics(f"collect-{i}")) for i in range(config.collect.actors)]
+
+    def update(self) -> list[dict[str, Any]]:
+        """Reads what is new; returns the new evaluations."""
+        for tail in (self._learner, self._replay, *self._collect):
+            tail.read()
+        new = self._eval.read()
+        self.evaluations += new
+        return new
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run was started."""
+        return time.monotonic() - self._started
+
+    @property
+    def train_step(self) -> int:
+        """The newest train step reported."""
+        return int(self._learner.newest.get("train_step", 0))
+
+    @property
+    def train_steps_per_s(self) -> float:
+        """Over the learner's last report."""
+        return float(self._learner.newest.get("train_steps_per_s", 0.0))
+
+    @property
+    def time_left_s(self) -> float | None:
+        """Seconds until the last train step at the present rate; None while there is no rate."""
+        if not self.train_steps_per_s:
+            return None
+        return (self.train_steps - self.train_step) / self.train_steps_per_s
+
+    @property
+    def env_steps(self) -> int:
+        """Env steps that all actors have taken."""
+        return sum(int(tail.newest.get("env_steps", 0)) for tail in self._collect)
+
+    @property
+    def env_steps_per_s(self) -> float:
+        """Of all actors together, over their last reports."""
+        return sum(float(tail.newest.get("env_steps_per_s", 0.0)) for tail in self._collect)
+
+    @property
+    def episodes(self) -> int:
+        """Episodes that all actors have ended."""
+        return sum(int(tail.newest.get("episodes", 0)) for tail in self._collect)
+
+    @property
+    def replay_size(self) -> int:
+        """Transitions in replay."""
+        return int(self._replay.newest.get("size", 0))
+
+    @property
+    def collect_return(self) -> float | None:
+        """The average return of the actors' newest episodes."""
+        returns = [
+            tail.newest["average_return"]
+            for tail in self._collect
+            if tail.newest.get("average_return") is not None
+        ]
+        return sum(returns) / len(returns) if returns else None

@@ -1,0 +1,53 @@
+"""Local mode: one command that trains."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from actorlearner.config.schema import Config
+from actorlearner.errors import EXIT_FINISHED, ConfigurationError
+from actorlearner.local.progress import Progress
+from actorlearner.local.summary import summary_lines
+from actorlearner.local.supervisor import Supervisor
+from actorlearner.local.view import View
+from actorlearner.run_directory import RunDirectory, new_run_directory
+from actorlearner.stop import Stop
+
+_LOOK_INTERVAL_S = 0.25
+
+
+def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
+    """Trains with all roles on this machine; returns the exit code.
+
+    Args:
+      config: the experiment.
+      run_dir: the run directory; None makes a new one under runs/.
+      experiment: names a new run directory.
+
+    Raises:
+      ConfigurationError: the run directory holds a run, or a role refused the configuration.
+      RunError: a role failed; no process is left.
+    """
+    directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
+    if directory.holds_a_run:
+        raise ConfigurationError([f"--run_dir: {directory.path} holds a run already; name another directory"])
+    stop = Stop()
+    stop.install()
+    directory.prepare(config)
+    console = Console(highlight=False)
+    console.print(f"run directory: {directory.path}", soft_wrap=True)
+    progress = Progress(config, directory)
+    supervisor = Supervisor(config, directory)
+    try:
+        with View(console, progress) as view:
+            while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
+                supervisor.check()
+                view.update(supervisor.unready)
+    finally:
+        supervisor.shut_down()
+    progress.update()
+    if not supervisor.finished:
+        console.print(f"stopped at train step {progress.train_step:,}; a checkpoint was written")
+    for line in summary_lines(progress, directory):
+        console.print(line, soft_wrap=True)
+    return EXIT_FINISHED if supervisor.finished else stop.exit_code

@@ -1,0 +1,37 @@
+"""What a local run says at its end."""
+
+from collections.abc import Iterator
+
+from actorlearner.local.progress import Progress
+from actorlearner.local.view import duration
+from actorlearner.run_directory import RunDirectory
+
+
+def summary_lines(progress: Progress, directory: RunDirectory) -> Iterator[str]:
+    """Yields the lines: returns, totals, mean rates and where the files are."""
+    if progress.evaluations:
+        first, last = progress.evaluations[0], progress.evaluations[-1]
+        best = max(progress.evaluations, key=lambda evaluation: float(evaluation["average_return"]))
+        yield (
+            f"AverageReturn  first {first['average_return']:.2f}, "
+            f"best {best['average_return']:.2f} at train step {best['train_step']:,}, "
+            f"last {last['average_return']:.2f} at train step {last['train_step']:,}"
+        )
+    yield (
+        f"totals         {progress.train_step:,} train steps, {progress.env_steps:,} env steps, "
+        f"{progress.episodes:,} episodes in {duration(progress.elapsed_s)}"
+    )
+    yield (
+        f"mean rates     {progress.train_step / progress.elapsed_s:.1f} train steps/s, "
+        f"{progress.env_steps / progress.elapsed_s:.1f} env steps/s, start-up included"
+    )
+    yield f"files          {directory.path}"
+    for what, path in (
+        ("policies", directory.policies),
+        ("checkpoints", directory.learner_checkpoints),
+        ("metrics", directory.metrics("eval").parent),
+        ("TensorBoard", directory.summaries("eval").parent),
+        ("logs", directory.log("learner").parent),
+    ):
+        if path.exists():
+            yield f"  {what:<13}{path.relative_to(directory.path)}/"

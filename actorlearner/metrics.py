@@ -1,0 +1,56 @@
+"""Metrics files: one JSON object a line, with `time` in Unix seconds."""
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+METRICS_INTERVAL_S = 2.0
+"""Seconds between two records of a role."""
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity; a reader finds null in their place."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+class MetricsWriter:
+    """Appends records to a metrics file; each is whole and on disk when `write` returns."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the file for appending."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Appends `record`, with the time put first."""
+        line = {"time": round(time.time(), 3)} | {key: _plain(value) for key, value in record.items()}
+        self._file.write(json.dumps(line) + "\n")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class Rate:
+    """How often something happens a second, between two looks at its counter."""
+
+    def __init__(self, count: int = 0) -> None:
+        """Starts at `count`."""
+        self._count = count
+        self._time = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether METRICS_INTERVAL_S have passed since the last `update`."""
+        return time.monotonic() - self._time >= METRICS_INTERVAL_S
+
+    def update(self, count: int) -> float:
+        """Returns the events a second since the last update."""
+        now = time.monotonic()
+        rate = (count - self._count) / max(now - self._time, 1e-9)
+        self._count, self._time = count, now
+        return rate

@@ -1,0 +1,25 @@
+"""How a role tells the process that started it how it is doing: JSON lines on an inherited pipe.
+
+Only local mode listens; a role started by hand has nobody to tell. Nothing depends on it but the view.
+"""
+
+import contextlib
+import json
+import os
+
+NOTIFY_VARIABLE = "ACTORLEARNER_NOTIFY_FD"
+"""The environment variable with the number of the pipe's file descriptor."""
+
+
+def is_supervised() -> bool:
+    """Whether somebody listens."""
+    return NOTIFY_VARIABLE in os.environ
+
+
+def notify(state: str, message: str = "") -> None:
+    """Tells that the role is `ready`, or `failed` with a message."""
+    if is_supervised():
+        line = json.dumps({"state": state, "message": message}) + "\n"
+        # If the listener is gone, its death signal is on its way.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(int(os.environ[NOTIFY_VARIABLE]), line.encode())

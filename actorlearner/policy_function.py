@@ -1,0 +1,71 @@
+"""A policy as a function from observations to actions, for all environments of an actor at once."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tree
+from tf_agents.policies import tf_policy
+from tf_agents.specs import array_spec, tensor_spec
+from tf_agents.trajectories import time_step as ts
+
+from actorlearner.environments.environment import Nest
+from actorlearner.environments.specs import EnvironmentSpecs
+
+
+class PolicyFunction:
+    """One concrete graph function: no nest is flattened and nothing is traced while acting."""
+
+    def __init__(self, policy: tf_policy.TFPolicy, specs: EnvironmentSpecs, batch_size: int) -> None:
+        """Traces the policy for `batch_size` observations. Only policies without state are supported."""
+        self._observation_spec = specs.observation
+        self._action_spec = specs.action
+        flat = tree.flatten(specs.observation)
+
+        @tf.function(
+            input_signature=[
+                [tf.TensorSpec([batch_size, *spec.shape], spec.dtype) for spec in flat],
+                tf.TensorSpec([batch_size], tf.bool),
+            ]
+        )
+        def act(leaves: list[tf.Tensor], first: tf.Tensor) -> list[tf.Tensor]:
+            zeros = tf.zeros([batch_size])
+            time_step = ts.TimeStep(
+                step_type=tf.where(first, ts.StepType.FIRST, ts.StepType.MID),
+                reward=zeros,
+                discount=tf.ones_like(zeros),
+                observation=tree.unflatten_as(specs.observation, leaves),
+            )
+            action: list[tf.Tensor] = tree.flatten(policy.action(time_step, ()).action)
+            return action
+
+        self._act = act.get_concrete_function()
+
+    def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
+        """Chooses an action for each environment.
+
+        Args:
+          observations: nest of arrays [batch_size, ...].
+          first: bool [batch_size], where an episode begins.
+
+        Returns:
+          Nest of arrays [batch_size, ...].
+        """
+        leaves = [tf.constant(leaf) for leaf in tree.flatten(observations)]
+        actions = [action.numpy() for action in self._act(*leaves, tf.constant(first))]
+        return tree.unflatten_as(self._action_spec, actions)
+
+
+class RandomFunction:
+    """Actions drawn uniformly from the action spec, with the interface of PolicyFunction."""
+
+    def __init__(self, specs: EnvironmentSpecs, batch_size: int, seed: int) -> None:
+        """Seeds a generator of its own."""
+        self._spec: Any = tensor_spec.to_array_spec(specs.action)
+        self._batch_size = batch_size
+        self._random = np.random.RandomState(seed)
+
+    def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
+        """Returns a nest of arrays [batch_size, ...], whatever the observations."""
+        return array_spec.sample_spec_nest(self._spec, self._random, (self._batch_size,))

@@ -1,0 +1,39 @@
+"""The tables of the replay server."""
+
+from collections.abc import Sequence
+
+import reverb
+
+from actorlearner.config.schema import Config
+from actorlearner.replay.layout import TransitionLayout
+from actorlearner.replay.rate_limit import items, plan_rate_limit
+
+EXPERIENCE_TABLE = "experience"
+
+
+def experience_table(config: Config, layout: TransitionLayout) -> reverb.Table:
+    """The experience: sampled uniformly, the oldest removed first, in items of several transitions."""
+    return reverb.Table(
+        name=EXPERIENCE_TABLE,
+        sampler=reverb.selectors.Uniform(),
+        remover=reverb.selectors.Fifo(),
+        max_size=items(config.replay.capacity),
+        rate_limiter=_rate_limiter(config),
+        signature=layout.signature,
+    )
+
+
+def _rate_limiter(config: Config) -> reverb.rate_limiters.RateLimiter:
+    limit = plan_rate_limit(config)
+    if limit.samples_per_insert is None:
+        return reverb.rate_limiters.MinSize(limit.min_size)
+    return reverb.rate_limiters.SampleToInsertRatio(
+        samples_per_insert=limit.samples_per_insert,
+        min_size_to_sample=limit.min_size,
+        error_buffer=limit.error_buffer,
+    )
+
+
+def start_server(tables: Sequence[reverb.Table], port: int) -> reverb.Server:
+    """Starts a server of `tables` on `port`; returns once it listens."""
+    return reverb.Server(tables=list(tables), port=port)

@@ -1,0 +1,1 @@
+"""The four roles: each a module with a function `run`."""

@@ -1,0 +1,195 @@
+"""A collect actor: steps its environments with the newest policy and writes every transition."""
+
+import logging
+import math
+from collections.abc import Callable
+
+import numpy as np
+import reverb
+import tensorflow as tf
+
+from actorlearner.agents.make import make_agent
+from actorlearner.collect_metrics import CollectMetrics
+from actorlearner.config.schema import Config
+from actorlearner.devices import use_cpu
+from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.environments.load import load_environment
+from actorlearner.environments.seeds import seed_for
+from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.notify import notify
+from actorlearner.policy_function import PolicyFunction, RandomFunction
+from actorlearner.replay.layout import StoredTransition, TransitionLayout
+from actorlearner.replay.status import replay_status
+from actorlearner.replay.writer import TransitionWriter
+from actorlearner.reverb_calls import UNREACHABLE, connect
+from actorlearner.run_directory import RunDirectory
+from actorlearner.stop import Stop
+from actorlearner.variables.container import assigner
+from actorlearner.variables.puller import VariablePuller
+from actorlearner.waiting import WaitReport, wait_until
+
+_log = logging.getLogger(__name__)
+
+_ROLE = "collect-actor"
+_RANDOM_POLICY = -1
+_FLUSH_TIMEOUT_S = 0.5
+_CLOSE_TIMEOUT_S = 2.0
+_STATUS_TIMEOUT_S = 5
+_FIRST_VARIABLES_DEADLINE_S = 600.0
+
+
+def run(
+    config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str, actor_index: int
+) -> None:
+    """Collects until `stop`, or until the policy of the last train step arrives.
+
+    Args:
+      config: the experiment.
+      directory: where metrics and summaries are written.
+      stop: ends collecting.
+      replay_address: HOST:PORT of the replay server.
+      actor_index: tells this actor from the others; it decides the seeds.
+
+    Raises:
+      ConfigurationError: the environment or the agent cannot be made.
+      RunError: the replay server or the first variables did not come in time.
+    """
+    use_cpu(threads=1)
+    tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
+    count = config.collect.envs_per_actor
+    environments = [
+        load_environment(config.environment, seed_for(config.seed, _ROLE, actor_index, i))
+        for i in range(count)
+    ]
+    specs = environment_specs(environments[0])
+    layout = TransitionLayout(specs)
+    client = connect(replay_address, layout, stop)
+    if client is None:
+        return
+    puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop)
+    collector = Collector(
+        EnvironmentBatch(environments),
+        layout,
+        TransitionWriter(client, layout),
+        puller,
+        CollectMetrics(directory, actor_index),
+        config.learn.train_steps,
+        stop,
+    )
+    notify("ready")
+    random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index)
+    _act_randomly(config, collector, client, RandomFunction(specs, count, random_seed))
+    _act_with_policy(config, collector, specs, puller, stop)
+    collector.close()
+
+
+def _act_randomly(
+    config: Config, collector: "Collector", client: reverb.Client, policy: RandomFunction
+) -> None:
+    """Acts randomly until the actors have together put `initial_random_steps` into replay."""
+    wanted = config.collect.initial_random_steps
+    while not collector.ended and (missing := wanted - _env_steps_in_replay(client)) > 0:
+        # Half of this actor's share, and then another look: the other actors may be faster or slower.
+        share = missing / config.collect.actors / config.collect.envs_per_actor
+        for _ in range(math.ceil(share / 2)):
+            if collector.ended:
+                return
+            collector.step(policy, _RANDOM_POLICY)
+
+
+def _env_steps_in_replay(client: reverb.Client) -> int:
+    try:
+        return replay_status(client, _STATUS_TIMEOUT_S).inserts
+    except UNREACHABLE:
+        return 0  # Unknown: acting goes on meanwhile, and the writer keeps what it cannot send.
+
+
+def _act_with_policy(
+    config: Config, collector: "Collector", specs: EnvironmentSpecs, puller: VariablePuller, stop: Stop
+) -> None:
+    """Acts with the collect policy, always with the newest variables that have arrived."""
+    if collector.ended:
+        return
+    parts = make_agent(config, specs)
+    policy = PolicyFunction(parts.agent.collect_policy, specs, config.collect.envs_per_actor)
+    update = assigner(parts.policy_variables, parts.train_step)
+    what = "the first policy variables from the learner"
+    deadline = _FIRST_VARIABLES_DEADLINE_S
+    if not wait_until(what, lambda: puller.train_step >= 0, stop, deadline_s=deadline):
+        return
+    train_step = _RANDOM_POLICY
+    while not collector.ended:
+        version = puller.take()
+        if version is not None:
+            update(version)
+            train_step = version.train_step
+        collector.step(policy, train_step)
+
+
+class Collector:
+    """Takes env steps, writes the transitions and keeps the statistics."""
+
+    def __init__(
+        self,
+        environments: EnvironmentBatch,
+        layout: TransitionLayout,
+        writer: TransitionWriter,
+        puller: VariablePuller,
+        metrics: CollectMetrics,
+        train_steps: int,
+        stop: Stop,
+    ) -> None:
+        """Begins at the environments' first observations."""
+        self._environments = environments
+        self._count = len(environments.first)
+        self._layout = layout
+        self._writer = writer
+        self._puller = puller
+        self._metrics = metrics
+        self._train_steps = train_steps
+        self._stop = stop
+        self._episodes = EpisodeStatistics(self._count)
+        self._env_steps = 0
+        self._policy_train_step = _RANDOM_POLICY
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to collect: a stop, or the policy of the last train step."""
+        return self._stop.requested or self._puller.train_step >= self._train_steps
+
+    def step(self, policy: Callable[..., object], policy_train_step: int) -> None:
+        """Takes one env step in each environment; blocks while the rate limiter holds inserts back."""
+        before = self._environments.observations
+        actions = policy(before, self._environments.first)
+        outcome, last = self._environments.step(actions)
+        transition = StoredTransition(
+            observation=before,
+            action=actions,
+            reward=outcome.reward,
+            discount=outcome.discount,
+            next_observation=outcome.next_observation,
+            policy_train_step=np.full(self._count, policy_train_step, np.int64),
+        )
+        self._writer.write(self._layout.pack(transition))
+        self._episodes.add(outcome.reward, last)
+        self._env_steps += self._count
+        self._policy_train_step = policy_train_step
+        self._wait_for_replay()
+        self._report()
+
+    def _wait_for_replay(self) -> None:
+        report = WaitReport()
+        while not self._writer.flush(_FLUSH_TIMEOUT_S) and not self.ended:
+            report.say("the replay server to take transitions: its rate limiter waits for the learner")
+            self._report()
+
+    def _report(self, *, final: bool = False) -> None:
+        age = self._puller.age_s if self._policy_train_step >= 0 else None
+        self._metrics.report(self._env_steps, self._episodes, self._policy_train_step, age, final=final)
+
+    def close(self) -> None:
+        """Writes what is pending, within a bound, and closes everything."""
+        if not self._writer.close(_CLOSE_TIMEOUT_S):
+            _log.info("some transitions were not confirmed: the rate limiter holds inserts back")
+        self._report(final=True)
+        self._environments.close()

@@ -1,0 +1,143 @@
+"""The eval actor: plays the greedy policy of exactly the train steps that are to be evaluated."""
+
+import logging
+
+import numpy as np
+import reverb
+import tensorflow as tf
+import tree
+from tf_agents.policies import greedy_policy
+
+from actorlearner.agents.make import make_agent
+from actorlearner.config.schema import Config
+from actorlearner.devices import use_cpu
+from actorlearner.environments.environment import Environment
+from actorlearner.environments.load import load_environment
+from actorlearner.environments.seeds import seed_for
+from actorlearner.environments.specs import environment_specs
+from actorlearner.metrics import MetricsWriter
+from actorlearner.notify import notify
+from actorlearner.policy_function import PolicyFunction
+from actorlearner.replay.layout import TransitionLayout
+from actorlearner.reverb_calls import UNREACHABLE, connect
+from actorlearner.run_directory import RunDirectory
+from actorlearner.stop import Stop
+from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
+from actorlearner.waiting import WaitReport
+
+_log = logging.getLogger(__name__)
+
+_ROLE = "eval-actor"
+_POLL_S = 0.2
+_STATUS_TIMEOUT_S = 5
+
+
+def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
+    """Evaluates until the policy of the last train step has been, or `stop`.
+
+    Args:
+      config: the experiment.
+      directory: where metrics and summaries are written.
+      stop: ends it; an evaluation that is not complete is not recorded.
+      replay_address: HOST:PORT of the replay server.
+
+    Raises:
+      ConfigurationError: the environment or the agent cannot be made.
+      RunError: the replay server did not come in time.
+    """
+    use_cpu(threads=1)
+    tf.random.set_seed(seed_for(config.seed, _ROLE, 0))
+    environment = load_environment(config.environment, seed_for(config.seed, _ROLE, 0))
+    specs = environment_specs(environment)
+    parts = make_agent(config, specs)
+    policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
+    update = assigner(parts.policy_variables, parts.train_step)
+    if connect(replay_address, TransitionLayout(specs), stop) is None:
+        return
+    container = VariableContainer(reverb.Client(replay_address))
+    record = EvaluationRecorder(directory)
+    notify("ready")
+    while (request := _next_request(container, stop)) is not None:
+        update(request.version)
+        episodes = _play(environment, policy, config.evaluate.episodes, stop)
+        if episodes is None:
+            break
+        record.write(request, *episodes)
+        if request.version.train_step >= config.learn.train_steps:
+            break
+    record.close()
+    environment.close()
+
+
+def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest | None:
+    """Waits for the next version to evaluate; returns None at a stop."""
+    report = WaitReport()
+    while not stop.wait(_POLL_S):
+        try:
+            if container.evaluations_waiting(_STATUS_TIMEOUT_S):
+                return container.take_evaluation()
+        except UNREACHABLE:
+            report.say("the replay server, which does not answer")
+            continue
+        report.say("the next policy to evaluate")
+    return None
+
+
+def _play(
+    environment: Environment, policy: PolicyFunction, episodes: int, stop: Stop
+) -> tuple[list[float], list[int]] | None:
+    """Plays whole episodes; returns their undiscounted returns and lengths, or None at a stop."""
+    returns, lengths = [], []
+    for _ in range(episodes):
+        observation, total, length, last = environment.reset(), 0.0, 0, False
+        while not last:
+            if stop.requested:
+                return None
+            batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], observation)
+            actions = policy(batch, np.array([length == 0]))
+            observation, reward, _, last = environment.step(tree.map_structure(lambda leaf: leaf[0], actions))
+            total += reward
+            length += 1
+        returns.append(total)
+        lengths.append(length)
+    return returns, lengths
+
+
+class EvaluationRecorder:
+    """Writes evaluations to the metrics file and to TensorBoard."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        """Opens both."""
+        self._metrics = MetricsWriter(directory.metrics("eval"))
+        self._summaries = tf.summary.create_file_writer(str(directory.summaries("eval")))
+
+    def write(self, request: EvaluationRequest, returns: list[float], lengths: list[int]) -> None:
+        """Records the evaluation of exactly the version that `request` holds."""
+        train_step = request.version.train_step
+        average_return, average_length = float(np.mean(returns)), float(np.mean(lengths))
+        self._metrics.write(
+            {
+                "train_step": train_step,
+                "env_steps": request.env_steps,
+                "returns": returns,
+                "lengths": lengths,
+                "average_return": average_return,
+                "average_episode_length": average_length,
+            }
+        )
+        with self._summaries.as_default(step=train_step):
+            tf.summary.scalar("eval/AverageReturn", average_return)
+            tf.summary.scalar("eval/AverageEpisodeLength", average_length)
+        self._summaries.flush()
+        _log.info(
+            "train step %d: AverageReturn %.2f, AverageEpisodeLength %.1f over %d episodes",
+            train_step,
+            average_return,
+            average_length,
+            len(returns),
+        )
+
+    def close(self) -> None:
+        """Closes both."""
+        self._metrics.close()
+        self._summaries.close()

@@ -1,0 +1,200 @@
+"""The learner: trains the agent on replay under a strategy and publishes its policy's variables."""
+
+import logging
+import threading
+
+import reverb
+import tensorflow as tf
+
+from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.config.schema import Config
+from actorlearner.devices import make_strategy
+from actorlearner.environments.seeds import seed_for
+from actorlearner.environments.specs import load_specs
+from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.learner_metrics import LearnerMetrics
+from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.learning.publisher import Publisher
+from actorlearner.notify import notify
+from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.layout import TransitionLayout
+from actorlearner.replay.status import ReplayStatus, replay_status
+from actorlearner.reverb_calls import UNREACHABLE, connect
+from actorlearner.run_directory import RunDirectory
+from actorlearner.stop import Stop
+from actorlearner.waiting import wait_until
+
+_log = logging.getLogger(__name__)
+
+_STATUS_TIMEOUT_S = 5
+_STARVED_AFTER_S = 3.0
+"""How long after a stop the training thread may still wait for data before it is left behind."""
+
+
+def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
+    """Trains until `learn.train_steps`, or `stop`; either way a checkpoint is written at the end.
+
+    Args:
+      config: the experiment.
+      directory: where checkpoints, policies, metrics and summaries are written.
+      stop: ends training after the current call of the training graph.
+      replay_address: HOST:PORT of the replay server.
+
+    Raises:
+      ConfigurationError: the environment, the agent or the strategy cannot be made.
+      RunError: the replay server did not come in time.
+    """
+    strategy = make_strategy(config.learn.strategy, config.learn.batch_size)
+    tf.random.set_seed(seed_for(config.seed, "learner", 0))
+    specs = load_specs(config.environment)
+    with strategy.scope():
+        parts = make_agent(config, specs)
+    checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
+    layout = TransitionLayout(specs)
+    client = connect(replay_address, layout, stop)
+    if client is None:
+        return
+    publisher = Publisher(client, parts)
+    # Before the training graph is traced, so that actors and evaluation need not wait for that.
+    publisher.publish()
+    if int(parts.train_step) == 0:
+        publisher.publish_for_evaluation(env_steps=0)
+    learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
+    notify("ready")
+    if _wait_for_replay(config, client, stop):
+        export = PolicyExport(directory.policies, parts)
+        loop = TrainingLoop(config, directory, learner, client, publisher, checkpoint, export, stop)
+        _train_on_a_thread(loop, stop)
+    checkpoint.save()
+    _log.info("checkpoint of train step %d written", int(parts.train_step))
+
+
+def _make_learner(
+    config: Config,
+    directory: RunDirectory,
+    strategy: tf.distribute.Strategy,
+    parts: AgentParts,
+    replay_address: str,
+    layout: TransitionLayout,
+) -> MeasuredLearner:
+    batch_size = config.learn.batch_size
+    per_replica = batch_size // strategy.num_replicas_in_sync
+    return MeasuredLearner(
+        str(directory.summaries("learner")),
+        parts.train_step,
+        parts.agent,
+        lambda: experience_dataset(replay_address, layout, batch_size, per_replica),
+        checkpoint_interval=-1,  # Ours go to the run directory's own place and are written at a stop.
+        summary_interval=config.learn.summary_interval,
+        strategy=strategy,
+    )
+
+
+def _wait_for_replay(config: Config, client: reverb.Client, stop: Stop) -> bool:
+    """Waits for `replay.min_size`, however long; returns False at a stop."""
+
+    def filled() -> bool:
+        try:
+            return replay_status(client, _STATUS_TIMEOUT_S).size >= config.replay.min_size
+        except UNREACHABLE:
+            return False
+
+    return wait_until(f"{config.replay.min_size} transitions in replay", filled, stop, deadline_s=None)
+
+
+def _train_on_a_thread(loop: "TrainingLoop", stop: Stop) -> None:
+    """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
+
+    A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
+    thread is left waiting: between two train steps, where the variables are whole.
+    """
+    failure: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            loop.run()
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=body, name="training", daemon=True)
+    thread.start()
+    while thread.is_alive() and not stop.requested:
+        thread.join(timeout=0.1)
+    thread.join(timeout=_STARVED_AFTER_S)
+    if failure:
+        raise failure[0]
+    if thread.is_alive():
+        _log.info("training is waiting for data and is left there")
+
+
+class TrainingLoop:
+    """Calls the training graph and does what is due between two calls."""
+
+    def __init__(
+        self,
+        config: Config,
+        directory: RunDirectory,
+        learner: MeasuredLearner,
+        client: reverb.Client,
+        publisher: Publisher,
+        checkpoint: LearnerCheckpoint,
+        export: PolicyExport,
+        stop: Stop,
+    ) -> None:
+        """Begins at the learner's train step."""
+        self._config = config
+        self._learner = learner
+        self._client = client
+        self._publisher = publisher
+        self._checkpoint = checkpoint
+        self._export = export
+        self._stop = stop
+        self._metrics = LearnerMetrics(directory)
+        self._replay = ReplayStatus(0, 0, 0)
+
+    def run(self) -> None:
+        """Trains until the last train step or a stop."""
+        start = step = int(self._learner.train_step)
+        while step < self._config.learn.train_steps and not self._stop.requested:
+            iterations = self._iterations_until_due(step)
+            loss = self._learner.run(iterations=iterations)
+            if step == start:
+                self._metrics.begin(step + iterations)  # The first call traces the graph; no rate has that.
+            step += iterations
+            self._do_what_is_due(step)
+            if self._metrics.due or step == self._config.learn.train_steps:
+                self._report(step, loss)
+        self._metrics.close()
+
+    def _iterations_until_due(self, step: int) -> int:
+        """Train steps of the next call: none may run past a train step at which something is due."""
+        learn = self._config.learn
+        intervals = (learn.publish_interval, learn.checkpoint_interval, self._config.evaluate.interval)
+        return min(
+            learn.train_steps_per_call,
+            learn.train_steps - step,
+            *(interval - step % interval for interval in intervals),
+        )
+
+    def _do_what_is_due(self, step: int) -> None:
+        learn = self._config.learn
+        last = step == learn.train_steps
+        if last or step % self._config.evaluate.interval == 0:
+            self._look_at_replay()
+            self._publisher.publish_for_evaluation(self._replay.inserts)
+        if last or step % learn.publish_interval == 0:
+            self._publisher.publish()
+        if last or step % learn.checkpoint_interval == 0:
+            self._checkpoint.save()
+            self._export.save()
+
+    def _report(self, step: int, loss: object) -> None:
+        self._look_at_replay()
+        self._metrics.write(step, loss, self._replay, self._learner.take_statistics())
+
+    def _look_at_replay(self) -> None:
+        try:
+            self._replay = replay_status(self._client, _STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            _log.warning("the replay server does not answer; its figures are those of the last look")

@@ -1,0 +1,95 @@
+"""The replay server: the experience table and the variable container in one Reverb server."""
+
+import logging
+import os
+import socket
+
+import reverb
+
+from actorlearner.agents.make import make_agent
+from actorlearner.config.schema import Config
+from actorlearner.devices import use_cpu
+from actorlearner.environments.specs import load_specs
+from actorlearner.errors import RunError
+from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
+from actorlearner.notify import notify
+from actorlearner.replay.layout import TransitionLayout
+from actorlearner.replay.rate_limit import plan_rate_limit
+from actorlearner.replay.status import replay_status
+from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.run_directory import RunDirectory
+from actorlearner.stop import Stop
+from actorlearner.variables.container import variable_tables
+
+_log = logging.getLogger(__name__)
+
+_STATUS_TIMEOUT_S = 30
+
+
+def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> None:
+    """Serves until `stop`.
+
+    Args:
+      config: the experiment.
+      directory: where the metrics are written.
+      stop: ends the server.
+      port: the TCP port to listen on, on all interfaces.
+
+    Raises:
+      ConfigurationError: the environment or the agent cannot be made.
+      RunError: the port is in use.
+    """
+    use_cpu(threads=1)
+    _check_port(port)
+    specs = load_specs(config.environment)
+    variables = make_agent(config, specs).policy_variables
+    layout = TransitionLayout(specs)
+    server = start_server([experience_table(config, layout), *variable_tables(variables)], port)
+    _log.info("serving on port %d, %s", port, _describe(config))
+    notify("ready")
+    _record_metrics(server.localhost_client(), directory, stop)
+    server.stop()
+
+
+def _check_port(port: int) -> None:
+    """Reverb would share a port with another server, and each would get some of the calls."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise RunError(f"port {port} cannot be listened on: {error.strerror}") from error
+
+
+def _describe(config: Config) -> str:
+    limit = plan_rate_limit(config)
+    if limit.samples_per_insert is None:
+        return f"sampling from {config.replay.min_size} transitions on, no rate limit"
+    return (
+        f"sampling from {config.replay.min_size} transitions on, "
+        f"{limit.samples_per_insert:g} samples per insert"
+    )
+
+
+def _record_metrics(client: reverb.Client, directory: RunDirectory, stop: Stop) -> None:
+    metrics = MetricsWriter(directory.metrics("replay"))
+    stopped = False
+    while not stopped:
+        stopped = stop.wait(METRICS_INTERVAL_S)
+        status = replay_status(client, _STATUS_TIMEOUT_S)
+        metrics.write(
+            {
+                "size": status.size,
+                "inserts": status.inserts,
+                "samples": status.samples,
+                "samples_per_insert": status.samples_per_insert,
+                "memory_bytes": _resident_bytes(),
+            }
+        )
+    metrics.close()
+
+
+def _resident_bytes() -> int:
+    """The memory that this process holds, from /proc."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,113 @@
+"""The run directory: where a run keeps what it is, what it made and what it said."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+from actorlearner.config.load import load_config
+from actorlearner.config.resolved import differing_keys, fingerprint, to_yaml
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError, RunError
+
+_PACKAGES = ("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet")
+
+
+class RunDirectory:
+    """The paths inside a run directory; see the README for its contents."""
+
+    def __init__(self, path: Path) -> None:
+        """Names the directory, without touching it."""
+        self.path = path.absolute()
+        self.config = self.path / "config.yaml"
+        self.manifest = self.path / "manifest.json"
+        self.learner_checkpoints = self.path / "checkpoints" / "learner"
+        self.policies = self.path / "policies"
+
+    def metrics(self, name: str) -> Path:
+        """The metrics file of `learner`, `collect-<i>`, `eval` or `replay`."""
+        return self.path / "metrics" / f"{name}.jsonl"
+
+    def summaries(self, role: str) -> Path:
+        """The TensorBoard directory of a role."""
+        return self.path / "summaries" / role
+
+    def log(self, role: str) -> Path:
+        """The log file of a role."""
+        return self.path / "logs" / f"{role}.log"
+
+    @property
+    def holds_a_run(self) -> bool:
+        """Whether a run was begun here."""
+        return self.config.exists()
+
+    def prepare(self, config: Config) -> None:
+        """Makes the directory this configuration's, or checks that it is already.
+
+        Raises:
+          ConfigurationError: it holds a run of another configuration.
+          RunError: it cannot be written to.
+        """
+        if self.holds_a_run:
+            self._check(config)
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            _write(self.manifest, json.dumps(_manifest(config), indent=2) + "\n")
+            # Last, because this file is what makes the directory a run.
+            _write(self.config, to_yaml(config))
+        except OSError as error:
+            raise RunError(f"cannot write to the run directory {self.path}: {error.strerror}") from error
+
+    def _check(self, config: Config) -> None:
+        there = load_config(str(self.config))
+        if fingerprint(there) == fingerprint(config):
+            return
+        raise ConfigurationError(
+            [
+                f"--run_dir: {self.path} holds a run of another configuration: {difference}"
+                for difference in differing_keys(config, there)
+            ]
+        )
+
+
+def new_run_directory(experiment: str) -> RunDirectory:
+    """Names a directory runs/EXPERIMENT-TIME that does not exist yet."""
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    path = Path("runs") / f"{experiment}-{stamp}"
+    number = 1
+    while path.exists():
+        number += 1
+        path = path.with_name(f"{experiment}-{stamp}-{number}")
+    return RunDirectory(path)
+
+
+def _manifest(config: Config) -> dict[str, Any]:
+    return {
+        "run_id": uuid.uuid4().hex[:12],
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "fingerprint": fingerprint(config),
+        "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "versions": {package: _version(package) for package in _PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None  # A checkout that runs without being installed has no version of itself.
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file so that it is there whole or not at all."""
+    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,54 @@
+"""How a process learns that it is to stop: SIGINT and SIGTERM, seen without a race or a busy wait."""
+
+import contextlib
+import os
+import select
+import signal
+from types import FrameType
+
+from actorlearner.errors import EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED
+
+_EXIT_CODES = {signal.SIGINT: EXIT_INTERRUPTED, signal.SIGTERM: EXIT_TERMINATED}
+
+
+class Stop:
+    """A request to stop that any thread may wait for.
+
+    A pipe rather than a `threading.Event`: setting an event in a signal handler deadlocks if the signal
+    arrives while the main thread holds that event's lock.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is requested yet; signals are handled from `install` on."""
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._signal: signal.Signals | None = None
+
+    def install(self) -> None:
+        """Lets SIGINT and SIGTERM request the stop; only the main thread may call this."""
+        for number in _EXIT_CODES:
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._signal = self._signal or signal.Signals(number)
+        self.request()
+
+    def request(self) -> None:
+        """Requests the stop without a signal, as when the work is done."""
+        # A full pipe is full of earlier requests, and one is enough.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writer, b"s")
+
+    @property
+    def requested(self) -> bool:
+        """Whether a stop was requested."""
+        return self.wait(0.0)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Blocks until a stop is requested, at most `timeout_s`; returns whether it was."""
+        return bool(select.select([self._reader], [], [], timeout_s)[0])
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that the stop calls for: 130 or 143 after a signal, else 0."""
+        return _EXIT_CODES[self._signal] if self._signal else EXIT_FINISHED

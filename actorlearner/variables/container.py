@@ -1,0 +1,156 @@
+"""The variable container: the newest policy variables, held by the replay server.
+
+Its table holds one item: `policy_variables` and the `train_step` they belong to, always together. A
+second table is a queue of the variables that are to be evaluated, so that the eval actor gets exactly
+the train steps asked for, however long it takes over one.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import reverb
+import tensorflow as tf
+
+VARIABLES_TABLE = "variables"
+EVALUATION_TABLE = "evaluation"
+
+_EVALUATIONS_KEPT = 64
+"""Unevaluated versions in the queue; with no eval actor the oldest are dropped beyond that."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyVariables:
+    """One version of the policy.
+
+    Attributes:
+      train_step: the train step after which these were the weights.
+      values: one array for each of the policy's variables, in their order.
+    """
+
+    train_step: int
+    values: list[npt.NDArray[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationRequest:
+    """A version that is to be evaluated.
+
+    Attributes:
+      version: the variables.
+      env_steps: env steps of all actors when the version was published.
+    """
+
+    version: PolicyVariables
+    env_steps: int
+
+
+def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
+    return {
+        "policy_variables": [tf.TensorSpec(v.shape, v.dtype) for v in variables],
+        "train_step": tf.TensorSpec([], tf.int64),
+    }
+
+
+def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
+    """The tables of the container, for policy variables shaped as these."""
+    signature = _signature(variables)
+    newest = reverb.Table(
+        name=VARIABLES_TABLE,
+        sampler=reverb.selectors.Uniform(),
+        remover=reverb.selectors.Fifo(),
+        max_size=1,
+        rate_limiter=reverb.rate_limiters.MinSize(1),
+        signature=signature,
+    )
+    # Not Table.queue: a full queue must not block the learner.
+    evaluation = reverb.Table(
+        name=EVALUATION_TABLE,
+        sampler=reverb.selectors.Fifo(),
+        remover=reverb.selectors.Fifo(),
+        max_size=_EVALUATIONS_KEPT,
+        max_times_sampled=1,
+        rate_limiter=reverb.rate_limiters.MinSize(1),
+        signature=signature | {"env_steps": tf.TensorSpec([], tf.int64)},
+    )
+    return [newest, evaluation]
+
+
+class VariableContainer:
+    """A client of the container."""
+
+    def __init__(self, client: reverb.Client) -> None:
+        """Does not connect yet."""
+        self._client = client
+
+    def push(self, version: PolicyVariables) -> None:
+        """Publishes a version; blocks until the server has taken it."""
+        self._client.insert(_nest(version), {VARIABLES_TABLE: 1.0})
+
+    def push_evaluation(self, request: EvaluationRequest) -> None:
+        """Queues a version for evaluation; blocks until the server has taken it."""
+        nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
+        self._client.insert(nest, {EVALUATION_TABLE: 1.0})
+
+    def version(self, timeout_s: int) -> int:
+        """How many versions were ever published: 0 means that there is none to pull yet.
+
+        Raises:
+          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+        """
+        table = self._client.server_info(timeout=timeout_s)[VARIABLES_TABLE]
+        return int(table.rate_limiter_info.insert_stats.completed) if table.current_size else 0
+
+    def pull(self) -> PolicyVariables:
+        """The newest version; blocks while there is none (see `version`)."""
+        return _version(self._sample(VARIABLES_TABLE))
+
+    def evaluations_waiting(self, timeout_s: int) -> int:
+        """How many versions wait for their evaluation.
+
+        Raises:
+          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+        """
+        return int(self._client.server_info(timeout=timeout_s)[EVALUATION_TABLE].current_size)
+
+    def take_evaluation(self) -> EvaluationRequest:
+        """Removes and returns the oldest version to evaluate; blocks while there is none."""
+        data = self._sample(EVALUATION_TABLE)
+        return EvaluationRequest(_version(data), int(data["env_steps"][0]))
+
+    def _sample(self, table: str) -> dict[str, Any]:
+        samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
+        data: dict[str, Any] = next(iter(samples)).data
+        return data
+
+
+def _nest(version: PolicyVariables) -> dict[str, Any]:
+    return {"policy_variables": version.values, "train_step": np.int64(version.train_step)}
+
+
+def _version(data: dict[str, Any]) -> PolicyVariables:
+    # Every leaf has a leading dimension of one: the item's single step.
+    return PolicyVariables(
+        train_step=int(data["train_step"][0]),
+        values=[values[0] for values in data["policy_variables"]],
+    )
+
+
+def assigner(variables: Sequence[tf.Variable], train_step: tf.Variable) -> Callable[[PolicyVariables], None]:
+    """Returns a function that assigns a version to `variables` and `train_step` in one graph call."""
+    specs = [tf.TensorSpec(v.shape, v.dtype) for v in variables]
+
+    @tf.function(input_signature=[specs, tf.TensorSpec([], tf.int64)])
+    def assign(values: list[tf.Tensor], step: tf.Tensor) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+        train_step.assign(step)
+
+    concrete = assign.get_concrete_function()
+
+    def update(version: PolicyVariables) -> None:
+        concrete(*[tf.constant(value) for value in version.values], tf.constant(version.train_step, tf.int64))
+
+    return update
