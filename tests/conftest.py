@@ -1,0 +1,48 @@
+"""What tests of several parts share: waiting on conditions, ports, and a small experiment."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # Before TensorFlow is imported by any test.
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from actorlearner.agents.dqn import DqnConfig
+from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
+
+Eventually = Callable[..., None]
+
+
+@pytest.fixture
+def eventually() -> Eventually:
+    """A function that waits until a condition holds, and fails the test if it does not in time."""
+
+    def eventually(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, f"did not happen within {timeout_s:g} s"
+            time.sleep(0.01)
+
+    return eventually
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port that nobody listens on."""
+    import portpicker
+
+    return portpicker.pick_unused_port()
+
+
+@pytest.fixture
+def small_config() -> Config:
+    """DQN with a small network on CartPole, in batches of 4."""
+    return Config(
+        environment=EnvironmentConfig(suite="gym", name="CartPole-v1"),
+        agent=DqnConfig(layers=[8]),
+        replay=ReplayConfig(capacity=1_000, min_size=8),
+        collect=CollectConfig(initial_random_steps=0),
+        learn=LearnConfig(train_steps=100, batch_size=4, train_steps_per_call=2),
+    )

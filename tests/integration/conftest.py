@@ -1,0 +1,35 @@
+"""What the tests of whole processes share: starting commands, and seeing to it that none is left."""
+
+import os
+import signal
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import MARK_VARIABLE, REPOSITORY, Command, marked_processes
+
+
+@pytest.fixture(name="mark")
+def _mark() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture(name="start")
+def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
+    """Starts commands in an empty directory; afterwards, no process of theirs may be left."""
+    environment = os.environ | {MARK_VARIABLE: mark, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "80"}
+    commands: list[Command] = []
+
+    def start(*arguments: str) -> Command:
+        commands.append(Command(arguments, tmp_path, environment))
+        return commands[-1]
+
+    yield start
+    left = marked_processes(mark)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    for command in commands:
+        command.process.communicate()
+    assert not left, f"processes {left} were left behind"

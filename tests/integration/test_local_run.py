@@ -1,0 +1,171 @@
+"""Local mode with all its processes: it trains, ends by itself, and leaves nothing behind."""
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+Start = Callable[..., Command]
+
+_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+
+
+def _local(start: Start, *settings: str) -> Command:
+    return start(
+        *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run"),
+        *("--set", *TINY_RUN, *settings),
+    )
+
+
+def _wait_until_training(command: Command, run: Path) -> None:
+    def training() -> bool:
+        assert command.process.poll() is None, command.process.communicate()
+        return any(record["train_step"] > 0 for record in records(run / "metrics" / "learner.jsonl"))
+
+    wait_for(training, "the first train steps")
+
+
+def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path) -> None:
+    command = _local(
+        start,
+        "learn.train_steps=2000",
+        "evaluate.interval=1000",
+        "collect.actors=2",
+        "collect.envs_per_actor=2",
+    )
+    assert command.finish() == 0, command.err
+    assert marked_processes(mark) == []
+    metrics = tmp_path / "run" / "metrics"
+    steps = [record["train_step"] for record in records(metrics / "learner.jsonl")]
+    assert steps == sorted(steps)
+    assert steps[-1] == 2000
+    _check_actors(metrics)
+    evaluations = records(metrics / "eval.jsonl")
+    assert [record["train_step"] for record in evaluations] == [0, 1000, 2000]
+    assert all(record["lengths"] == [200] for record in evaluations)
+    _check_one_update_an_env_step(metrics)
+    _check_files(tmp_path / "run")
+    _check_printed(command.out)
+
+
+def _check_actors(metrics: Path) -> None:
+    """Each actor began with random actions and ended with newer variables than its first ones."""
+    for index in range(2):
+        versions = [record["policy_train_step"] for record in records(metrics / f"collect-{index}.jsonl")]
+        assert versions == sorted(versions)
+        assert versions[-1] > max(0, versions[0])
+
+
+def _check_one_update_an_env_step(metrics: Path) -> None:
+    newest = records(metrics / "learner.jsonl")[-1]
+    # min_size transitions before the first train step, then one each; the error buffer is 64 env steps.
+    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=64 + 16)
+    inserted = records(metrics / "replay.jsonl")[-1]["inserts"]
+    taken = sum(records(metrics / f"collect-{index}.jsonl")[-1]["env_steps"] for index in range(2))
+    assert 0 <= taken - inserted <= 2 * (8 - 1 + 3 * 8)  # Two actors' unfilled and unconfirmed items.
+
+
+def _check_files(run: Path) -> None:
+    assert json.loads((run / "manifest.json").read_text())["run_id"]
+    assert (run / "config.yaml").exists()
+    assert (run / "checkpoints" / "learner" / "ckpt-2000.index").exists()
+    for policy in ("policy", "collect_policy", "greedy_policy"):
+        assert (run / "policies" / policy / "saved_model.pb").exists()
+    logs = {path.name for path in (run / "logs").iterdir()}
+    actors = {"collect-actor-0.log", "collect-actor-1.log"}
+    assert logs == {"replay-server.log", "learner.log", "eval-actor.log"} | actors
+    for role in ("learner", "eval", "collect-0"):
+        assert list((run / "summaries" / role).glob("events.*"))
+
+
+def _check_printed(out: str) -> None:
+    first = out.splitlines()[0]
+    assert re.fullmatch(r"run directory: .*/run", first)
+    assert re.search(r"train step 2,000: AverageReturn -\d+\.\d\d, AverageEpisodeLength 200.0", out)
+    assert re.search(r"totals +2,000 train steps, [\d,]+ env steps, [\d,]+ episodes", out)
+    assert "tensorflow" not in out.lower()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_middle_saves_and_leaves_nothing(
+    start: Start, mark: str, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    command = _local(start, "learn.train_steps=1000000")
+    run = tmp_path / "run"
+    _wait_until_training(command, run)
+    began = time.monotonic()
+    command.interrupt(number)
+    assert command.finish() == code, command.err
+    assert time.monotonic() - began < 15
+    assert marked_processes(mark) == []
+    checkpoints = (run / "checkpoints" / "learner").glob("*.index")
+    saved = [int(path.stem.removeprefix("ckpt-")) for path in checkpoints]
+    assert max(saved) >= records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
+    assert "stopped at train step" in command.out
+    assert command.err == ""
+
+
+def test_ctrl_c_while_replay_fills_ends_in_time(start: Start, mark: str, tmp_path: Path) -> None:
+    command = _local(start, "replay.min_size=100000", "collect.initial_random_steps=100000")
+    collected = tmp_path / "run" / "metrics" / "collect-0.jsonl"
+    wait_for(lambda: records(collected), "the first env steps")
+    began = time.monotonic()
+    command.interrupt()
+    assert command.finish() == 130, command.err
+    assert time.monotonic() - began < 15
+    assert marked_processes(mark) == []
+
+
+def test_no_role_outlives_a_killed_parent(start: Start, mark: str, tmp_path: Path) -> None:
+    command = _local(start, "learn.train_steps=1000000")
+    _wait_until_training(command, tmp_path / "run")
+    assert len(marked_processes(mark)) == 5
+    command.process.kill()
+    command.finish()
+    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+
+
+def test_a_dead_role_ends_the_run_and_is_named(start: Start, mark: str, tmp_path: Path) -> None:
+    command = _local(start, "learn.train_steps=1000000")
+    _wait_until_training(command, tmp_path / "run")
+    _signal_role(mark, "collect-actor", signal.SIGKILL)
+    assert command.finish() == 1
+    assert marked_processes(mark) == []
+    lines = command.err.splitlines()
+    assert lines[0] == "actorlearner: error: collect-actor-0 failed: killed by signal 9"
+    assert "the last lines of" in lines[1]
+
+
+def _signal_role(mark: str, role: str, number: signal.Signals) -> None:
+    for pid in marked_processes(mark):
+        if role in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+            os.kill(pid, number)
+
+
+def test_a_run_directory_is_not_used_twice(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text((REPOSITORY / "configs" / "sac_pendulum.yaml").read_text())
+    command = _local(start)
+    assert command.finish() == 2
+    assert "holds a run already" in command.err
+    assert len(command.err.splitlines()) == 1
+
+
+def test_an_agent_that_cannot_act_there_is_refused(start: Start, mark: str) -> None:
+    """Only the environment knows its actions, so this is found after the start; the exit code is 2."""
+    cartpole = ["environment.suite=gym", "environment.name=CartPole-v1"]
+    arguments = ["--config", _PENDULUM, "--run_dir", "run", "--set", *cartpole]
+    command = start("-m", "actorlearner", "local", *arguments)
+    assert command.finish() == 2
+    assert marked_processes(mark) == []
+    assert len(command.err.splitlines()) == 1, command.err
+    assert command.err.startswith("actorlearner: error: agent.name")

@@ -1,0 +1,40 @@
+"""The check that ends every test of whole processes: it sees what is left, also grandchildren."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.processes import Command, marked_processes, wait_for
+
+pytestmark = pytest.mark.integration
+
+_PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_and_its_child_are_seen_until_they_end(mark: str) -> None:
+    environment = {"ACTORLEARNER_TEST_MARK": mark}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _PARENT],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert set(marked_processes(mark)) == {parent.pid, child}
+    parent.communicate()  # Closes its standard input, at which it ends, and its child after it.
+    wait_for(lambda: not marked_processes(mark), "the end of both")
+
+
+def test_processes_of_another_test_are_not_seen(mark: str, start: Callable[..., Command]) -> None:
+    command = start("-c", "print('started', flush=True)")
+    assert command.finish() == 0
+    assert marked_processes("another mark") == []

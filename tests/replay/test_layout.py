@@ -1,0 +1,137 @@
+"""Packing transitions into rows and unpacking them loses nothing."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tree
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
+
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.replay.layout import StoredTransition, TransitionLayout
+from actorlearner.replay.rate_limit import ROWS_PER_ITEM
+
+VECTOR = tf.TensorSpec([5], tf.float32, "observation")
+DICT = {
+    "velocity": tf.TensorSpec([3], tf.float32),
+    "image": tensor_spec.BoundedTensorSpec([4, 6, 3], tf.uint8, 0, 255),
+    "goal": (tf.TensorSpec([], tf.int32), tf.TensorSpec([2, 2], tf.float32)),
+}
+CONTINUOUS = tensor_spec.BoundedTensorSpec([2], tf.float32, -1.0, 1.0, "action")
+DISCRETE = tensor_spec.BoundedTensorSpec([], tf.int64, 0, 3, "action")
+
+CASES = {
+    "vector": (VECTOR, CONTINUOUS, {"float32": 5 + 2 + 1 + 1 + 5, "int64": 1}),
+    "dict": (DICT, CONTINUOUS, {"float32": 2 * (3 + 4) + 2 + 2, "uint8": 2 * 72, "int32": 2, "int64": 1}),
+    "discrete": (VECTOR, DISCRETE, {"float32": 5 + 1 + 1 + 5, "int64": 1 + 1}),
+}
+
+
+def specs_of(case: str) -> EnvironmentSpecs:
+    observation, action, _ = CASES[case]
+    return EnvironmentSpecs(observation, action, time_step.time_step_spec(observation))
+
+
+def values(spec: Any, batch: int, random: np.random.Generator) -> np.ndarray:
+    """Arrays that differ in every element, up to the largest that the dtype holds."""
+    dtype = spec.dtype.as_numpy_dtype
+    shape = (batch, *spec.shape)
+    if spec.dtype.is_integer:
+        limits = np.iinfo(dtype)
+        return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return random.normal(size=shape).astype(dtype)
+
+
+def random_transition(specs: EnvironmentSpecs, batch: int) -> StoredTransition:
+    random = np.random.default_rng(batch)
+
+    def nest(spec: Any) -> Any:
+        return tree.map_structure(lambda leaf: values(leaf, batch, random), spec)
+
+    scalar, step = tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64)
+    return StoredTransition(
+        observation=nest(specs.observation),
+        action=nest(specs.action),
+        reward=nest(scalar),
+        discount=nest(scalar),
+        next_observation=nest(specs.observation),
+        policy_train_step=nest(step),
+    )
+
+
+def assert_same(actual: Any, expected: Any) -> None:
+    tree.assert_same_structure(actual, expected)
+    for leaf, other in zip(tree.flatten(actual), tree.flatten(expected), strict=True):
+        assert leaf.dtype.as_numpy_dtype == other.dtype
+        np.testing.assert_array_equal(leaf.numpy(), other)
+
+
+@pytest.mark.parametrize("batch", [1, 8, 13])
+@pytest.mark.parametrize("case", CASES)
+def test_a_round_trip_is_exact(case: str, batch: int) -> None:
+    specs = specs_of(case)
+    layout = TransitionLayout(specs)
+    stored = random_transition(specs, batch)
+    unpack = tf.function(layout.unpack)
+    transition, policy_train_step = unpack(tree.map_structure(tf.constant, layout.pack(stored)))
+    assert_same(transition.time_step.observation, stored.observation)
+    assert_same(transition.action_step.action, stored.action)
+    assert_same(transition.next_time_step.observation, stored.next_observation)
+    assert_same(transition.next_time_step.reward, stored.reward)
+    assert_same(transition.next_time_step.discount, stored.discount)
+    assert_same(policy_train_step, stored.policy_train_step)
+
+
+def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
+    specs = specs_of("vector")
+    layout = TransitionLayout(specs)
+    rows = layout.pack(random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32)))
+    transition, _ = layout.unpack(tree.map_structure(tf.constant, rows))
+    middle = np.full(3, time_step.StepType.MID)
+    np.testing.assert_array_equal(transition.time_step.step_type, middle)
+    np.testing.assert_array_equal(transition.next_time_step.step_type, middle)
+    np.testing.assert_array_equal(transition.time_step.reward, [0, 0, 0])
+    np.testing.assert_array_equal(transition.time_step.discount, [1, 1, 1])
+    np.testing.assert_array_equal(transition.next_time_step.discount, [0, 0, 0])
+    assert transition.time_step.step_type.dtype == tf.int32
+    assert transition.action_step.state == ()
+    assert transition.action_step.info == ()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_item_has_one_block_of_rows_for_each_dtype(case: str) -> None:
+    layout = TransitionLayout(specs_of(case))
+    widths = CASES[case][2]
+    assert layout.widths == widths
+    signature = {
+        dtype: tf.TensorSpec([1, ROWS_PER_ITEM, width], tf.as_dtype(dtype), dtype)
+        for dtype, width in widths.items()
+    }
+    assert layout.signature == signature
+
+
+def test_rows_are_new_and_have_the_widths_of_the_signature() -> None:
+    specs = specs_of("dict")
+    layout = TransitionLayout(specs)
+    stored = random_transition(specs, 13)
+    rows, again = layout.pack(stored), layout.pack(stored)
+    assert {dtype: block.shape for dtype, block in rows.items()} == {
+        dtype: (13, width) for dtype, width in layout.widths.items()
+    }
+    assert {dtype: block.dtype.name for dtype, block in rows.items()} == {d: d for d in layout.widths}
+    assert not any(np.shares_memory(rows[dtype], again[dtype]) for dtype in rows)
+    assert not any(np.shares_memory(rows[leaf.dtype.name], leaf) for leaf in tree.flatten(stored))
+
+
+def test_every_process_derives_the_same_layout() -> None:
+    specs = specs_of("dict")
+    reordered = EnvironmentSpecs(
+        {key: specs.observation[key] for key in reversed(specs.observation)}, specs.action, specs.time_step
+    )
+    writer, reader = TransitionLayout(specs), TransitionLayout(reordered)
+    assert writer.signature == reader.signature
+    stored = random_transition(specs, 2)
+    transition, _ = reader.unpack(tree.map_structure(tf.constant, writer.pack(stored)))
+    assert_same(transition.time_step.observation, stored.observation)

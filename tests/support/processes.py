@@ -1,0 +1,81 @@
+"""Starting commands as real processes, and finding every process that they started."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+
+# SAC on Pendulum with tiny networks: all that a run of a few seconds needs.
+TINY_RUN = (
+    "replay.min_size=200",
+    "collect.initial_random_steps=200",
+    "learn.batch_size=64",
+    "agent.actor_layers=[16]",
+    "agent.critic_joint_layers=[16]",
+    "evaluate.episodes=1",
+)
+
+MARK_VARIABLE = "ACTORLEARNER_TEST_MARK"
+
+
+def marked_processes(mark: str) -> list[int]:
+    """The processes that were started with the environment variable of this test session."""
+    wanted = f"{MARK_VARIABLE}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # It ended while we looked, or is none of ours.
+    return found
+
+
+def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 90.0) -> Any:
+    """Polls until `condition` returns something true, and returns that."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s"
+        time.sleep(0.05)
+    return value
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The whole records of a metrics file; none while it does not exist."""
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")[:-1]
+    return [json.loads(line) for line in lines]
+
+
+class Command:
+    """A running command of the package."""
+
+    def __init__(self, arguments: Sequence[str], cwd: Path, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.out = self.err = ""
+
+    def finish(self, timeout_s: float = 120.0) -> int:
+        """Waits for the end; keeps what was printed; returns the exit code."""
+        self.out, self.err = self.process.communicate(timeout=timeout_s)
+        return self.process.returncode
+
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Sends a signal to the whole process group, as the terminal does for Ctrl-C."""
+        os.killpg(self.process.pid, number)
