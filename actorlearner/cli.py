@@ -83,12 +83,12 @@ _COMMANDS = {
     "local": _Command(
         "train on this machine: every role as a process of its own",
         "Starts a replay server, the collect actors, an eval actor and a learner on this machine, and ends "
-        "when the learner has finished. With the --run_dir of an earlier run it resumes that run.",
+        "when the learner has finished and its last policy is evaluated.",
         "--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
     ),
     "replay-server": _Command(
         "hold the experience, and pass the policy variables on",
-        "Serves the experience table and the variable container of one run. Start it first.",
+        "Serves the experience table and the variable container of one run until it is told to stop.",
         "--config sac_pendulum --port 8008",
         ("port",),
     ),
@@ -101,8 +101,8 @@ _COMMANDS = {
     ),
     "eval-actor": _Command(
         "measure the greedy policy now and then",
-        "Plays whole episodes with the greedy policy every evaluate.interval train steps, and keeps the "
-        "best policy.",
+        "Plays whole episodes with the greedy policy of train step 0, of every evaluate.interval train "
+        "steps and of the last one.",
         "--config sac_pendulum --replay_address replay.host:8008",
         ("replay_address",),
     ),
@@ -149,6 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except RunError as error:
         _complain(str(error))
+        print(*error.details, sep="\n", end="\n" if error.details else "", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:  # Before a role has taken over the signals.
         return EXIT_INTERRUPTED
@@ -198,7 +199,7 @@ def _read_options(arguments: argparse.Namespace, problems: list[str]) -> Options
             problems.append(f"--{name}: {text!r} cannot be used; allowed: {error}")
     run_dir: str | None = arguments.run_dir
     if run_dir is not None and not _may_be_directory(run_dir):
-        problems.append(f"--run_dir: {run_dir!r} cannot be used; allowed: a new directory, or that of a run")
+        problems.append(f"--run_dir: {run_dir!r} cannot be used; allowed: a directory")
     return options
 
 

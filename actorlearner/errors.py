@@ -23,4 +23,12 @@ class ConfigurationError(Exception):
 
 
 class RunError(Exception):
-    """The run failed: exit code 1, its one-line message says why."""
+    """The run failed: exit code 1, its one-line message says why.
+
+    Attributes:
+      details: lines to show below the message, such as the end of a log.
+    """
+
+    def __init__(self, message: str, details: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.details = tuple(details)

@@ -12,6 +12,8 @@ METRICS_INTERVAL_S = 2.0
 
 def _plain(value: Any) -> Any:
     """JSON has no NaN and no infinity; a reader finds null in their place."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(element) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

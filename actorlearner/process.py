@@ -1,12 +1,14 @@
 """One role as a process: signals, log file, terminal, errors and exit code."""
 
+import importlib
 import logging
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
@@ -17,10 +19,22 @@ from actorlearner.stop import Stop
 _log = logging.getLogger(__name__)
 
 
+_kept: list[object] = []
+
+
+def keep_until_exit(kept: object) -> None:
+    """Spares `kept` its destructor: a role's process ends without destroying it.
+
+    Destroying a dataset's iterator waits, for ten seconds or more, for a sampler that the rate limiter
+    holds back.
+    """
+    _kept.append(kept)
+
+
 def run_role(
     role: str, config: Config, run_dir: str | None, options: Mapping[str, int | str], experiment: str
-) -> int:
-    """Runs one role in this process until it ends; returns the exit code.
+) -> NoReturn:
+    """Runs one role until it ends, and ends this process with the role's exit code.
 
     Args:
       role: replay-server, collect-actor, eval-actor or learner.
@@ -43,20 +57,20 @@ def run_role(
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:
-        _role_function(role)(config, directory, stop, **options)
+        _import_role(role)(config, directory, stop, **options)
     except ConfigurationError as error:
-        return _fail(terminal, name, error.problems, EXIT_USAGE)
+        _fail(terminal, name, error.problems, EXIT_USAGE)
     except RunError as error:
-        return _fail(terminal, name, [str(error)], EXIT_FAILED)
+        _fail(terminal, name, [str(error)], EXIT_FAILED)
     except Exception as error:
         traceback.print_exc()  # Standard error is the log file by now.
         first_line = (str(error).strip().splitlines() or [""])[0]
-        return _fail(terminal, name, [f"{type(error).__name__}: {first_line}"], EXIT_FAILED)
+        _fail(terminal, name, [f"{type(error).__name__}: {first_line}"], EXIT_FAILED)
     _log.info("ended, exit code %d", stop.exit_code)
-    return stop.exit_code
+    _leave(stop.exit_code)
 
 
-def leave(exit_code: int) -> None:
+def _leave(exit_code: int) -> NoReturn:
     """Ends the process without the interpreter's shutdown.
 
     Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
@@ -68,23 +82,11 @@ def leave(exit_code: int) -> None:
     os._exit(exit_code)
 
 
-def _role_function(role: str):  # type: ignore[no-untyped-def]
-    """Imports the role only now: TensorFlow comes with it."""
-    if role == "replay-server":
-        from actorlearner.roles import replay_server
-
-        return replay_server.run
-    if role == "collect-actor":
-        from actorlearner.roles import collect_actor
-
-        return collect_actor.run
-    if role == "eval-actor":
-        from actorlearner.roles import eval_actor
-
-        return eval_actor.run
-    from actorlearner.roles import learner
-
-    return learner.run
+def _import_role(role: str) -> Callable[..., None]:
+    """Imports the role's module only now, because TensorFlow comes with it; returns its `run`."""
+    module = importlib.import_module("actorlearner.roles." + role.replace("-", "_"))
+    run: Callable[..., None] = module.run
+    return run
 
 
 def _redirect_output(log: Path) -> TextIO:
@@ -105,6 +107,8 @@ def _redirect_output(log: Path) -> TextIO:
 
 def _configure_logging(name: str, terminal: TextIO) -> None:
     """Our own messages go to the log file, and to the terminal if a person started this role."""
+    # About TF-Agents' code, as autograph rewrites it: pages of them in every log.
+    warnings.simplefilter("ignore", SyntaxWarning)
     # absl, which TF-Agents logs through, would add a handler of its own to the root logger.
     package = logging.getLogger("actorlearner")
     package.propagate = False
@@ -116,10 +120,10 @@ def _configure_logging(name: str, terminal: TextIO) -> None:
         package.addHandler(handler)
 
 
-def _fail(terminal: TextIO, name: str, problems: tuple[str, ...] | list[str], exit_code: int) -> int:
+def _fail(terminal: TextIO, name: str, problems: Sequence[str], exit_code: int) -> NoReturn:
     for problem in problems:
         print(f"{name}: error: {problem}", file=sys.stderr)
         if not is_supervised():
             print(f"actorlearner: error: {name}: {problem}", file=terminal)
     notify("failed", "\n".join(problems))
-    return exit_code
+    _leave(exit_code)

@@ -10,8 +10,8 @@ from actorlearner.replay.tables import EXPERIENCE_TABLE
 from actorlearner.stop import Stop
 from actorlearner.waiting import wait_until
 
-UNREACHABLE = (reverb_errors.DeadlineExceededError,)
-"""Raised by `server_info(timeout)` where no server answers in time."""
+UNREACHABLE = (reverb_errors.DeadlineExceededError, RuntimeError)
+"""Raised by `server_info(timeout)` where no server answers in time, or one ends before it has answered."""
 
 CONNECT_DEADLINE_S = 300.0
 """How long a role waits for the replay server: roles may be started in any order, on any machine."""

@@ -124,8 +124,8 @@ def poisoned(tmp_path: pathlib.Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    folder = tmp_path / "workplace"
+def start_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    folder = tmp_path / "start_folder"
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -144,10 +144,10 @@ def test_the_poison_works(poisoned: dict[str, str], package: str) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
-def test_refused(case: Refused, poisoned: dict[str, str], workplace: pathlib.Path) -> None:
+def test_refused(case: Refused, poisoned: dict[str, str], start_folder: pathlib.Path) -> None:
     if case.file is not None:
-        (workplace / "exp.yaml").write_text(case.file)
-    before = sorted(workplace.rglob("*"))
+        (start_folder / "exp.yaml").write_text(case.file)
+    before = sorted(start_folder.rglob("*"))
     done = python(poisoned, "-m", "actorlearner", "local", "--config", case.config, *case.flags)
     lines = done.stderr.splitlines()
     assert done.returncode == 2, done.stderr
@@ -156,16 +156,16 @@ def test_refused(case: Refused, poisoned: dict[str, str], workplace: pathlib.Pat
     assert len(lines) == len(case.lines), done.stderr
     for line, expected in zip(lines, case.lines, strict=True):
         assert line.startswith(f"actorlearner: error: {expected}")
-    assert sorted(workplace.rglob("*")) == before, "nothing may be made, no run directory either"
+    assert sorted(start_folder.rglob("*")) == before, "nothing may be made, no run directory either"
 
 
 @pytest.mark.parametrize("environment", ["suite: gym, name: Pendulum-v1", "suite: 'my_environments:make'"])
 def test_a_good_configuration_gets_past_the_checks(
-    poisoned: dict[str, str], workplace: pathlib.Path, environment: str
+    poisoned: dict[str, str], start_folder: pathlib.Path, environment: str
 ) -> None:
     """Silently; a module of the user's own is found in the working directory, also by a script (-P)."""
-    (workplace / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
-    (workplace / "my_environments.py").write_text("def make(): ...\n")
+    (start_folder / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
+    (start_folder / "my_environments.py").write_text("def make(): ...\n")
     code = (
         "import sys, types; from actorlearner import cli\n"
         "run = sys.modules['actorlearner.local.run'] = types.ModuleType('run')\n"
@@ -180,7 +180,7 @@ def test_a_good_configuration_gets_past_the_checks(
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch, workplace: pathlib.Path) -> list[tuple[Any, ...]]:
+def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[tuple[Any, ...]]:
     """What the roles are called with; exp.yaml is a good configuration."""
     called: list[tuple[Any, ...]] = []
 
@@ -193,7 +193,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, workplace: pathlib.Path) -> list[tupl
         return 143
 
     replace_roles(monkeypatch, run_role, run_local)
-    (workplace / "exp.yaml").write_text(GOOD)
+    (start_folder / "exp.yaml").write_text(GOOD)
     return called
 
 
@@ -238,12 +238,12 @@ def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
 
 @pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
 def test_experiment_is_named_after_the_file(
-    calls: list[tuple[Any, ...]], workplace: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+    calls: list[tuple[Any, ...]], start_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    configs = workplace / "shipped" / "configs"
+    configs = start_folder / "shipped" / "configs"
     configs.mkdir(parents=True)
     (configs / "sac_minitaur.yaml").write_text(GOOD)
-    monkeypatch.setattr("actorlearner.config.shipped._PACKAGE", workplace / "shipped" / "package")
+    monkeypatch.setattr("actorlearner.config.shipped._PACKAGE", start_folder / "shipped" / "package")
     assert cli.main(["local", "--config", name]) == 143
     assert calls[0][-1] == "sac_minitaur"
 

@@ -127,6 +127,8 @@ def _parse_document(name: str, text: str) -> Document:
             return _unusable(name, f"is a {kind}, not a mapping of sections")
         lines, repeated = _index_keys(node)
         tree = loader.construct_document(node)
+        if not isinstance(tree, dict):
+            return _unusable(name, f"is a {node.tag}, not a mapping of sections")
     except (*_CONSTRUCTION_ERRORS, RecursionError) as error:
         position, reason = _explain(error)
         line = problem(f"{name}{position}", f"broken YAML: {reason}", "")

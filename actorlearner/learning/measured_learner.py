@@ -31,22 +31,36 @@ class MeasuredLearner(learner.Learner):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes what `tf_agents.train.learner.Learner` takes."""
+        """Takes what `tf_agents.train.learner.Learner` takes.
+
+        As its base class does, it initialises the agent: a checkpoint has to be restored after this.
+        """
         # Before the base class, which traces a train step. Outside of the strategy's scope: these are
         # only touched between replicas.
+        self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self._staleness_sum = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
         super().__init__(*args, **kwargs)
 
+    @property
+    def waiting_for_data(self) -> bool:
+        """Whether a train step waits for its batch right now; may be asked from another thread.
+
+        While it does, the variables are those of a whole number of train steps.
+        """
+        return bool(self._waiting.numpy())
+
     def single_train_step(self, iterator: Iterator[Any]) -> Any:
         """Takes one train step; called by the base class inside its graph."""
-        started = tf.timestamp()
+        with tf.control_dependencies([self._waiting.assign(True)]):
+            started = tf.timestamp()
         with tf.control_dependencies([started]):
             sample = next(iterator)
         with tf.control_dependencies(tf.nest.flatten(sample, expand_composites=True)):
             self._wait_s.assign_add(tf.timestamp() - started)
+            self._waiting.assign(False)
         for policy_train_step in self.strategy.experimental_local_results(sample[1]):
             self._measure_staleness(policy_train_step)
         return super().single_train_step(iter([sample]))

@@ -34,4 +34,4 @@ class Publisher:
 
     def _version(self) -> PolicyVariables:
         values = [tf.convert_to_tensor(variable).numpy() for variable in self._variables]
-        return PolicyVariables(int(self._train_step), values)
+        return PolicyVariables(int(self._train_step.numpy()), values)

@@ -40,7 +40,7 @@ class Child:
         with log.open("ab") as output:
             # A session of its own keeps the terminal's Ctrl-C from it: the parent decides who stops when.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "actorlearner", *arguments],
+                [sys.executable, *_arguments(arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -95,6 +95,11 @@ class Child:
     def last_log_lines(self, count: int = 15) -> list[str]:
         """The end of the role's log."""
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+
+
+def _arguments(arguments: Sequence[str]) -> list[str]:
+    """What the Python interpreter is started with."""
+    return ["-m", "actorlearner", *arguments]
 
 
 def _die_with(parent: int) -> None:

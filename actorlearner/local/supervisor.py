@@ -77,8 +77,8 @@ class Supervisor:
         if code == EXIT_USAGE and child.error:
             raise ConfigurationError(child.error.splitlines())
         reason = child.error or ("killed by signal " + str(-code) if code < 0 else f"exit code {code}")
-        log = "\n".join("  " + line for line in child.last_log_lines())
-        raise RunError(f"{child.name} failed: {reason}\nthe last lines of {child.log}:\n{log}")
+        log = [f"the last lines of {child.log}:", *("  " + line for line in child.last_log_lines())]
+        raise RunError(f"{child.name} failed: {reason}", log)
 
     def shut_down(self) -> None:
         """Ends every role that still runs: first the learner, while data still flows to it.

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 
 import reverb
 import tensorflow as tf
@@ -17,6 +18,7 @@ from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.publisher import Publisher
 from actorlearner.notify import notify
+from actorlearner.process import keep_until_exit
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import TransitionLayout
 from actorlearner.replay.status import ReplayStatus, replay_status
@@ -29,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
 _STARVED_AFTER_S = 3.0
-"""How long after a stop the training thread may still wait for data before it is left behind."""
+"""How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
@@ -51,6 +53,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     with strategy.scope():
         parts = make_agent(config, specs)
     checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
+    checkpoint.restore()
     layout = TransitionLayout(specs)
     client = connect(replay_address, layout, stop)
     if client is None:
@@ -58,16 +61,18 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     publisher = Publisher(client, parts)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()
-    if int(parts.train_step) == 0:
+    if int(parts.train_step.numpy()) == 0:
         publisher.publish_for_evaluation(env_steps=0)
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
+    keep_until_exit(learner)
+    checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
     notify("ready")
     if _wait_for_replay(config, client, stop):
         export = PolicyExport(directory.policies, parts)
         loop = TrainingLoop(config, directory, learner, client, publisher, checkpoint, export, stop)
-        _train_on_a_thread(loop, stop)
+        _train_on_a_thread(loop, learner, stop)
     checkpoint.save()
-    _log.info("checkpoint of train step %d written", int(parts.train_step))
+    _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
 
 
 def _make_learner(
@@ -103,7 +108,7 @@ def _wait_for_replay(config: Config, client: reverb.Client, stop: Stop) -> bool:
     return wait_until(f"{config.replay.min_size} transitions in replay", filled, stop, deadline_s=None)
 
 
-def _train_on_a_thread(loop: "TrainingLoop", stop: Stop) -> None:
+def _train_on_a_thread(loop: "TrainingLoop", learner: MeasuredLearner, stop: Stop) -> None:
     """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
 
     A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
@@ -119,13 +124,31 @@ def _train_on_a_thread(loop: "TrainingLoop", stop: Stop) -> None:
 
     thread = threading.Thread(target=body, name="training", daemon=True)
     thread.start()
-    while thread.is_alive() and not stop.requested:
+    starvation = _Starvation(learner)
+    while thread.is_alive():
         thread.join(timeout=0.1)
-    thread.join(timeout=_STARVED_AFTER_S)
+        if stop.requested and starvation.lasts():
+            _log.info("training waits for data that does not come, and is left there")
+            return
     if failure:
         raise failure[0]
-    if thread.is_alive():
-        _log.info("training is waiting for data and is left there")
+
+
+class _Starvation:
+    """Whether one train step has been waiting for its batch for longer than _STARVED_AFTER_S."""
+
+    def __init__(self, learner: MeasuredLearner) -> None:
+        self._learner = learner
+        self._train_step = -1
+        self._since = 0.0
+
+    def lasts(self) -> bool:
+        """Looks once more; to be called several times a second."""
+        train_step = int(self._learner.train_step_numpy)
+        if not self._learner.waiting_for_data or train_step != self._train_step:
+            self._train_step = train_step
+            self._since = time.monotonic()
+        return time.monotonic() - self._since > _STARVED_AFTER_S
 
 
 class TrainingLoop:
@@ -155,16 +178,17 @@ class TrainingLoop:
 
     def run(self) -> None:
         """Trains until the last train step or a stop."""
-        start = step = int(self._learner.train_step)
+        start = step = int(self._learner.train_step_numpy)
         while step < self._config.learn.train_steps and not self._stop.requested:
             iterations = self._iterations_until_due(step)
             loss = self._learner.run(iterations=iterations)
             if step == start:
                 self._metrics.begin(step + iterations)  # The first call traces the graph; no rate has that.
             step += iterations
-            self._do_what_is_due(step)
+            self._publish(step)
             if self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
+            self._save(step)
         self._metrics.close()
 
     def _iterations_until_due(self, step: int) -> int:
@@ -177,15 +201,18 @@ class TrainingLoop:
             *(interval - step % interval for interval in intervals),
         )
 
-    def _do_what_is_due(self, step: int) -> None:
-        learn = self._config.learn
-        last = step == learn.train_steps
-        if last or step % self._config.evaluate.interval == 0:
+    def _due(self, interval: int, step: int) -> bool:
+        return step == self._config.learn.train_steps or step % interval == 0
+
+    def _publish(self, step: int) -> None:
+        if self._due(self._config.evaluate.interval, step):
             self._look_at_replay()
             self._publisher.publish_for_evaluation(self._replay.inserts)
-        if last or step % learn.publish_interval == 0:
+        if self._due(self._config.learn.publish_interval, step):
             self._publisher.publish()
-        if last or step % learn.checkpoint_interval == 0:
+
+    def _save(self, step: int) -> None:
+        if self._due(self._config.learn.checkpoint_interval, step):
             self._checkpoint.save()
             self._export.save()
 

@@ -68,9 +68,9 @@ class VariablePuller:
                 report.say("the variable container: the replay server does not answer")
                 continue
             report = WaitReport()
-            if version == seen:
-                continue
-            self._keep(self._container.pull())
+            # 0 where a server came back empty: a pull would block, for ever if that one ends as well.
+            if version not in (0, seen):
+                self._keep(self._container.pull())
             seen = version
 
     def _keep(self, version: PolicyVariables) -> None:

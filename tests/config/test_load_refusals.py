@@ -56,6 +56,7 @@ def test_broken_yaml(problems_of, text: str, expected: str) -> None:
         ("# a comment\n", "is empty"),
         ("- seed\n", "is a list, not a mapping"),
         ("seed\n", "is a single value, not a mapping"),
+        ("!!set {seed}\n", "is a tag:yaml.org,2002:set, not a mapping"),
     ],
 )
 def test_file_without_sections(tmp_path: pathlib.Path, text: str, wrong: str) -> None:

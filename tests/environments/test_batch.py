@@ -1,0 +1,172 @@
+"""Several environments as one batch, and the statistics of their episodes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.environments.environment import Step
+
+
+class Counting:
+    """Observes (its index, episode, env steps in it); episodes have a fixed length.
+
+    Every second episode is truncated, the others terminate.
+    """
+
+    def __init__(self, index: int, length: int) -> None:
+        self._index = index
+        self._length = length
+        self.episode = -1
+        self.steps = 0
+        self.actions: list[Any] = []
+        self.closed = False
+
+    def _observation(self) -> dict[str, np.ndarray]:
+        return {
+            "state": np.array([self._index, self.episode, self.steps], np.float32),
+            "pixel": np.full((2, 2), self.steps, np.uint8),
+        }
+
+    def reset(self) -> dict[str, np.ndarray]:
+        self.episode += 1
+        self.steps = 0
+        return self._observation()
+
+    def step(self, action: dict[str, np.ndarray]) -> Step:
+        assert self.steps < self._length, "stepped beyond the end of an episode"
+        self.actions.append(action)
+        self.steps += 1
+        last = self.steps == self._length
+        terminated = last and self.episode % 2 == 0
+        reward = 100.0 * self._index + self.steps
+        return Step(self._observation(), reward, 0.0 if terminated else 1.0, last)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def actions_for(batch: int, number: int) -> dict[str, np.ndarray]:
+    return {
+        "move": np.array([[10 * i + number, -i] for i in range(batch)], np.float32),
+        "gear": np.arange(batch) + number,
+    }
+
+
+def test_it_begins_with_the_first_observations() -> None:
+    batch = EnvironmentBatch([Counting(i, length=2) for i in range(3)])
+    np.testing.assert_array_equal(batch.observations["state"], [[0, 0, 0], [1, 0, 0], [2, 0, 0]])
+    assert batch.observations["state"].dtype == np.float32
+    assert batch.observations["pixel"].shape == (3, 2, 2)
+    assert batch.observations["pixel"].dtype == np.uint8
+    assert batch.first.tolist() == [True, True, True]
+
+
+def test_each_environment_is_reset_where_its_own_episode_ended() -> None:
+    lengths = [1, 2, 3]
+    batch = EnvironmentBatch([Counting(i, length) for i, length in enumerate(lengths)])
+    for number in range(12):
+        before = batch.observations
+        step, last = batch.step(actions_for(3, number))
+        episode = np.array([number // length for length in lengths])
+        steps = np.array([number % length for length in lengths])
+        ended = steps + 1 == lengths
+        index = np.arange(3)
+        np.testing.assert_array_equal(before["state"], np.stack([index, episode, steps], axis=1))
+        # What came of the action, which is the end of the episode and not the next one's beginning.
+        np.testing.assert_array_equal(
+            step.next_observation["state"], np.stack([index, episode, steps + 1], axis=1)
+        )
+        np.testing.assert_array_equal(step.next_observation["pixel"][:, 0, 0], steps + 1)
+        # What to act on next, which is the beginning of the next episode where one ended.
+        np.testing.assert_array_equal(
+            batch.observations["state"],
+            np.stack([index, episode + ended, np.where(ended, 0, steps + 1)], axis=1),
+        )
+        np.testing.assert_array_equal(last, ended)
+        np.testing.assert_array_equal(batch.first, ended)
+        np.testing.assert_array_equal(step.reward, 100 * index + steps + 1)
+        np.testing.assert_array_equal(step.discount, np.where(ended & (episode % 2 == 0), 0, 1))
+        assert (step.reward.dtype, step.discount.dtype, last.dtype) == (np.float32, np.float32, np.bool_)
+
+
+def test_what_was_answered_does_not_change_later() -> None:
+    batch = EnvironmentBatch([Counting(0, length=2)])
+    before = batch.observations
+    step, last = batch.step(actions_for(1, 0))
+    batch.step(actions_for(1, 1))
+    assert before["state"].tolist() == [[0, 0, 0]]
+    assert step.next_observation["state"].tolist() == [[0, 0, 1]]
+    assert last.tolist() == [False]
+
+
+def test_each_environment_gets_its_own_action() -> None:
+    environments = [Counting(i, length=5) for i in range(3)]
+    batch = EnvironmentBatch(environments)
+    for number in range(2):
+        batch.step(actions_for(3, number))
+    for i, environment in enumerate(environments):
+        assert [action["gear"] for action in environment.actions] == [i, i + 1]
+        np.testing.assert_array_equal(
+            [action["move"] for action in environment.actions], [[10 * i, -i], [10 * i + 1, -i]]
+        )
+
+
+def test_close_closes_all() -> None:
+    environments = [Counting(i, length=5) for i in range(3)]
+    EnvironmentBatch(environments).close()
+    assert all(environment.closed for environment in environments)
+
+
+def run_episodes(lengths: list[int], env_steps: int, window: int = 10) -> EpisodeStatistics:
+    batch = EnvironmentBatch([Counting(i, length) for i, length in enumerate(lengths)])
+    statistics = EpisodeStatistics(len(lengths), window)
+    for number in range(env_steps):
+        step, last = batch.step(actions_for(len(lengths), number))
+        statistics.add(step.reward, last)
+    return statistics
+
+
+def return_of(index: int, length: int) -> float:
+    return 100.0 * index * length + length * (length + 1) / 2
+
+
+def test_there_is_no_average_before_the_first_episode_has_ended() -> None:
+    statistics = run_episodes([5, 7], env_steps=4)
+    assert (statistics.episodes, statistics.average_return, statistics.average_episode_length) == (
+        0,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize("window", [1, 10])
+def test_averages_are_over_whole_episodes_of_each_environment(window: int) -> None:
+    # Environment 2 is in the middle of an episode, which counts nowhere. A window of fewer episodes than
+    # there are environments is widened to one of each.
+    statistics = run_episodes([3, 2, 4], env_steps=3, window=window)
+    assert statistics.episodes == 2
+    assert statistics.average_return == (return_of(0, 3) + return_of(1, 2)) / 2
+    assert statistics.average_episode_length == 2.5
+
+
+def test_returns_start_anew_with_each_episode() -> None:
+    statistics = run_episodes([3], env_steps=9)
+    assert statistics.episodes == 3
+    assert statistics.average_return == return_of(0, 3)
+    assert statistics.average_episode_length == 3
+
+
+def test_averages_are_over_the_newest_episodes() -> None:
+    statistics = EpisodeStatistics(environments=1, window=2)
+    for reward in (1.0, 2.0, 4.0):
+        statistics.add(np.array([reward], np.float32), np.array([True]))
+    assert statistics.episodes == 3
+    assert statistics.average_return == 3.0
+
+
+def test_one_window_holds_an_episode_of_each_environment() -> None:
+    statistics = EpisodeStatistics(environments=32, window=10)
+    statistics.add(np.arange(32, dtype=np.float32), np.ones(32, np.bool_))
+    assert statistics.average_return == np.mean(np.arange(32))

@@ -1,0 +1,91 @@
+"""A checkpoint holds all that training goes on from."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from actorlearner.learning.checkpoint import LearnerCheckpoint
+from tests.support.training import fixed_dataset, make_learner, make_parts, values_of
+
+BATCH = 8
+STEPS = 12
+STOPPED_AT = 5  # Not a train step at which the target network is updated.
+
+
+def assert_equal(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert actual.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(actual[name], value, err_msg=name)
+
+
+def test_a_new_run_has_nothing_to_restore(tmp_path: Path) -> None:
+    parts = make_parts()
+    before = values_of(parts)
+    LearnerCheckpoint(tmp_path / "checkpoints", parts).restore()
+    assert_equal(values_of(parts), before)
+
+
+def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    whole = make_parts()
+    learner = make_learner(tmp_path, whole, lambda: fixed_dataset(BATCH, STEPS))
+    learner.run(iterations=STOPPED_AT)
+    learner.run(iterations=STEPS - STOPPED_AT)
+
+    stopped = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", stopped)
+    learner = make_learner(tmp_path, stopped, lambda: fixed_dataset(BATCH, STEPS))
+    learner.run(iterations=STOPPED_AT)
+    at_stop = values_of(stopped)
+    checkpoint.save()
+
+    resumed = make_parts()
+    for variable in resumed.policy_variables:
+        variable.assign(tf.zeros_like(variable))  # As if the seed were another.
+    checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", resumed)
+    checkpoint.restore()
+    assert int(resumed.train_step) == STOPPED_AT
+    learner = make_learner(tmp_path, resumed, lambda: fixed_dataset(BATCH, STEPS, skipped=STOPPED_AT))
+    checkpoint.restore()  # As the learner role does: making the learner initialised the agent again.
+    assert any(np.any(at_stop[f"trained/{i}"] != at_stop[f"target/{i}"]) for i in range(4))
+    assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
+    assert_equal(values_of(resumed), at_stop)
+    learner.run(iterations=STEPS - STOPPED_AT)
+    assert_equal(values_of(resumed), values_of(whole))
+
+
+def test_a_train_step_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    save = tf.train.CheckpointManager.save
+
+    def counted_save(self: tf.train.CheckpointManager, *args: object, **kwargs: object) -> str:
+        written.append(kwargs["checkpoint_number"])
+        return save(self, *args, **kwargs)
+
+    monkeypatch.setattr(tf.train.CheckpointManager, "save", counted_save)
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    checkpoint.save()
+    checkpoint.save()
+    assert written == [0]
+    parts.train_step.assign(3)
+    checkpoint.save()
+    checkpoint.save()
+    assert written == [0, 3]
+    restored = LearnerCheckpoint(tmp_path, make_parts())
+    restored.restore()
+    restored.save()
+    assert written == [0, 3]
+
+
+def test_the_newest_is_restored_and_the_oldest_are_removed(tmp_path: Path) -> None:
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    for train_step in (10, 20, 100, 110, 120):  # 20 comes after 100 by name.
+        parts.train_step.assign(train_step)
+        checkpoint.save()
+    restored = make_parts()
+    LearnerCheckpoint(tmp_path, restored).restore()
+    assert int(restored.train_step) == 120
+    assert len(list(tmp_path.glob("*.index"))) == 3

@@ -1,0 +1,147 @@
+"""What the learner measures while it trains."""
+
+import dataclasses
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tf_agents.train import learner as stock_learner
+
+from actorlearner.learning.measured_learner import DataStatistics, MeasuredLearner
+from tests.support.training import (
+    DQN,
+    LAYOUT,
+    fixed_dataset,
+    fixed_rows,
+    make_learner,
+    make_parts,
+    values_of,
+)
+
+BATCH = 6
+DELAY_S = 0.1
+
+
+def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> MeasuredLearner:
+    """A learner whose n-th batch was collected by the policies of these train steps."""
+    rows = fixed_rows(sum(len(batch) for batch in policy_train_steps))
+    rows["int64"][:, -1] = np.concatenate(policy_train_steps)
+    dataset = tf.data.Dataset.from_tensor_slices(rows).batch(len(policy_train_steps[0]))
+    return make_learner(directory, make_parts(), lambda: dataset.map(LAYOUT.unpack))
+
+
+def staleness(statistics: DataStatistics) -> tuple[float | None, int | None]:
+    return statistics.staleness_mean, statistics.staleness_max
+
+
+def test_staleness_is_the_age_in_train_steps_of_what_was_not_random(tmp_path: Path) -> None:
+    learner = learner_of(
+        tmp_path,
+        [
+            [0, 0, -1],  # Train step 0: ages 0, 0.
+            [1, 0, -1],  # Train step 1: ages 0, 1.
+            [-1, -1, -1],
+            [3, 2, 0],  # Train step 3: ages 0, 1, 3.
+            [-1, -1, -1],
+            [-1, -1, 1],  # Train step 5: age 4.
+        ],
+    )
+    learner.run(iterations=4)
+    assert staleness(learner.take_statistics()) == (pytest.approx(5 / 7), 3)
+    learner.run(iterations=1)
+    assert staleness(learner.take_statistics()) == (None, None)
+    learner.run(iterations=1)
+    assert staleness(learner.take_statistics()) == (4.0, 4)
+
+
+def test_random_actions_do_not_count_as_old(tmp_path: Path) -> None:
+    learner = learner_of(tmp_path, [[-1] * 4] * 9 + [[-1, -1, -1, 9]])
+    learner.run(iterations=10)
+    assert staleness(learner.take_statistics()) == (0.0, 0)
+
+
+def test_nothing_is_measured_before_training(tmp_path: Path) -> None:
+    assert learner_of(tmp_path, [[0]]).take_statistics() == DataStatistics(0.0, None, None)
+
+
+def test_taking_the_statistics_starts_anew(tmp_path: Path) -> None:
+    learner = learner_of(tmp_path, [[0, 0]] * 6)
+    learner.run(iterations=3)
+    assert learner.take_statistics().wait_s > 0
+    assert learner.take_statistics() == DataStatistics(0.0, None, None)
+    learner.run(iterations=1)
+    assert staleness(learner.take_statistics()) == (3.0, 3)
+
+
+def timed(directory: Path, dataset: tf.data.Dataset, iterations: int) -> tuple[float, float]:
+    """Seconds waited for data and seconds taken, once the training graph is traced."""
+    # Large enough for a train step of a millisecond: fetching a batch from memory takes a tenth of one.
+    parts = make_parts(dataclasses.replace(DQN, layers=[256, 256]))
+    learner = make_learner(directory, parts, lambda: dataset.map(LAYOUT.unpack))
+    learner.run(iterations=1)
+    learner.take_statistics()
+    started = time.monotonic()
+    learner.run(iterations=iterations)
+    return learner.take_statistics().wait_s, time.monotonic() - started
+
+
+def test_waiting_is_nearly_all_of_the_time_with_slow_data_and_little_with_fast_data(tmp_path: Path) -> None:
+    rows = fixed_rows(256)
+
+    def slow_rows() -> Iterator[dict[str, Any]]:
+        while True:
+            time.sleep(DELAY_S)
+            yield rows
+
+    signature = {dtype: tf.TensorSpec(block.shape, block.dtype) for dtype, block in rows.items()}
+    slow = tf.data.Dataset.from_generator(slow_rows, output_signature=signature)
+    # tf.data prepares the next batch during a train step, so a little less than the whole delay is waited.
+    slow_wait_s, slow_s = timed(tmp_path, slow, iterations=6)
+    assert slow_wait_s > 0.7 * 6 * DELAY_S
+    assert 0.7 * slow_s < slow_wait_s <= slow_s
+    fast = tf.data.Dataset.from_tensors(rows).repeat()
+    fast_wait_s, fast_s = timed(tmp_path, fast, iterations=100)
+    assert fast_wait_s < 0.3 * fast_s
+    assert fast_wait_s / 100 < 0.1 * DELAY_S
+
+
+def test_it_tells_whether_a_train_step_waits_for_its_batch(
+    tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    rows = fixed_rows(BATCH)
+    batches: queue.Queue[dict[str, Any]] = queue.Queue()
+    signature = {dtype: tf.TensorSpec(block.shape, block.dtype) for dtype, block in rows.items()}
+    dataset = tf.data.Dataset.from_generator(lambda: iter(batches.get, None), output_signature=signature)
+    learner = make_learner(tmp_path, make_parts(), lambda: dataset.map(LAYOUT.unpack))
+    assert not learner.waiting_for_data
+    training = threading.Thread(target=lambda: learner.run(iterations=3))
+    training.start()
+    for train_steps in range(3):
+        eventually(lambda done=train_steps: learner.waiting_for_data and learner.train_step_numpy == done)
+        batches.put(rows)
+    training.join()
+    assert not learner.waiting_for_data
+    assert learner.train_step_numpy == 3
+
+
+def test_it_trains_as_the_stock_learner_does(tmp_path: Path) -> None:
+    def trained(learner_class: Any) -> dict[str, np.ndarray]:
+        parts = make_parts()
+        learner_class(
+            str(tmp_path),
+            parts.train_step,
+            parts.agent,
+            lambda: fixed_dataset(BATCH, 4),
+            checkpoint_interval=-1,
+        ).run(iterations=4)
+        return values_of(parts)
+
+    ours, stock = trained(MeasuredLearner), trained(stock_learner.Learner)
+    for name, value in stock.items():
+        np.testing.assert_allclose(ours[name], value, rtol=1e-5, atol=1e-7, err_msg=name)

@@ -1,0 +1,75 @@
+"""Saved policies act as the agent's do, without this package."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tf_agents.policies import policy_saver
+from tf_agents.trajectories import time_step
+
+from actorlearner.agents.make import AgentParts
+from actorlearner.learning.policy_export import PolicyExport
+from tests.support.training import make_parts
+
+NAMES = ["collect_policy", "greedy_policy", "policy"]
+
+
+def actions(policy: Any, batch: int = 64) -> np.ndarray:
+    observation = np.random.default_rng(1).normal(size=(batch, 4)).astype(np.float32)
+    return policy.action(time_step.restart(tf.constant(observation), batch)).action.numpy()
+
+
+def change(parts: AgentParts, train_step: int) -> None:
+    random = np.random.default_rng(train_step)
+    for variable in parts.policy_variables:
+        variable.assign(random.normal(size=variable.shape).astype(np.float32))
+    parts.train_step.assign(train_step)
+
+
+def check_saved(directory: Path, parts: AgentParts) -> None:
+    expected = actions(parts.agent.policy)
+    assert len(set(expected)) > 1
+    for name in NAMES:  # The agent collects without exploring, so all three act the same.
+        saved = tf.saved_model.load(str(directory / name))
+        np.testing.assert_array_equal(actions(saved), expected, err_msg=name)
+        np.testing.assert_array_equal(actions(saved, 1), actions(parts.agent.policy, 1), err_msg=name)
+        assert int(saved.get_train_step()) == int(parts.train_step)
+
+
+@pytest.fixture
+def full_saves(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that a saver has written a whole SavedModel to."""
+    paths = []
+    save = policy_saver.PolicySaver.save
+
+    def recorded_save(self: policy_saver.PolicySaver, path: str, *args: Any, **kwargs: Any) -> None:
+        paths.append(path)
+        save(self, path, *args, **kwargs)
+
+    monkeypatch.setattr(policy_saver.PolicySaver, "save", recorded_save)
+    return paths
+
+
+def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: list[str]) -> None:
+    directory = tmp_path / "policies"
+    parts = make_parts()
+    change(parts, 7)
+    export = PolicyExport(directory, parts)
+    assert not directory.exists()
+    export.save()
+    check_saved(directory, parts)
+    before = actions(parts.agent.policy)
+    for train_step in (20, 33):
+        change(parts, train_step)
+        export.save()
+        check_saved(directory, parts)
+    assert np.any(before != actions(parts.agent.policy))
+    assert len(full_saves) == len(NAMES)  # The later ones wrote variables only.
+    assert sorted(path.name for path in directory.iterdir()) == NAMES
+    # A run that is resumed replaces what the run before it has left.
+    change(parts, 40)
+    PolicyExport(directory, parts).save()
+    check_saved(directory, parts)
+    assert sorted(path.name for path in directory.iterdir()) == NAMES

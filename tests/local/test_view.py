@@ -1,0 +1,102 @@
+"""The view at 80 columns, on a terminal and elsewhere, and the summary."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from actorlearner.config.schema import Config
+from actorlearner.local.progress import Progress
+from actorlearner.local.summary import summary_lines
+from actorlearner.local.view import View, duration
+from actorlearner.metrics import MetricsWriter
+from actorlearner.run_directory import RunDirectory
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    """A run in its middle, with figures as wide as they get."""
+    directory = RunDirectory(tmp_path)
+    evaluation = {"average_return": -1234.56, "average_episode_length": 1000.0, "returns": [0.0] * 20}
+    for name, record in (
+        ("learner", {"train_step": 98_765, "train_steps_per_s": 1234.5}),
+        ("collect-0", {"env_steps": 133_450, "env_steps_per_s": 1234.5, "average_return": -1234.56}),
+        ("replay", {"size": 133_450}),
+        ("eval", {"train_step": 0, "average_return": -1500.0, **evaluation}),
+        ("eval", {"train_step": 90_000, **evaluation}),
+    ):
+        writer = MetricsWriter(directory.metrics(name))
+        writer.write(record)
+        writer.close()
+    return directory
+
+
+def show(directory: RunDirectory, unready: list[str], *, terminal: bool) -> str:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=80, color_system=None, highlight=False)
+    view = View(console, Progress(Config(), directory))
+    with view:
+        view.update(unready)
+    return out.getvalue()
+
+
+def test_plain_lines_say_it_all(directory: RunDirectory) -> None:
+    evaluated_first, evaluated, now = show(directory, [], terminal=False).splitlines()
+    assert evaluated_first.startswith("train step 0: ")
+    assert evaluated == (
+        "train step 90,000: AverageReturn -1234.56, AverageEpisodeLength 1000.0 over 20 episodes"
+    )
+    assert now == (
+        "train step 98,765 of 100,000, 1234 train steps/s, 1234 env steps/s, replay 133,450 (13 %), "
+        "last return -1234.56 (train step 90,000), 0:00:01 left"
+    )
+
+
+def test_plain_lines_name_the_roles_that_are_still_starting(directory: RunDirectory) -> None:
+    assert show(directory, ["learner"], terminal=False).splitlines()[-1] == "starting: learner"
+
+
+def test_plain_lines_come_every_ten_seconds(directory: RunDirectory) -> None:
+    out = io.StringIO()
+    view = View(Console(file=out, force_terminal=False, width=80), Progress(Config(), directory))
+    view.update([])
+    before = out.getvalue()
+    view.update([])
+    assert out.getvalue() == before
+
+
+def test_the_live_view_fits_80_columns(directory: RunDirectory) -> None:
+    text = show(directory, ["eval-actor"], terminal=True)
+    for part in ("98,765", "1234 train steps/s", "replay 133,450 (13 %)", "starting: eval-actor", "left"):
+        assert part in text
+    pictured = text[text.index("98,765 of") - len("train step ") :]
+    assert all(len(line) <= 80 + len("\x1b[2K\r") * 6 for line in pictured.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0, "0:00:00"), (59.6, "0:01:00"), (3_723, "1:02:03"), (360_000, "100:00:00")],
+)
+def test_duration(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_summary_names_first_best_and_last(directory: RunDirectory) -> None:
+    progress = Progress(Config(), directory)
+    progress.update()
+    progress.evaluations[0]["average_return"] = -1500.0
+    returns, totals, rates, *files = summary_lines(progress, directory)
+    assert "first -1500.00" in returns
+    assert "best -1234.56 at train step 90,000" in returns
+    assert "last -1234.56 at train step 90,000" in returns
+    assert "98,765 train steps, 133,450 env steps" in totals
+    assert "train steps/s" in rates
+    assert files[0].endswith(str(directory.path))
+    assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only what is there is named.
+
+
+def test_the_summary_of_a_run_that_evaluated_nothing(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    progress = Progress(Config(), directory)
+    assert next(iter(summary_lines(progress, directory))).startswith("totals")

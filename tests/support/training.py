@@ -1,0 +1,108 @@
+"""Training on fixed data: a small agent, batches that are always the same, and a learner of both."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
+
+from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.config.schema import Config
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.replay.layout import StoredTransition, TransitionLayout
+
+ACTIONS = 3
+OBSERVATION = tf.TensorSpec([4], tf.float32, "observation")
+SPECS = EnvironmentSpecs(
+    OBSERVATION,
+    tensor_spec.BoundedTensorSpec([], tf.int64, 0, ACTIONS - 1, "action"),
+    time_step.time_step_spec(OBSERVATION),
+)
+LAYOUT = TransitionLayout(SPECS)
+
+DQN = DqnConfig(
+    layers=[8],
+    learning_rate=0.01,
+    target_update_period=3,
+    target_update_tau=0.5,  # So that the target network differs from the trained one.
+    epsilon_start=0.0,
+    epsilon_end=0.0,
+)
+"""Its train step draws no random numbers."""
+
+
+def make_parts(agent: DqnConfig = DQN) -> AgentParts:
+    """The agent, always with the same initial variables."""
+    tf.keras.utils.set_random_seed(5)  # Keras initialisers draw from Python, not from TensorFlow.
+    return make_agent(Config(agent=agent), SPECS)
+
+
+def all_variables(parts: AgentParts) -> dict[str, tf.Variable]:
+    """What training changes, by name: both networks, the optimiser's state and the train step."""
+    agent = parts.agent
+    optimizer = agent._optimizer
+    trained = agent._q_network.variables
+    # By name, for the order of an optimiser's own list is that of their creation.
+    slots = {
+        f"optimizer/{slot}/{i}": optimizer.get_slot(variable, slot)
+        for slot in optimizer.get_slot_names()
+        for i, variable in enumerate(trained)
+    }
+    return {
+        **{f"trained/{i}": variable for i, variable in enumerate(trained)},
+        **{f"target/{i}": variable for i, variable in enumerate(agent._target_q_network.variables)},
+        "optimizer/iterations": optimizer.iterations,
+        **slots,
+        "train_step": parts.train_step,
+    }
+
+
+def values_of(parts: AgentParts) -> dict[str, np.ndarray]:
+    return {name: tf.convert_to_tensor(v).numpy() for name, v in all_variables(parts).items()}
+
+
+def fixed_rows(count: int) -> dict[str, np.ndarray]:
+    """The first `count` transitions of an endless sequence that is always the same, as rows."""
+    random = np.random.default_rng(0)
+    draws = random.normal(size=(count, 2 * OBSERVATION.shape[0] + 1)).astype(np.float32)
+    return LAYOUT.pack(
+        StoredTransition(
+            observation=draws[:, :4],
+            action=np.arange(count) % ACTIONS,
+            reward=draws[:, 8],
+            discount=(np.arange(count) % 5 != 0).astype(np.float32),
+            next_observation=draws[:, 4:8],
+            policy_train_step=np.arange(count) % 11 - 1,
+        )
+    )
+
+
+def fixed_dataset(element: int, elements: int, skipped: int = 0) -> tf.data.Dataset:
+    """Elements `skipped` to `elements` of those rows, so many in each."""
+    dataset = tf.data.Dataset.from_tensor_slices(fixed_rows(element * elements))
+    return dataset.batch(element, drop_remainder=True).skip(skipped).map(LAYOUT.unpack)
+
+
+def make_learner(
+    directory: Path,
+    parts: AgentParts,
+    dataset: Callable[[], tf.data.Dataset],
+    strategy: tf.distribute.Strategy | None = None,
+    **options: Any,
+) -> MeasuredLearner:
+    """A learner as the learner role makes it."""
+    return MeasuredLearner(
+        str(directory),
+        parts.train_step,
+        parts.agent,
+        dataset,
+        checkpoint_interval=-1,
+        summary_interval=1_000,
+        strategy=strategy or tf.distribute.get_strategy(),
+        **options,
+    )

@@ -1,0 +1,138 @@
+"""Metrics files and rates."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from actorlearner import metrics
+from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter, Rate
+from tests.support.processes import REPOSITORY
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    return [json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines()]
+
+
+def without_time(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key != "time"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "metrics" / "learner.jsonl"
+
+
+def test_a_record_is_a_line_with_the_time_first(path: Path) -> None:
+    writer = MetricsWriter(path)
+    before = time.time()
+    writer.write({"train_step": 3, "loss": 0.5, "returns": [1.0, 2.0], "staleness_max": None})
+    after = time.time()
+    (record,) = records(path)
+    assert list(record) == ["time", "train_step", "loss", "returns", "staleness_max"]
+    assert before - 0.001 <= record["time"] <= after + 0.001
+    assert without_time(record) == {
+        "train_step": 3,
+        "loss": 0.5,
+        "returns": [1.0, 2.0],
+        "staleness_max": None,
+    }
+    writer.close()
+
+
+def test_a_record_is_on_disk_when_it_was_written(path: Path) -> None:
+    writer = MetricsWriter(path)
+    for count in range(1, 4):
+        writer.write({"env_steps": count})
+        assert [record["env_steps"] for record in records(path)] == list(range(1, count + 1))
+        assert path.read_bytes().endswith(b"\n")
+    writer.close()
+
+
+def test_nothing_is_lost_when_the_process_ends_at_once(path: Path) -> None:
+    script = (
+        "import os, sys, pathlib; from actorlearner.metrics import MetricsWriter; "
+        "MetricsWriter(pathlib.Path(sys.argv[1])).write({'env_steps': 1}); os._exit(9)"
+    )
+    command = [sys.executable, "-c", script, os.fspath(path)]
+    assert subprocess.run(command, cwd=REPOSITORY, check=False).returncode == 9
+    assert [without_time(record) for record in records(path)] == [{"env_steps": 1}]
+
+
+def test_a_resumed_run_appends(path: Path) -> None:
+    for count in range(3):
+        writer = MetricsWriter(path)
+        writer.write({"env_steps": count})
+        writer.close()
+    assert [record["env_steps"] for record in records(path)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf"), np.float64("nan")])
+def test_numbers_that_json_does_not_have_are_null(path: Path, number: float) -> None:
+    writer = MetricsWriter(path)
+    writer.write({"loss": number, "train_step": 1})
+    writer.close()
+    assert [without_time(record) for record in records(path)] == [{"loss": None, "train_step": 1}]
+
+
+def test_numbers_inside_a_list_that_json_does_not_have_are_null(path: Path) -> None:
+    writer = MetricsWriter(path)
+    writer.write({"returns": [1.0, float("nan"), float("-inf")]})
+    writer.close()
+    assert [without_time(record) for record in records(path)] == [{"returns": [1.0, None, None]}]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 500.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(metrics, "time", clock)
+    return clock
+
+
+def test_a_rate_is_that_since_the_last_look(clock: Clock) -> None:
+    rate = Rate()
+    clock.now += 2.0
+    assert rate.update(100) == 50.0
+    clock.now += 4.0
+    assert rate.update(100) == 0.0
+    clock.now += 0.5
+    assert rate.update(130) == 60.0
+
+
+def test_a_rate_counts_from_where_it_began(clock: Clock) -> None:
+    rate = Rate(1_000)
+    clock.now += 2.0
+    assert rate.update(1_100) == 50.0
+
+
+def test_a_rate_without_time_is_a_number(clock: Clock) -> None:
+    assert np.isfinite(Rate().update(10))
+
+
+def test_a_record_is_due_after_the_interval(clock: Clock) -> None:
+    rate = Rate()
+    assert not rate.due
+    clock.now += METRICS_INTERVAL_S - 0.01
+    assert not rate.due
+    clock.now += 0.02
+    assert rate.due
+    assert rate.due
+    rate.update(1)
+    assert not rate.due

@@ -1,0 +1,174 @@
+"""Run directories: what they hold, and whose they are."""
+
+import dataclasses
+import datetime
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actorlearner import run_directory
+from actorlearner.config.load import load_config
+from actorlearner.config.resolved import fingerprint, to_yaml
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.run_directory import RunDirectory, new_run_directory
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "some" / "run")
+
+
+def learning(config: Config, **keys: Any) -> Config:
+    return dataclasses.replace(config, learn=dataclasses.replace(config.learn, **keys))
+
+
+def test_paths(directory: RunDirectory) -> None:
+    path = directory.path
+    assert directory.config == path / "config.yaml"
+    assert directory.manifest == path / "manifest.json"
+    assert directory.learner_checkpoints == path / "checkpoints" / "learner"
+    assert directory.policies == path / "policies"
+    assert directory.metrics("collect-3") == path / "metrics" / "collect-3.jsonl"
+    assert directory.summaries("learner") == path / "summaries" / "learner"
+    assert directory.log("eval-actor") == path / "logs" / "eval-actor.log"
+    assert not path.exists()
+
+
+def test_a_relative_path_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    directory = RunDirectory(Path("run"))
+    monkeypatch.chdir("/")
+    assert directory.path == tmp_path / "run"
+
+
+def test_prepare_writes_the_resolved_configuration(directory: RunDirectory, small_config: Config) -> None:
+    assert not directory.holds_a_run
+    directory.prepare(small_config)
+    assert directory.holds_a_run
+    assert directory.config.read_text() == to_yaml(small_config)
+    assert load_config(str(directory.config)) == small_config
+    assert sorted(path.name for path in directory.path.iterdir()) == ["config.yaml", "manifest.json"]
+
+
+def test_the_manifest_says_what_ran(
+    directory: RunDirectory, small_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/some/where/actorlearner", "local", "--config", "x.yaml"])
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    directory.prepare(small_config)
+    manifest = json.loads(directory.manifest.read_text())
+    assert set(manifest) == {
+        *("run_id", "created", "fingerprint", "command", "host", "python", "versions"),
+    }
+    assert manifest["fingerprint"] == fingerprint(small_config)
+    assert manifest["command"] == ["actorlearner", "local", "--config", "x.yaml"]
+    assert before <= datetime.datetime.fromisoformat(manifest["created"])
+    assert datetime.datetime.fromisoformat(manifest["created"]) <= datetime.datetime.now(datetime.UTC)
+    assert manifest["host"] == os.uname().nodename
+    assert manifest["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert manifest["versions"]["tensorflow"] == "2.15.1"
+    assert set(manifest["versions"]) == {
+        *("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet"),
+    }
+
+
+def test_runs_have_different_ids(tmp_path: Path, small_config: Config) -> None:
+    ids = set()
+    for name in ("one", "two"):
+        directory = RunDirectory(tmp_path / name)
+        directory.prepare(small_config)
+        ids.add(json.loads(directory.manifest.read_text())["run_id"])
+    assert len(ids) == 2
+
+
+def test_a_run_is_resumed_by_the_same_configuration(directory: RunDirectory, small_config: Config) -> None:
+    directory.prepare(small_config)
+    before = directory.manifest.read_bytes(), directory.config.read_bytes()
+    RunDirectory(directory.path).prepare(small_config)
+    assert (directory.manifest.read_bytes(), directory.config.read_bytes()) == before
+
+
+def test_another_configuration_is_refused_with_the_keys_that_differ(
+    directory: RunDirectory, small_config: Config
+) -> None:
+    directory.prepare(small_config)
+    before = directory.config.read_bytes()
+    other = dataclasses.replace(learning(small_config, batch_size=32), seed=7)
+    with pytest.raises(ConfigurationError) as refusal:
+        RunDirectory(directory.path).prepare(other)
+    start = f"--run_dir: {directory.path} holds a run of another configuration: "
+    assert refusal.value.problems == (
+        f"{start}learn.batch_size: 32 here, 4 there",
+        f"{start}seed: 7 here, 0 there",
+    )
+    assert directory.config.read_bytes() == before
+
+
+def test_a_spoilt_configuration_is_refused(directory: RunDirectory, small_config: Config) -> None:
+    directory.prepare(small_config)
+    directory.config.write_text("learn: {batch_size: many}\n")
+    with pytest.raises(ConfigurationError) as refusal:
+        directory.prepare(small_config)
+    assert any("learn.batch_size" in problem for problem in refusal.value.problems)
+
+
+def test_a_directory_that_holds_something_else_may_be_used(
+    directory: RunDirectory, small_config: Config
+) -> None:
+    directory.path.mkdir(parents=True)
+    (directory.path / "notes.txt").write_text("mine")
+    directory.prepare(small_config)
+    assert directory.holds_a_run
+    assert (directory.path / "notes.txt").read_text() == "mine"
+
+
+def test_what_was_begun_and_not_finished_is_no_run(
+    directory: RunDirectory, small_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(config: Config) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_directory, "to_yaml", crash)
+        with pytest.raises(KeyboardInterrupt):
+            directory.prepare(small_config)
+    assert not directory.holds_a_run
+    directory.prepare(small_config)
+    assert directory.holds_a_run
+
+
+@pytest.mark.parametrize("where", ["in the way", "in the way/run"])
+def test_a_directory_that_cannot_be_made_fails_in_one_line(
+    tmp_path: Path, small_config: Config, where: str
+) -> None:
+    (tmp_path / "in the way").write_text("a file")
+    with pytest.raises(RunError) as failure:
+        RunDirectory(tmp_path / where).prepare(small_config)
+    message = str(failure.value)
+    assert message.startswith(f"cannot write to the run directory {tmp_path / where}: ")
+    assert len(message.splitlines()) == 1
+
+
+def test_new_run_directories_are_named_by_experiment_and_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Now(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> "Now":
+            return cls(2024, 5, 6, 7, 8, 9)
+
+    monkeypatch.setattr(run_directory.datetime, "datetime", Now)
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for _ in range(3):
+        directory = new_run_directory("sac_pendulum")
+        assert not directory.path.exists()
+        directory.path.mkdir(parents=True)
+        names.append(directory.path.relative_to(tmp_path).as_posix())
+    stem = "runs/sac_pendulum-20240506-070809"
+    assert names == [stem, f"{stem}-2", f"{stem}-3"]

@@ -1,0 +1,314 @@
+"""Policy variables through a real server: versions, the queue of evaluations, and the puller."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import reverb
+import tensorflow as tf
+
+from actorlearner.replay.tables import start_server
+from actorlearner.stop import Stop
+from actorlearner.variables import container as container_module
+from actorlearner.variables import puller as puller_module
+from actorlearner.variables.container import (
+    EvaluationRequest,
+    PolicyVariables,
+    VariableContainer,
+    assigner,
+    variable_tables,
+)
+from actorlearner.variables.puller import VariablePuller
+
+TIMEOUT_S = 10
+SHAPES = [((3, 2), np.float32), ((), np.float32), ((4,), np.float64), ((2,), np.int32)]
+INTERVAL_S = 0.01
+
+Eventually = Callable[..., None]
+
+
+def make_variables() -> list[tf.Variable]:
+    return [tf.Variable(tf.zeros(shape, dtype)) for shape, dtype in SHAPES]
+
+
+def version(train_step: int) -> PolicyVariables:
+    """A version whose values tell its train step."""
+    return PolicyVariables(train_step, [np.full(shape, train_step, dtype) for shape, dtype in SHAPES])
+
+
+def assert_whole(actual: PolicyVariables, train_step: int) -> None:
+    assert actual.train_step == train_step
+    for value, expected in zip(actual.values, version(train_step).values, strict=True):
+        assert value.dtype == expected.dtype
+        np.testing.assert_array_equal(value, expected)
+
+
+@dataclasses.dataclass
+class Server:
+    """A container that can be stopped and started again at its port, empty as after a crash."""
+
+    port: int
+    _server: reverb.Server | None = None
+
+    def start(self) -> VariableContainer:
+        self._server = start_server(variable_tables(make_variables()), self.port)
+        return VariableContainer(reverb.Client(f"localhost:{self.port}"))
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+
+@pytest.fixture
+def server(free_port: int) -> Iterator[Server]:
+    server = Server(free_port)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def container(server: Server) -> VariableContainer:
+    return server.start()
+
+
+def test_there_is_no_version_before_the_first_push(container: VariableContainer) -> None:
+    assert container.version(TIMEOUT_S) == 0
+    assert container.evaluations_waiting(TIMEOUT_S) == 0
+
+
+def test_the_newest_version_is_pulled_as_often_as_wanted(container: VariableContainer) -> None:
+    for count, train_step in enumerate((0, 20, 40), start=1):
+        container.push(version(train_step))
+        assert container.version(TIMEOUT_S) == count
+        for _ in range(3):
+            assert_whole(container.pull(), train_step)
+        assert container.version(TIMEOUT_S) == count
+
+
+def test_values_and_train_step_belong_together_while_versions_change(container: VariableContainer) -> None:
+    container.push(version(0))
+
+    def push_all() -> None:
+        for train_step in range(1, 200):
+            container.push(version(train_step))
+
+    pushing = threading.Thread(target=push_all)
+    pushing.start()
+    seen = []
+    while pushing.is_alive():
+        pulled = container.pull()
+        assert_whole(pulled, pulled.train_step)
+        seen.append(pulled.train_step)
+    pushing.join()
+    assert seen == sorted(seen)
+    assert_whole(container.pull(), 199)
+
+
+def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> None:
+    container.push(version(1))
+    other = version(2)
+    with pytest.raises(ValueError, match="signature"):
+        container.push(dataclasses.replace(other, values=[np.zeros((5, 5), np.float32), *other.values[1:]]))
+    assert_whole(container.pull(), 1)
+
+
+def test_evaluations_are_taken_in_order_and_once(container: VariableContainer) -> None:
+    for train_step in (0, 100, 200):
+        container.push_evaluation(EvaluationRequest(version(train_step), env_steps=7 * train_step))
+    assert container.evaluations_waiting(TIMEOUT_S) == 3
+    for left, train_step in ((2, 0), (1, 100), (0, 200)):
+        request = container.take_evaluation()
+        assert_whole(request.version, train_step)
+        assert request.env_steps == 7 * train_step
+        assert container.evaluations_waiting(TIMEOUT_S) == left
+    assert container.version(TIMEOUT_S) == 0  # The queue is not what actors pull.
+
+
+def test_without_an_eval_actor_the_oldest_evaluations_are_dropped(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container_module, "_EVALUATIONS_KEPT", 3)
+    container = server.start()
+    for train_step in range(8):  # Returning at all shows that no push waits.
+        container.push_evaluation(EvaluationRequest(version(train_step), env_steps=0))
+    assert container.evaluations_waiting(TIMEOUT_S) == 3
+    taken = [container.take_evaluation().version.train_step for _ in range(3)]
+    assert taken == [5, 6, 7]
+
+
+def test_assigner_sets_all_variables_and_the_train_step(container: VariableContainer) -> None:
+    variables, train_step = make_variables(), tf.Variable(0, dtype=tf.int64)
+    update = assigner(variables, train_step)
+    for step in (20, 3):
+        container.push(version(step))
+        update(container.pull())
+        assert_whole(PolicyVariables(int(train_step), [v.numpy() for v in variables]), step)
+
+
+@dataclasses.dataclass
+class Calls:
+    """What a puller has asked of the container."""
+
+    looks: int = 0
+    pulls: int = 0
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    calls = Calls()
+    look, pull = VariableContainer.version, VariableContainer.pull
+
+    def counted_look(self: VariableContainer, timeout_s: int) -> int:
+        try:
+            return look(self, timeout_s)
+        finally:
+            calls.looks += 1
+
+    def counted_pull(self: VariableContainer) -> PolicyVariables:
+        calls.pulls += 1
+        return pull(self)
+
+    monkeypatch.setattr(VariableContainer, "version", counted_look)
+    monkeypatch.setattr(VariableContainer, "pull", counted_pull)
+    return calls
+
+
+@pytest.fixture
+def stop() -> Iterator[Stop]:
+    stop = Stop()
+    yield stop
+    stop.request()  # Ends the puller's thread.
+
+
+@pytest.fixture
+def start_puller(free_port: int, stop: Stop) -> Callable[[], VariablePuller]:
+    return lambda: VariablePuller(f"localhost:{free_port}", INTERVAL_S, stop)
+
+
+@pytest.fixture
+def look_again(calls: Calls, eventually: Eventually) -> Callable[[], None]:
+    """Returns once the puller has looked for a version twice more: all before is done by then."""
+
+    def look_again() -> None:
+        wanted = calls.looks + 2
+        eventually(lambda: calls.looks >= wanted)
+
+    return look_again
+
+
+def test_puller_pulls_each_version_once(
+    container: VariableContainer,
+    start_puller: Callable[[], VariablePuller],
+    calls: Calls,
+    look_again: Callable[[], None],
+    eventually: Eventually,
+) -> None:
+    puller = start_puller()
+    look_again()
+    assert (calls.pulls, puller.train_step, puller.take()) == (0, -1, None)
+    for pulls, train_step in enumerate((0, 20, 40), start=1):
+        container.push(version(train_step))
+        eventually(lambda train_step=train_step: puller.train_step == train_step)
+        look_again()
+        assert calls.pulls == pulls
+        taken = puller.take()
+        assert taken is not None
+        assert_whole(taken, train_step)
+        assert puller.take() is None
+
+
+def test_puller_gives_only_the_newest_of_several_versions(
+    container: VariableContainer, start_puller: Callable[[], VariablePuller], eventually: Eventually
+) -> None:
+    puller = start_puller()
+    for train_step in range(5):
+        container.push(version(train_step))
+    eventually(lambda: puller.train_step == 4)
+    taken = puller.take()
+    assert taken is not None
+    assert taken.train_step == 4
+
+
+def test_puller_tells_the_age_of_its_version(
+    container: VariableContainer,
+    start_puller: Callable[[], VariablePuller],
+    look_again: Callable[[], None],
+    eventually: Eventually,
+) -> None:
+    container.push(version(1))
+    puller = start_puller()
+    eventually(lambda: puller.train_step == 1)
+    look_again()
+    old = puller.age_s
+    look_again()
+    assert puller.age_s > old  # Looking does not make it younger.
+    container.push(version(2))
+    older = puller.age_s
+    eventually(lambda: puller.train_step == 2)
+    look_again()
+    assert 0 <= puller.age_s < older + TIMEOUT_S
+
+
+def test_puller_ends_at_a_stop(
+    container: VariableContainer,
+    start_puller: Callable[[], VariablePuller],
+    stop: Stop,
+    eventually: Eventually,
+) -> None:
+    before = set(threading.enumerate())
+    start_puller()
+    (thread,) = set(threading.enumerate()) - before
+    stop.request()
+    eventually(lambda: not thread.is_alive())
+
+
+def test_puller_outlives_a_server_that_comes_late_and_one_that_comes_back(
+    server: Server,
+    start_puller: Callable[[], VariablePuller],
+    monkeypatch: pytest.MonkeyPatch,
+    calls: Calls,
+    look_again: Callable[[], None],
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(puller_module, "_TIMEOUT_S", 1)
+    puller = start_puller()
+    eventually(lambda: calls.looks >= 1)
+    assert puller.take() is None
+    assert puller.train_step == -1
+    server.start().push(version(20))
+    eventually(lambda: puller.train_step == 20)
+    assert puller.take() is not None
+    look_again()  # It is not in the middle of a pull any more, which would never end.
+    server.stop()
+    look_again()
+    container = server.start()
+    look_again()  # There is nothing to pull, and it does not try to.
+    assert calls.pulls == 1
+    assert puller.take() is None
+    container.push(version(40))  # The first version there, as the one before was the first there.
+    eventually(lambda: puller.train_step == 40)
+    taken = puller.take()
+    assert taken is not None
+    assert_whole(taken, 40)
+
+
+def test_what_goes_wrong_while_pulling_is_raised_where_the_variables_are_taken(
+    start_puller: Callable[[], VariablePuller], monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    def broken(self: VariableContainer, timeout_s: int) -> int:
+        raise OSError("the disk is on fire")
+
+    monkeypatch.setattr(VariableContainer, "version", broken)
+    puller = start_puller()
+
+    def raises() -> bool:
+        try:
+            puller.take()
+        except OSError as error:
+            return "on fire" in str(error)
+        return False
+
+    eventually(raises)
