@@ -4,23 +4,15 @@ This is all that roles and replay know of an algorithm. Nothing here imports Ten
 configuration is checked before TensorFlow is loaded; builders import it inside `make_agent`.
 """
 
-import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
-from actorlearner.config.setting import setting
+from actorlearner.config.schema import AgentConfig
 
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
     from actorlearner.environments.specs import EnvironmentSpecs
-
-
-@dataclasses.dataclass(frozen=True)
-class AgentConfig:
-    """The part of an algorithm's configuration that every algorithm has."""
-
-    name: str = setting("", "The algorithm: a name in the registry of agents.")
 
 
 class AgentBuilder(Protocol):

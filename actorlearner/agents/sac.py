@@ -4,7 +4,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Optional
 
-from actorlearner.agents.builder import AgentConfig
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
@@ -12,6 +11,7 @@ from actorlearner.agents.parts import (
     continuous_action,
     td_loss_function,
 )
+from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:

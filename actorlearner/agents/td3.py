@@ -3,7 +3,6 @@
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from actorlearner.agents.builder import AgentConfig
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
@@ -11,6 +10,7 @@ from actorlearner.agents.parts import (
     continuous_action,
     td_loss_function,
 )
+from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 

@@ -10,8 +10,7 @@ import types
 import typing
 from typing import Any
 
-from actorlearner.agents.builder import AgentConfig
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.config.setting import Allowed
 
 _INT64 = 2**63

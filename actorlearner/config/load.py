@@ -7,13 +7,12 @@ from typing import Any, cast
 from omegaconf import OmegaConf, read_write
 
 from actorlearner.agents import registry
-from actorlearner.agents.builder import AgentConfig
 from actorlearner.config.checks import can_be_looked_up, cross_problems
 from actorlearner.config.document import Document, Path, parse_value, read_document
 from actorlearner.config.interpolation import InterpolationError, Interpolator, escape, is_interpolated
 from actorlearner.config.keys import Key, Section, as_declared, config_keys, dotted_keys
 from actorlearner.config.problems import Sources, closest, problem, show
-from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig
 from actorlearner.errors import ConfigurationError
 
 EnvironmentCheck = Callable[[EnvironmentConfig, Sources], None]

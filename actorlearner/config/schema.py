@@ -6,7 +6,6 @@ The keys of an algorithm stand in its file in actorlearner/agents/.
 import dataclasses
 from typing import Any, Optional
 
-from actorlearner.agents.builder import AgentConfig
 from actorlearner.config.setting import setting
 
 
@@ -30,6 +29,13 @@ class EnvironmentConfig:
         "environment's own limit.",
         at_least=1,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class AgentConfig:
+    """The algorithm; each has a subclass with its own keys."""
+
+    name: str = setting("", "The algorithm: a name in the registry of agents.")
 
 
 @dataclasses.dataclass(frozen=True)

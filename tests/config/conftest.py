@@ -10,9 +10,8 @@ from typing import Optional
 import pytest
 
 from actorlearner.agents import registry
-from actorlearner.agents.builder import AgentConfig
 from actorlearner.config.load import load_config
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 

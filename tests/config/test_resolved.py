@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from actorlearner.agents import registry
-from actorlearner.agents.builder import AgentConfig
 from actorlearner.config.load import load_config
 from actorlearner.config.resolved import differing_keys, fingerprint, to_yaml
-from actorlearner.config.schema import Config, EnvironmentConfig, LearnConfig, ReplayConfig
+from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
