@@ -25,11 +25,10 @@ def duration(seconds: float | None) -> str:
 
 
 def evaluation_line(evaluation: dict[str, Any]) -> str:
-    """One line about one evaluation."""
+    """One line about one evaluation, within 80 columns."""
     return (
         f"train step {evaluation['train_step']:,}: AverageReturn {evaluation['average_return']:.2f}, "
-        f"AverageEpisodeLength {evaluation['average_episode_length']:.1f} "
-        f"over {len(evaluation['returns'])} episodes"
+        f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}"
     )
 
 

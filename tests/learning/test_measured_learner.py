@@ -115,17 +115,20 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
     tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     rows = fixed_rows(BATCH)
-    batches: queue.Queue[dict[str, Any]] = queue.Queue()
+    batches: queue.Queue[dict[str, Any] | None] = queue.Queue()
     signature = {dtype: tf.TensorSpec(block.shape, block.dtype) for dtype, block in rows.items()}
     dataset = tf.data.Dataset.from_generator(lambda: iter(batches.get, None), output_signature=signature)
     learner = make_learner(tmp_path, make_parts(), lambda: dataset.map(LAYOUT.unpack))
     assert not learner.waiting_for_data
     training = threading.Thread(target=lambda: learner.run(iterations=3))
     training.start()
-    for train_steps in range(3):
-        eventually(lambda done=train_steps: learner.waiting_for_data and learner.train_step_numpy == done)
-        batches.put(rows)
-    training.join()
+    try:
+        for done in range(3):
+            eventually(lambda done=done: learner.waiting_for_data and learner.train_step_numpy == done)
+            batches.put(rows)
+    finally:
+        batches.put(None)  # Ends the data: nothing may be left waiting for it.
+        training.join()
     assert not learner.waiting_for_data
     assert learner.train_step_numpy == 3
 
