@@ -59,8 +59,13 @@ class MeasuredLearner(learner.Learner):
         with tf.control_dependencies([started]):
             sample = next(iterator)
         with tf.control_dependencies(tf.nest.flatten(sample, expand_composites=True)):
-            self._wait_s.assign_add(tf.timestamp() - started)
-            self._waiting.assign(False)
+            ended = tf.timestamp()
+        with tf.control_dependencies([ended]):
+            measured = [self._wait_s.assign_add(ended - started), self._waiting.assign(False)]
+        # Training depends on that: the clock would otherwise be read only when the train step leaves a
+        # thread for it.
+        with tf.control_dependencies(measured):
+            sample = tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
         for policy_train_step in self.strategy.experimental_local_results(sample[1]):
             self._measure_staleness(policy_train_step)
         return super().single_train_step(iter([sample]))
@@ -84,3 +89,9 @@ class MeasuredLearner(learner.Learner):
         for counter in (self._staleness_sum, self._staleness_max, self._staleness_count):
             counter.assign(0)
         return statistics
+
+
+def _copy_in_place(tensor: tf.Tensor) -> tf.Tensor:
+    """The same tensor on the same device, as a new operation in the graph."""
+    with tf.device(tensor.device):
+        return tf.identity(tensor)

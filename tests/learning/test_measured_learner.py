@@ -82,8 +82,8 @@ def test_taking_the_statistics_starts_anew(tmp_path: Path) -> None:
 
 def timed(directory: Path, dataset: tf.data.Dataset, iterations: int) -> tuple[float, float]:
     """Seconds waited for data and seconds taken, once the training graph is traced."""
-    # Large enough for a train step of a millisecond; fetching a batch from memory takes a part of one.
-    parts = make_parts(dataclasses.replace(DQN, layers=[256, 256]))
+    # Large enough for a train step of some milliseconds; fetching a batch from memory takes a tenth of one.
+    parts = make_parts(dataclasses.replace(DQN, layers=[512, 512]))
     learner = make_learner(directory, parts, lambda: dataset)
     learner.run(iterations=1)
     learner.take_statistics()
@@ -108,8 +108,8 @@ def test_waiting_is_nearly_all_of_the_time_with_slow_data_and_little_with_fast_d
     assert 0.6 * slow_s < slow_wait_s <= slow_s
     fast = tf.data.Dataset.from_tensors(LAYOUT.unpack(rows)).repeat()
     fast_wait_s, fast_s = timed(tmp_path, fast, iterations=100)
-    assert fast_wait_s <= fast_s
-    assert fast_wait_s / 100 < 0.1 * DELAY_S
+    # A clock that is read only when the train step leaves a thread for it would say a quarter.
+    assert fast_wait_s < 0.2 * fast_s
 
 
 def test_it_tells_whether_a_train_step_waits_for_its_batch(
