@@ -4,6 +4,7 @@ import importlib
 import logging
 import os
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 _kept: list[object] = []
+_temporary: tempfile.TemporaryDirectory[str] | None = None
 
 
 def keep_until_exit(kept: object) -> None:
@@ -54,6 +56,7 @@ def run_role(
     name = f"{role}-{options['actor_index']}" if "actor_index" in options else role
     terminal = _redirect_output(directory.log(name))
     _configure_logging(name, terminal)
+    _own_temporary_files()
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:
@@ -76,10 +79,23 @@ def _leave(exit_code: int) -> NoReturn:
     Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
     has closed what has to be closed.
     """
+    if _temporary is not None:
+        _temporary.cleanup()
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(exit_code)
+
+
+def _own_temporary_files() -> None:
+    """Keeps this process's temporary files in a directory of their own, which goes when it ends.
+
+    TensorFlow (a file for each function it traces) and Reverb would leave theirs: they delete them in the
+    interpreter's shutdown, if at all.
+    """
+    global _temporary
+    _temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
+    tempfile.tempdir = _temporary.name
 
 
 def _import_role(role: str) -> Callable[..., None]:

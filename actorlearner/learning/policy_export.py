@@ -1,7 +1,6 @@
 """The policies as SavedModels, which run without this package."""
 
 import logging
-import os
 import shutil
 import time
 from pathlib import Path
@@ -49,8 +48,10 @@ class PolicyExport:
 
     def _replace(self, name: str, saver: policy_saver.PolicySaver) -> None:
         target = self._directory / name
-        fresh = self._directory / f".{name}.{os.getpid()}.new"
-        stale = self._directory / f".{name}.{os.getpid()}.old"
+        fresh = self._directory / f".{name}.new"
+        stale = self._directory / f".{name}.old"
+        for left in (fresh, stale):  # By a learner that was killed while it saved.
+            shutil.rmtree(left, ignore_errors=True)
         if name in self._written:
             # The graph never changes, and a saver's checkpoint has the form of a SavedModel's variables.
             shutil.copytree(target, fresh)

@@ -18,8 +18,18 @@ def _mark() -> str:
 
 @pytest.fixture(name="start")
 def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
-    """Starts commands in an empty directory; afterwards, no process of theirs may be left."""
-    environment = os.environ | {MARK_VARIABLE: mark, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "80"}
+    """Starts commands in an empty directory; afterwards, no process of theirs may be left.
+
+    Their temporary files are in its folder `temporary`.
+    """
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = os.environ | {
+        MARK_VARIABLE: mark,
+        "PYTHONPATH": str(REPOSITORY),
+        "TMPDIR": str(temporary),
+        "COLUMNS": "80",
+    }
     commands: list[Command] = []
 
     def start(*arguments: str) -> Command:

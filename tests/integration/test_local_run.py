@@ -44,6 +44,7 @@ def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path
     )
     assert command.finish() == 0, command.err
     assert marked_processes(mark) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
     metrics = tmp_path / "run" / "metrics"
     steps = [record["train_step"] for record in records(metrics / "learner.jsonl")]
     assert steps == sorted(steps)
@@ -107,6 +108,7 @@ def test_a_signal_in_the_middle_saves_and_leaves_nothing(
     assert command.finish() == code, command.err
     assert time.monotonic() - began < 15
     assert marked_processes(mark) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
     checkpoints = (run / "checkpoints" / "learner").glob("*.index")
     saved = [int(path.stem.removeprefix("ckpt-")) for path in checkpoints]
     assert max(saved) >= records(run / "metrics" / "learner.jsonl")[-1]["train_step"]

@@ -68,7 +68,9 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     assert np.any(before != actions(parts.agent.policy))
     assert len(full_saves) == len(NAMES)  # The later ones wrote variables only.
     assert sorted(path.name for path in directory.iterdir()) == NAMES
-    # A run that is resumed replaces what the run before it has left.
+    # A run that is resumed replaces what the run before it has left, killed while it saved.
+    (directory / "policy").rename(directory / ".policy.old")
+    (directory / ".policy.new" / "variables").mkdir(parents=True)
     change(parts, 40)
     PolicyExport(directory, parts).save()
     check_saved(directory, parts)
