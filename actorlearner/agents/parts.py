@@ -38,7 +38,10 @@ class TemporalDifferenceConfig(AgentConfig):
         1, "Train steps between two updates of the target networks.", at_least=1
     )
     gradient_clipping: Optional[float] = setting(
-        None, "Norm that the gradient of each variable is clipped to. Null: not clipped.", above=0
+        None,
+        "Norm that the gradient of each variable is clipped to, on each replica before they are added up. "
+        "Null: not clipped.",
+        above=0,
     )
     debug_summaries: bool = setting(
         False, "Whether losses, values and actions are summarised for TensorBoard as well."
