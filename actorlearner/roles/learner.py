@@ -175,6 +175,7 @@ class TrainingLoop:
         self._stop = stop
         self._metrics = LearnerMetrics(directory)
         self._replay = ReplayStatus(0, 0, 0)
+        self._reported = int(learner.train_step_numpy)
 
     def run(self) -> None:
         """Trains until the last train step or a stop."""
@@ -189,6 +190,8 @@ class TrainingLoop:
             if self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
             self._save(step)
+        if step > self._reported:  # A stop: the last record names the train step of the checkpoint.
+            self._report(step, loss)
         self._metrics.close()
 
     def _iterations_until_due(self, step: int) -> int:
@@ -219,6 +222,7 @@ class TrainingLoop:
     def _report(self, step: int, loss: object) -> None:
         self._look_at_replay()
         self._metrics.write(step, loss, self._replay, self._learner.take_statistics())
+        self._reported = step
 
     def _look_at_replay(self) -> None:
         try:

@@ -111,8 +111,8 @@ def test_a_signal_in_the_middle_saves_and_leaves_nothing(
     assert list((tmp_path / "temporary").iterdir()) == []
     checkpoints = (run / "checkpoints" / "learner").glob("*.index")
     saved = [int(path.stem.removeprefix("ckpt-")) for path in checkpoints]
-    assert max(saved) >= records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
-    assert "stopped at train step" in command.out
+    assert max(saved) == records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
+    assert f"stopped at train step {max(saved):,}; a checkpoint was written" in command.out
     assert command.err == ""
 
 
