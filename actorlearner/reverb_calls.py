@@ -5,8 +5,7 @@ import tree
 from reverb import errors as reverb_errors
 
 from actorlearner.errors import RunError
-from actorlearner.replay.layout import TransitionLayout
-from actorlearner.replay.tables import EXPERIENCE_TABLE
+from actorlearner.replay.layout import ReplayLayout
 from actorlearner.stop import Stop
 from actorlearner.waiting import wait_until
 
@@ -19,7 +18,7 @@ CONNECT_DEADLINE_S = 300.0
 _PROBE_TIMEOUT_S = 2
 
 
-def connect(address: str, layout: TransitionLayout, stop: Stop) -> reverb.Client | None:
+def connect(address: str, layout: ReplayLayout, stop: Stop) -> reverb.Client | None:
     """Waits until the replay server at `address` answers, and checks that it stores what we write.
 
     Returns:
@@ -44,13 +43,19 @@ def connect(address: str, layout: TransitionLayout, stop: Stop) -> reverb.Client
     return client
 
 
-def _check_signature(client: reverb.Client, address: str, layout: TransitionLayout) -> None:
+def _check_signature(client: reverb.Client, address: str, layout: ReplayLayout) -> None:
     tables = client.server_info(timeout=_PROBE_TIMEOUT_S)
-    if EXPERIENCE_TABLE not in tables:
-        raise RunError(f"the Reverb server at {address} has no table {EXPERIENCE_TABLE}")
-    there = {spec.dtype.name: spec.shape[-1] for spec in tree.flatten(tables[EXPERIENCE_TABLE].signature)}
-    if there != layout.widths:
+    if layout.table not in tables:
         raise RunError(
-            f"the replay server at {address} stores transitions of another environment: rows of {there}, "
-            f"here {layout.widths}"
+            f"the Reverb server at {address} has no table {layout.table}, which this replay.layout is kept in"
         )
+    there, here = _describe(tables[layout.table].signature), _describe(layout.signature)
+    if there != here:
+        raise RunError(
+            f"the replay server at {address} stores transitions of another environment: {there}, here {here}"
+        )
+
+
+def _describe(signature: object) -> str:
+    """Shapes and dtypes of the parts of an item, for comparison and for people."""
+    return ", ".join(f"{spec.dtype.name}{spec.shape.as_list()}" for spec in tree.flatten(signature))

@@ -21,7 +21,6 @@ LossFunction = Callable[[Any, Any], Any]
 class TemporalDifferenceConfig(AgentConfig):
     """The keys of every algorithm that learns action values (Q) by bootstrapping from target networks."""
 
-    gamma: float = setting(0.99, "Discount of the next env step's value.", at_least=0, at_most=1)
     reward_scale: float = setting(1.0, "Factor on every reward that is trained on.", above=0)
     td_loss: str = setting(
         "squared",

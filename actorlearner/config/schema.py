@@ -33,15 +33,28 @@ class EnvironmentConfig:
 
 @dataclasses.dataclass(frozen=True)
 class AgentConfig:
-    """The algorithm; each has a subclass with its own keys."""
+    """The algorithm; each has a subclass with its own keys. These are what replay needs to know of any."""
 
     name: str = setting("", "The algorithm: a name in the registry of agents.")
+    gamma: float = setting(0.99, "Discount of the next env step's value.", at_least=0, at_most=1)
+    n_step: int = setting(
+        1,
+        "Env steps of rewards in one transition before the value of the state that follows; fewer where "
+        "the episode ends sooner.",
+        at_least=1,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
     """The experience table of the replay server."""
 
+    layout: str = setting(
+        "packed",
+        "How transitions are stored: packed (several to an item, one row each), or trajectory (TF-Agents' "
+        "own, slower, so that its unmodified jobs can join).",
+        choices=("packed", "trajectory"),
+    )
     capacity: int = setting(1_000_000, "Transitions kept; beyond that the oldest are removed.", at_least=1)
     min_size: int = setting(
         1_000, "Transitions in replay before the learner may sample the first.", at_least=1

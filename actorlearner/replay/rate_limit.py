@@ -1,7 +1,7 @@
 """The arithmetic between updates per env step and Reverb's rate limiter, in this one place.
 
-Reverb counts items, people count env steps. An item holds ROWS_PER_ITEM transitions, a train step
-uses `batch_size` transitions, and one env step makes one transition, so
+Reverb counts items, people count env steps. An item holds as many transitions as its layout says, a
+train step uses `batch_size` transitions, and one env step makes one transition, so
 
     samples per insert (SPI) = updates_per_env_step x batch_size
 
@@ -18,15 +18,22 @@ import math
 from actorlearner.config.schema import Config
 
 ROWS_PER_ITEM = 8
-"""Transitions in one item of the experience table."""
+"""Transitions in one item of the packed layout."""
 
-_BUFFERED_ITEMS = 8
-"""Default error buffer, in items, for up to half as many actors."""
+_TRANSITIONS_PER_ITEM = {"packed": ROWS_PER_ITEM, "trajectory": 1}
+
+_BUFFERED_ENV_STEPS = 64
+"""Least default error buffer, in env steps."""
 
 
-def items(transitions: int) -> int:
+def transitions_per_item(config: Config) -> int:
+    """How many transitions one item holds in the configuration's layout."""
+    return _TRANSITIONS_PER_ITEM[config.replay.layout]
+
+
+def items(config: Config, transitions: int) -> int:
     """The number of items that hold at least so many transitions."""
-    return math.ceil(transitions / ROWS_PER_ITEM)
+    return math.ceil(transitions / transitions_per_item(config))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,25 +51,26 @@ class RateLimit:
     error_buffer: float
 
 
-def least_error_buffer(samples_per_insert: float) -> float:
+def least_error_buffer(config: Config, samples_per_insert: float) -> float:
     """The smallest error buffer, in env steps, with which neither side waits for the other for ever.
 
     Reverb needs room for one insert (SPI samples) and for one sample in each direction.
     """
-    return ROWS_PER_ITEM * max(1.0, 1.0 / samples_per_insert)
+    return transitions_per_item(config) * max(1.0, 1.0 / samples_per_insert)
 
 
 def plan_rate_limit(config: Config) -> RateLimit:
     """Turns the replay section into Reverb's terms; assumes that `rate_limit_problems` found none."""
     replay = config.replay
     if replay.updates_per_env_step is None:
-        return RateLimit(items(replay.min_size), None, 0.0)
+        return RateLimit(items(config, replay.min_size), None, 0.0)
     samples_per_insert = replay.updates_per_env_step * config.learn.batch_size
     buffer = replay.error_buffer
     if buffer is None:
-        wanted = ROWS_PER_ITEM * max(_BUFFERED_ITEMS, 2 * config.collect.actors)
-        buffer = max(wanted, least_error_buffer(samples_per_insert))
-    return RateLimit(items(replay.min_size), samples_per_insert, buffer / ROWS_PER_ITEM * samples_per_insert)
+        wanted = max(_BUFFERED_ENV_STEPS, 2 * ROWS_PER_ITEM * config.collect.actors)
+        buffer = max(wanted, least_error_buffer(config, samples_per_insert))
+    error_buffer = buffer / transitions_per_item(config) * samples_per_insert
+    return RateLimit(items(config, replay.min_size), samples_per_insert, error_buffer)
 
 
 def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
@@ -78,7 +86,7 @@ def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
             ("replay.min_size", f"at most replay.capacity ({replay.capacity}), or sampling never starts")
         )
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
-        least = least_error_buffer(replay.updates_per_env_step * config.learn.batch_size)
+        least = least_error_buffer(config, replay.updates_per_env_step * config.learn.batch_size)
         if replay.error_buffer < least:
             problems.append(
                 (

@@ -4,13 +4,15 @@ import dataclasses
 
 import reverb
 
-from actorlearner.replay.rate_limit import ROWS_PER_ITEM
-from actorlearner.replay.tables import EXPERIENCE_TABLE
+from actorlearner.replay.layout import ReplayLayout
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplayStatus:
     """The experience table at one moment, all in transitions.
+
+    An item of the packed layout that an actor wrote when it stopped may hold fewer transitions than
+    others; it counts as they do.
 
     Attributes:
       size: transitions in the table.
@@ -28,16 +30,25 @@ class ReplayStatus:
         return self.samples / self.inserts if self.inserts else 0.0
 
 
-def replay_status(client: reverb.Client, timeout_s: int) -> ReplayStatus:
-    """Asks the server.
+class ReplayMonitor:
+    """Asks a replay server for the status of its experience table."""
 
-    Raises:
-      reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
-    """
-    table = client.server_info(timeout=timeout_s)[EXPERIENCE_TABLE]
-    limiter = table.rate_limiter_info
-    return ReplayStatus(
-        size=table.current_size * ROWS_PER_ITEM,
-        inserts=limiter.insert_stats.completed * ROWS_PER_ITEM,
-        samples=limiter.sample_stats.completed * ROWS_PER_ITEM,
-    )
+    def __init__(self, client: reverb.Client, layout: ReplayLayout) -> None:
+        """Asks nothing yet."""
+        self._client = client
+        self._layout = layout
+
+    def status(self, timeout_s: int) -> ReplayStatus:
+        """Asks the server.
+
+        Raises:
+          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+        """
+        table = self._client.server_info(timeout=timeout_s)[self._layout.table]
+        limiter = table.rate_limiter_info
+        transitions = self._layout.transitions_per_item
+        return ReplayStatus(
+            size=table.current_size * transitions,
+            inserts=limiter.insert_stats.completed * transitions,
+            samples=limiter.sample_stats.completed * transitions,
+        )

@@ -5,19 +5,17 @@ from collections.abc import Sequence
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.replay.layout import TransitionLayout
+from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 
-EXPERIENCE_TABLE = "experience"
 
-
-def experience_table(config: Config, layout: TransitionLayout) -> reverb.Table:
-    """The experience: sampled uniformly, the oldest removed first, in items of several transitions."""
+def experience_table(config: Config, layout: ReplayLayout) -> reverb.Table:
+    """The experience: sampled uniformly, the oldest removed first, in the items of `layout`."""
     return reverb.Table(
-        name=EXPERIENCE_TABLE,
+        name=layout.table,
         sampler=reverb.selectors.Uniform(),
         remover=reverb.selectors.Fifo(),
-        max_size=items(config.replay.capacity),
+        max_size=items(config, config.replay.capacity),
         rate_limiter=_rate_limiter(config),
         signature=layout.signature,
     )

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import make_agent
@@ -18,9 +17,10 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.notify import notify
 from actorlearner.policy_function import PolicyFunction, RandomFunction
-from actorlearner.replay.layout import StoredTransition, TransitionLayout
-from actorlearner.replay.status import replay_status
-from actorlearner.replay.writer import TransitionWriter
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.transition import RANDOM_POLICY, EnvSteps
+from actorlearner.replay.writer import ReplayWriter
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
@@ -31,7 +31,6 @@ from actorlearner.waiting import WaitReport, wait_until
 _log = logging.getLogger(__name__)
 
 _ROLE = "collect-actor"
-_RANDOM_POLICY = -1
 _FLUSH_TIMEOUT_S = 0.5
 _CLOSE_TIMEOUT_S = 2.0
 _STATUS_TIMEOUT_S = 5
@@ -62,15 +61,14 @@ def run(
         for i in range(count)
     ]
     specs = environment_specs(environments[0])
-    layout = TransitionLayout(specs)
+    layout = make_layout(config, specs)
     client = connect(replay_address, layout, stop)
     if client is None:
         return
     puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop)
     collector = Collector(
         EnvironmentBatch(environments),
-        layout,
-        TransitionWriter(client, layout),
+        layout.writer(client, count),
         puller,
         CollectMetrics(directory, actor_index),
         config.learn.train_steps,
@@ -78,28 +76,28 @@ def run(
     )
     notify("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index)
-    _act_randomly(config, collector, client, RandomFunction(specs, count, random_seed))
+    _act_randomly(config, collector, ReplayMonitor(client, layout), RandomFunction(specs, count, random_seed))
     _act_with_policy(config, collector, specs, puller, stop)
     collector.close()
 
 
 def _act_randomly(
-    config: Config, collector: "Collector", client: reverb.Client, policy: RandomFunction
+    config: Config, collector: "Collector", replay: ReplayMonitor, policy: RandomFunction
 ) -> None:
     """Acts randomly until the actors have together put `initial_random_steps` into replay."""
     wanted = config.collect.initial_random_steps
-    while not collector.ended and (missing := wanted - _env_steps_in_replay(client)) > 0:
+    while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
         # Half of this actor's share, and then another look: the other actors may be faster or slower.
         share = missing / config.collect.actors / config.collect.envs_per_actor
         for _ in range(math.ceil(share / 2)):
             if collector.ended:
                 return
-            collector.step(policy, _RANDOM_POLICY)
+            collector.step(policy, RANDOM_POLICY)
 
 
-def _env_steps_in_replay(client: reverb.Client) -> int:
+def _env_steps_in_replay(replay: ReplayMonitor) -> int:
     try:
-        return replay_status(client, _STATUS_TIMEOUT_S).inserts
+        return replay.status(_STATUS_TIMEOUT_S).inserts
     except UNREACHABLE:
         return 0  # Unknown: acting goes on meanwhile, and the writer keeps what it cannot send.
 
@@ -117,7 +115,7 @@ def _act_with_policy(
     deadline = _FIRST_VARIABLES_DEADLINE_S
     if not wait_until(what, lambda: puller.train_step >= 0, stop, deadline_s=deadline):
         return
-    train_step = _RANDOM_POLICY
+    train_step = RANDOM_POLICY
     while not collector.ended:
         version = puller.take()
         if version is not None:
@@ -132,8 +130,7 @@ class Collector:
     def __init__(
         self,
         environments: EnvironmentBatch,
-        layout: TransitionLayout,
-        writer: TransitionWriter,
+        writer: ReplayWriter,
         puller: VariablePuller,
         metrics: CollectMetrics,
         train_steps: int,
@@ -142,7 +139,6 @@ class Collector:
         """Begins at the environments' first observations."""
         self._environments = environments
         self._count = len(environments.first)
-        self._layout = layout
         self._writer = writer
         self._puller = puller
         self._metrics = metrics
@@ -150,7 +146,7 @@ class Collector:
         self._stop = stop
         self._episodes = EpisodeStatistics(self._count)
         self._env_steps = 0
-        self._policy_train_step = _RANDOM_POLICY
+        self._policy_train_step = RANDOM_POLICY
 
     @property
     def ended(self) -> bool:
@@ -159,18 +155,21 @@ class Collector:
 
     def step(self, policy: Callable[..., object], policy_train_step: int) -> None:
         """Takes one env step in each environment; blocks while the rate limiter holds inserts back."""
-        before = self._environments.observations
-        actions = policy(before, self._environments.first)
-        outcome, last = self._environments.step(actions)
-        transition = StoredTransition(
-            observation=before,
-            action=actions,
-            reward=outcome.reward,
-            discount=outcome.discount,
-            next_observation=outcome.next_observation,
-            policy_train_step=np.full(self._count, policy_train_step, np.int64),
+        observation, first = self._environments.observations, self._environments.first
+        action = policy(observation, first)
+        outcome, last = self._environments.step(action)
+        self._writer.write(
+            EnvSteps(
+                observation=observation,
+                first=first,
+                action=action,
+                reward=outcome.reward,
+                discount=outcome.discount,
+                next_observation=outcome.next_observation,
+                last=last,
+                policy_train_step=np.full(self._count, policy_train_step, np.int64),
+            )
         )
-        self._writer.write(self._layout.pack(transition))
         self._episodes.add(outcome.reward, last)
         self._env_steps += self._count
         self._policy_train_step = policy_train_step

@@ -18,7 +18,7 @@ from actorlearner.environments.specs import environment_specs
 from actorlearner.metrics import MetricsWriter
 from actorlearner.notify import notify
 from actorlearner.policy_function import PolicyFunction
-from actorlearner.replay.layout import TransitionLayout
+from actorlearner.replay.layout import make_layout
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
@@ -52,7 +52,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     parts = make_agent(config, specs)
     policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
     update = assigner(parts.policy_variables, parts.train_step)
-    if connect(replay_address, TransitionLayout(specs), stop) is None:
+    if connect(replay_address, make_layout(config, specs), stop) is None:
         return
     container = VariableContainer(reverb.Client(replay_address))
     record = EvaluationRecorder(directory)

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 
-import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
@@ -20,8 +19,8 @@ from actorlearner.learning.publisher import Publisher
 from actorlearner.notify import notify
 from actorlearner.process import keep_until_exit
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.layout import TransitionLayout
-from actorlearner.replay.status import ReplayStatus, replay_status
+from actorlearner.replay.layout import ReplayLayout, make_layout
+from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
@@ -54,7 +53,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         parts = make_agent(config, specs)
     checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
     checkpoint.restore()
-    layout = TransitionLayout(specs)
+    layout = make_layout(config, specs)
     client = connect(replay_address, layout, stop)
     if client is None:
         return
@@ -66,10 +65,12 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
+    replay = ReplayMonitor(client, layout)
+    export = PolicyExport(directory.policies, parts)
+    export.save()  # Now, because the first one takes seconds, and jobs that join may wait for the policies.
     notify("ready")
-    if _wait_for_replay(config, client, stop):
-        export = PolicyExport(directory.policies, parts)
-        loop = TrainingLoop(config, directory, learner, client, publisher, checkpoint, export, stop)
+    if _wait_for_replay(config, replay, stop):
+        loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop)
         _train_on_a_thread(loop, learner, stop)
     checkpoint.save()
     _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
@@ -81,7 +82,7 @@ def _make_learner(
     strategy: tf.distribute.Strategy,
     parts: AgentParts,
     replay_address: str,
-    layout: TransitionLayout,
+    layout: ReplayLayout,
 ) -> MeasuredLearner:
     batch_size = config.learn.batch_size
     per_replica = batch_size // strategy.num_replicas_in_sync
@@ -96,12 +97,12 @@ def _make_learner(
     )
 
 
-def _wait_for_replay(config: Config, client: reverb.Client, stop: Stop) -> bool:
+def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop) -> bool:
     """Waits for `replay.min_size`, however long; returns False at a stop."""
 
     def filled() -> bool:
         try:
-            return replay_status(client, _STATUS_TIMEOUT_S).size >= config.replay.min_size
+            return replay.status(_STATUS_TIMEOUT_S).size >= config.replay.min_size
         except UNREACHABLE:
             return False
 
@@ -159,7 +160,7 @@ class TrainingLoop:
         config: Config,
         directory: RunDirectory,
         learner: MeasuredLearner,
-        client: reverb.Client,
+        replay: ReplayMonitor,
         publisher: Publisher,
         checkpoint: LearnerCheckpoint,
         export: PolicyExport,
@@ -168,7 +169,7 @@ class TrainingLoop:
         """Begins at the learner's train step."""
         self._config = config
         self._learner = learner
-        self._client = client
+        self._monitor = replay
         self._publisher = publisher
         self._checkpoint = checkpoint
         self._export = export
@@ -226,6 +227,6 @@ class TrainingLoop:
 
     def _look_at_replay(self) -> None:
         try:
-            self._replay = replay_status(self._client, _STATUS_TIMEOUT_S)
+            self._replay = self._monitor.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("the replay server does not answer; its figures are those of the last look")

@@ -4,8 +4,6 @@ import logging
 import os
 import socket
 
-import reverb
-
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.devices import use_cpu
@@ -13,9 +11,9 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.notify import notify
-from actorlearner.replay.layout import TransitionLayout
+from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
-from actorlearner.replay.status import replay_status
+from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
@@ -43,11 +41,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     _check_port(port)
     specs = load_specs(config.environment)
     variables = make_agent(config, specs).policy_variables
-    layout = TransitionLayout(specs)
+    layout = make_layout(config, specs)
     server = start_server([experience_table(config, layout), *variable_tables(variables)], port)
     _log.info("serving on port %d, %s", port, _describe(config))
     notify("ready")
-    _record_metrics(server.localhost_client(), directory, stop)
+    _record_metrics(ReplayMonitor(server.localhost_client(), layout), directory, stop)
     server.stop()
 
 
@@ -71,12 +69,12 @@ def _describe(config: Config) -> str:
     )
 
 
-def _record_metrics(client: reverb.Client, directory: RunDirectory, stop: Stop) -> None:
+def _record_metrics(replay: ReplayMonitor, directory: RunDirectory, stop: Stop) -> None:
     metrics = MetricsWriter(directory.metrics("replay"))
     stopped = False
     while not stopped:
         stopped = stop.wait(METRICS_INTERVAL_S)
-        status = replay_status(client, _STATUS_TIMEOUT_S)
+        status = replay.status(_STATUS_TIMEOUT_S)
         metrics.write(
             {
                 "size": status.size,

@@ -144,7 +144,7 @@ def test_differing_keys_of_different_agents() -> None:
         :2
     ] == [
         'agent.name: "bare" here, "fake" there',
-        "agent.gamma: absent here, 0.99 there",
+        "agent.layers: absent here, [256] there",
     ]
 
 

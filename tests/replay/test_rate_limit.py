@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
+from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rate_limit import (
     ROWS_PER_ITEM,
     RateLimit,
@@ -14,7 +15,9 @@ from actorlearner.replay.rate_limit import (
     least_error_buffer,
     plan_rate_limit,
     rate_limit_problems,
+    transitions_per_item,
 )
+from actorlearner.replay.trajectories import TrajectoryLayout
 
 
 def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config:
@@ -65,7 +68,13 @@ def runs_for_ever(limit: RateLimit) -> bool:
 
 @pytest.mark.parametrize(("transitions", "expected"), [(1, 1), (8, 1), (9, 2), (1_000, 125), (1_001, 126)])
 def test_items(transitions: int, expected: int) -> None:
-    assert items(transitions) == expected
+    assert items(config_with(), transitions) == expected
+    assert items(config_with(layout="trajectory"), transitions) == transitions
+
+
+def test_every_layout_knows_how_many_transitions_an_item_holds() -> None:
+    assert transitions_per_item(config_with()) == PackedLayout.transitions_per_item == ROWS_PER_ITEM
+    assert transitions_per_item(config_with(layout="trajectory")) == TrajectoryLayout.transitions_per_item
 
 
 def test_without_a_ratio_only_the_minimum_size_counts() -> None:
@@ -75,6 +84,11 @@ def test_without_a_ratio_only_the_minimum_size_counts() -> None:
 def test_ratio_and_buffer_in_items() -> None:
     limit = plan_rate_limit(config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0))
     assert limit == RateLimit(min_size=10, samples_per_insert=128.0, error_buffer=256.0)
+
+
+def test_ratio_and_buffer_in_items_of_single_transitions() -> None:
+    config = config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0, layout="trajectory")
+    assert plan_rate_limit(config) == RateLimit(min_size=80, samples_per_insert=128.0, error_buffer=2048.0)
 
 
 def test_default_buffer_grows_with_the_actors() -> None:
@@ -88,14 +102,15 @@ def test_default_buffer_grows_with_the_actors() -> None:
 @pytest.mark.parametrize("batch_size", [1, 3, 256])
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.1, 1 / 3, 1.0, 7.3])
 @pytest.mark.parametrize("buffer", ["default", "least"])
-def test_neither_side_waits_for_ever(batch_size: int, updates_per_env_step: float, buffer: str) -> None:
-    least = least_error_buffer(updates_per_env_step * batch_size)
-    config = config_with(
-        batch_size=batch_size,
-        updates_per_env_step=updates_per_env_step,
-        error_buffer=least if buffer == "least" else None,
-        min_size=20,
-    )
+@pytest.mark.parametrize("layout", ["packed", "trajectory"])
+def test_neither_side_waits_for_ever(
+    batch_size: int, updates_per_env_step: float, buffer: str, layout: str
+) -> None:
+    settings = {"updates_per_env_step": updates_per_env_step, "min_size": 20, "layout": layout}
+    config = config_with(batch_size=batch_size, **settings)
+    if buffer == "least":
+        least = least_error_buffer(config, updates_per_env_step * batch_size)
+        config = config_with(batch_size=batch_size, error_buffer=least, **settings)
     assert rate_limit_problems(config) == []
     assert runs_for_ever(plan_rate_limit(config))
 
@@ -108,15 +123,16 @@ def test_the_model_finds_a_deadlock() -> None:
 
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])
 def test_least_buffer_is_the_boundary(updates_per_env_step: float) -> None:
-    least = least_error_buffer(updates_per_env_step * 256)
+    least = least_error_buffer(config_with(), updates_per_env_step * 256)
     for error_buffer, expected in ((least, []), (least * 0.999, ["replay.error_buffer"])):
         config = config_with(updates_per_env_step=updates_per_env_step, error_buffer=error_buffer)
         assert [key for key, _ in rate_limit_problems(config)] == expected
 
 
 def test_least_buffer_is_one_item_or_one_sample() -> None:
-    assert least_error_buffer(256.0) == ROWS_PER_ITEM
-    assert least_error_buffer(0.25) == 4 * ROWS_PER_ITEM
+    assert least_error_buffer(config_with(), 256.0) == ROWS_PER_ITEM
+    assert least_error_buffer(config_with(), 0.25) == 4 * ROWS_PER_ITEM
+    assert least_error_buffer(config_with(layout="trajectory"), 256.0) == 1
 
 
 def test_buffer_without_a_ratio_limits_nothing() -> None:

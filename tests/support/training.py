@@ -14,7 +14,8 @@ from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.measured_learner import MeasuredLearner
-from actorlearner.replay.layout import StoredTransition, TransitionLayout
+from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.transition import StoredTransition
 
 ACTIONS = 3
 OBSERVATION = tf.TensorSpec([4], tf.float32, "observation")
@@ -23,7 +24,7 @@ SPECS = EnvironmentSpecs(
     tensor_spec.BoundedTensorSpec([], tf.int64, 0, ACTIONS - 1, "action"),
     time_step.time_step_spec(OBSERVATION),
 )
-LAYOUT = TransitionLayout(SPECS)
+LAYOUT = PackedLayout(SPECS, n_step=1, gamma=0.99)
 
 DQN = DqnConfig(
     layers=[8],
@@ -70,7 +71,7 @@ def fixed_rows(count: int) -> dict[str, np.ndarray]:
     """The first `count` transitions of an endless sequence that is always the same, as rows."""
     random = np.random.default_rng(0)
     draws = random.normal(size=(count, 2 * OBSERVATION.shape[0] + 1)).astype(np.float32)
-    return LAYOUT.pack(
+    return LAYOUT.format.pack(
         StoredTransition(
             observation=draws[:, :4],
             action=np.arange(count) % ACTIONS,

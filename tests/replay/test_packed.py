@@ -10,8 +10,9 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.replay.layout import StoredTransition, TransitionLayout
+from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM
+from actorlearner.replay.transition import StoredTransition
 
 VECTOR = tf.TensorSpec([5], tf.float32, "observation")
 DICT = {
@@ -32,6 +33,10 @@ CASES = {
 def specs_of(case: str) -> EnvironmentSpecs:
     observation, action, _ = CASES[case]
     return EnvironmentSpecs(observation, action, time_step.time_step_spec(observation))
+
+
+def layout_of(specs: EnvironmentSpecs) -> PackedLayout:
+    return PackedLayout(specs, n_step=1, gamma=0.99)
 
 
 def values(spec: Any, batch: int, random: np.random.Generator) -> np.ndarray:
@@ -72,10 +77,10 @@ def assert_same(actual: Any, expected: Any) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_round_trip_is_exact(case: str, batch: int) -> None:
     specs = specs_of(case)
-    layout = TransitionLayout(specs)
+    layout = layout_of(specs)
     stored = random_transition(specs, batch)
     unpack = tf.function(layout.unpack)
-    transition, policy_train_step = unpack(tree.map_structure(tf.constant, layout.pack(stored)))
+    transition, policy_train_step = unpack(tree.map_structure(tf.constant, layout.format.pack(stored)))
     assert_same(transition.time_step.observation, stored.observation)
     assert_same(transition.action_step.action, stored.action)
     assert_same(transition.next_time_step.observation, stored.next_observation)
@@ -86,8 +91,8 @@ def test_a_round_trip_is_exact(case: str, batch: int) -> None:
 
 def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
     specs = specs_of("vector")
-    layout = TransitionLayout(specs)
-    rows = layout.pack(random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32)))
+    layout = layout_of(specs)
+    rows = layout.format.pack(random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32)))
     transition, _ = layout.unpack(tree.map_structure(tf.constant, rows))
     middle = np.full(3, time_step.StepType.MID)
     np.testing.assert_array_equal(transition.time_step.step_type, middle)
@@ -102,9 +107,9 @@ def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_item_has_one_block_of_rows_for_each_dtype(case: str) -> None:
-    layout = TransitionLayout(specs_of(case))
+    layout = layout_of(specs_of(case))
     widths = CASES[case][2]
-    assert layout.widths == widths
+    assert layout.format.widths == widths
     signature = {
         dtype: tf.TensorSpec([1, ROWS_PER_ITEM, width], tf.as_dtype(dtype), dtype)
         for dtype, width in widths.items()
@@ -114,13 +119,13 @@ def test_an_item_has_one_block_of_rows_for_each_dtype(case: str) -> None:
 
 def test_rows_are_new_and_have_the_widths_of_the_signature() -> None:
     specs = specs_of("dict")
-    layout = TransitionLayout(specs)
+    layout = layout_of(specs)
     stored = random_transition(specs, 13)
-    rows, again = layout.pack(stored), layout.pack(stored)
+    rows, again = layout.format.pack(stored), layout.format.pack(stored)
     assert {dtype: block.shape for dtype, block in rows.items()} == {
-        dtype: (13, width) for dtype, width in layout.widths.items()
+        dtype: (13, width) for dtype, width in layout.format.widths.items()
     }
-    assert {dtype: block.dtype.name for dtype, block in rows.items()} == {d: d for d in layout.widths}
+    assert {dtype: block.dtype.name for dtype, block in rows.items()} == {d: d for d in layout.format.widths}
     assert not any(np.shares_memory(rows[dtype], again[dtype]) for dtype in rows)
     assert not any(np.shares_memory(rows[leaf.dtype.name], leaf) for leaf in tree.flatten(stored))
 
@@ -130,8 +135,8 @@ def test_every_process_derives_the_same_layout() -> None:
     reordered = EnvironmentSpecs(
         {key: specs.observation[key] for key in reversed(specs.observation)}, specs.action, specs.time_step
     )
-    writer, reader = TransitionLayout(specs), TransitionLayout(reordered)
+    writer, reader = layout_of(specs), layout_of(reordered)
     assert writer.signature == reader.signature
     stored = random_transition(specs, 2)
-    transition, _ = reader.unpack(tree.map_structure(tf.constant, writer.pack(stored)))
+    transition, _ = reader.unpack(tree.map_structure(tf.constant, writer.format.pack(stored)))
     assert_same(transition.time_step.observation, stored.observation)

@@ -1,0 +1,117 @@
+"""Builds n-step transitions from env steps."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import tree
+
+from actorlearner.environments.environment import Nest
+from actorlearner.replay.transition import EnvSteps, StoredTransition
+
+
+@dataclasses.dataclass
+class _Started:
+    """A transition whose later env steps are still to come.
+
+    Attributes:
+      length: env steps so far.
+      reward, discount: R and D of StoredTransition over these.
+    """
+
+    observation: Nest
+    action: Nest
+    policy_train_step: int
+    length: int
+    reward: float
+    discount: float
+
+
+class NStepTransitions:
+    """Turns the env steps of several environments into n-step transitions.
+
+    An env step starts one transition. It is complete after n env steps, or at the end of its episode if
+    that is sooner: no transition is lost there, and none reaches into the next episode.
+    """
+
+    def __init__(self, n: int, gamma: float, environments: int) -> None:
+        """Nothing has started yet; `gamma` is the agent's discount of one env step."""
+        self._n = n
+        self._gamma = gamma
+        self._started: list[list[_Started]] = [[] for _ in range(environments)]
+        self._next_observation: Nest = None
+
+    def add(self, steps: EnvSteps) -> StoredTransition | None:
+        """Adds one env step of each environment.
+
+        Returns:
+          The transitions that it completes, oldest first in each environment; None if there are none.
+        """
+        if self._n == 1:
+            return StoredTransition(
+                steps.observation,
+                steps.action,
+                steps.reward,
+                steps.discount,
+                steps.next_observation,
+                steps.policy_train_step,
+            )
+        self._next_observation = steps.next_observation
+        complete: list[tuple[int, _Started]] = []
+        for i, started in enumerate(self._started):
+            self._extend(started, float(steps.reward[i]), float(steps.discount[i]))
+            started.append(_start(steps, i))
+            ready = len(started) if steps.last[i] else int(started[0].length == self._n)
+            complete += [(i, transition) for transition in started[:ready]]
+            del started[:ready]
+        return self._batch(complete)
+
+    def end(self) -> StoredTransition | None:
+        """Returns what has started but is not complete, cut off at the newest observation.
+
+        That is as right as the end of an episode by a time limit: the value of that observation stands
+        for what would have followed.
+        """
+        rest = [(i, transition) for i, started in enumerate(self._started) for transition in started]
+        for started in self._started:
+            started.clear()
+        return self._batch(rest)
+
+    def _extend(self, started: list[_Started], reward: float, discount: float) -> None:
+        for transition in started:
+            weight = self._gamma * transition.discount
+            transition.reward += weight * reward
+            transition.discount = weight * discount
+            transition.length += 1
+
+    def _batch(self, transitions: list[tuple[int, _Started]]) -> StoredTransition | None:
+        if not transitions:
+            return None
+        parts = [part for _, part in transitions]
+        return StoredTransition(
+            observation=_stack([part.observation for part in parts]),
+            action=_stack([part.action for part in parts]),
+            reward=np.array([part.reward for part in parts], np.float32),
+            discount=np.array([part.discount for part in parts], np.float32),
+            next_observation=_stack([_row(self._next_observation, i) for i, _ in transitions]),
+            policy_train_step=np.array([part.policy_train_step for part in parts], np.int64),
+        )
+
+
+def _start(steps: EnvSteps, i: int) -> _Started:
+    return _Started(
+        observation=_row(steps.observation, i),
+        action=_row(steps.action, i),
+        policy_train_step=int(steps.policy_train_step[i]),
+        length=1,
+        reward=float(steps.reward[i]),
+        discount=float(steps.discount[i]),
+    )
+
+
+def _row(nest: Nest, i: int) -> Any:
+    return tree.map_structure(lambda leaf: leaf[i], nest)
+
+
+def _stack(nests: list[Nest]) -> Nest:
+    return tree.map_structure(lambda *leaves: np.stack(leaves), *nests)

@@ -1,0 +1,75 @@
+"""Writes transitions in the packed layout."""
+
+from typing import Any
+
+import reverb
+from tf_agents.replay_buffers import reverb_utils
+
+from actorlearner.replay.n_step import NStepTransitions
+from actorlearner.replay.rate_limit import ROWS_PER_ITEM
+from actorlearner.replay.rows import RowFormat
+from actorlearner.replay.transition import EnvSteps, StoredTransition
+from actorlearner.replay.writer import ReplayWriter
+
+
+class _ItemStep(dict[str, Any]):
+    """A block of rows for each dtype, in the form in which the observer takes a step."""
+
+    def is_boundary(self) -> bool:
+        """Always False: a row needs no neighbour, so no row ends anything."""
+        return False
+
+
+class PackedWriter(ReplayWriter):
+    """Gathers transitions into blocks of ROWS_PER_ITEM rows and writes each as an item.
+
+    Transitions of all the environments of an actor share the items, so that the rows of an item are less
+    correlated than consecutive steps of one environment.
+    """
+
+    def __init__(
+        self, client: reverb.Client, table: str, rows: RowFormat, transitions: NStepTransitions
+    ) -> None:
+        """Opens a writer; it connects at the first item."""
+        observer = reverb_utils.ReverbAddTrajectoryObserver(client, table, sequence_length=1, stride_length=1)
+        super().__init__([observer])
+        self._observer = observer
+        self._format = rows
+        self._transitions = transitions
+        # One chunk an item: a chunk shared by two items would travel whole with either of them.
+        for dtype in rows.widths:
+            self._writers[0].configure((dtype,), num_keep_alive_refs=1, max_chunk_length=1)
+        self._start_block()
+
+    def write(self, steps: EnvSteps) -> None:
+        """See ReplayWriter."""
+        self._write_transitions(self._transitions.add(steps))
+
+    def _write_rest(self) -> None:
+        self._write_transitions(self._transitions.end())
+        if self._filled:
+            self._write_block()
+
+    def _write_transitions(self, transitions: StoredTransition | None) -> None:
+        if transitions is None:
+            return
+        rows = self._format.pack(transitions)
+        count = len(next(iter(rows.values())))
+        taken = 0
+        while taken < count:
+            some = min(count - taken, ROWS_PER_ITEM - self._filled)
+            for dtype, block in self._block.items():
+                block[self._filled : self._filled + some] = rows[dtype][taken : taken + some]
+            taken += some
+            self._filled += some
+            if self._filled == ROWS_PER_ITEM:
+                self._write_block()
+
+    def _write_block(self) -> None:
+        self._observer(self._block)
+        self._start_block()
+
+    def _start_block(self) -> None:
+        # Each item gets arrays of its own: the writer may still read them after they are handed over.
+        self._block = _ItemStep(self._format.unused(ROWS_PER_ITEM))
+        self._filled = 0

@@ -1,0 +1,89 @@
+"""Writes env steps in the trajectory layout."""
+
+import numpy as np
+import reverb
+import tree
+from tf_agents.replay_buffers import reverb_utils
+from tf_agents.trajectories import trajectory
+
+from actorlearner.environments.environment import Nest
+from actorlearner.replay.transition import EnvSteps
+from actorlearner.replay.writer import ReplayWriter
+
+_FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))
+
+
+class _Unended(trajectory.Trajectory):
+    """The end of an episode, which the observer is to take as if the episode went on."""
+
+    def is_boundary(self) -> bool:
+        return False
+
+
+class TrajectoryWriter(ReplayWriter):
+    """Writes every window of n + 1 time steps, with one observer for each environment.
+
+    An episode is written with its last time step n times: the windows then begin with every env step,
+    also with the last ones, which n-step windows inside the episode would leave out.
+    """
+
+    def __init__(self, client: reverb.Client, table: str, n_step: int, environments: int) -> None:
+        """Opens the writers; they connect at their first item."""
+        super().__init__(
+            [
+                reverb_utils.ReverbAddTrajectoryObserver(client, table, sequence_length=n_step + 1)
+                for _ in range(environments)
+            ]
+        )
+        self._n_step = n_step
+        self._newest: list[trajectory.Trajectory | None] = [None] * environments
+        """The end that an episode would have if it ended now; None where none has begun."""
+
+    def write(self, steps: EnvSteps) -> None:
+        """See ReplayWriter."""
+        for i, observer in enumerate(self._observers):
+            action = _row(steps.action, i)
+            last = bool(steps.last[i])
+            observer(
+                trajectory.Trajectory(
+                    step_type=_FIRST if steps.first[i] else _MID,
+                    observation=_row(steps.observation, i),
+                    action=action,
+                    policy_info=(),
+                    next_step_type=_LAST if last else _MID,
+                    reward=np.asarray(steps.reward[i], np.float32),
+                    discount=np.asarray(steps.discount[i], np.float32),
+                )
+            )
+            self._newest[i] = _end(_row(steps.next_observation, i), action)
+            if last:
+                self._end_episode(i)
+
+    def _write_rest(self) -> None:
+        for i in range(len(self._observers)):
+            self._end_episode(i)
+
+    def _end_episode(self, i: int) -> None:
+        end, self._newest[i] = self._newest[i], None
+        if end is None:
+            return
+        for _ in range(self._n_step - 1):
+            self._observers[i](_Unended(*end))
+        self._observers[i](end)
+
+
+def _row(nest: Nest, i: int) -> Nest:
+    # A copy: the writer may still read it after the caller has reused the array.
+    return tree.map_structure(lambda leaf: np.array(leaf[i]), nest)
+
+
+def _end(observation: Nest, action: Nest) -> trajectory.Trajectory:
+    return trajectory.Trajectory(
+        step_type=_LAST,
+        observation=observation,
+        action=tree.map_structure(np.zeros_like, action),
+        policy_info=(),
+        next_step_type=_FIRST,
+        reward=np.zeros([], np.float32),
+        discount=np.ones([], np.float32),
+    )

@@ -1,0 +1,59 @@
+"""What passes from acting to replay, before any layout."""
+
+from typing import NamedTuple
+
+from actorlearner.environments.environment import Nest
+
+RANDOM_POLICY = -1
+"""The policy train step of random actions."""
+
+
+class EnvSteps(NamedTuple):
+    """One env step in each environment of an actor; every array has a leading dimension [environments].
+
+    Attributes:
+      observation: what was acted on; nest as the environment's specs say.
+      first: bool, whether an episode begins with that observation.
+      action: nest as the environment's specs say.
+      reward, discount: float32; the discount is 0 where the episode terminated, also 1 where a time limit
+        truncated it.
+      next_observation: what the environment answered, before any reset.
+      last: bool, whether the episode ended here, by termination or truncation.
+      policy_train_step: int64, the train step of the variables that chose the action; RANDOM_POLICY for
+        random actions.
+    """
+
+    observation: Nest
+    first: Nest
+    action: Nest
+    reward: Nest
+    discount: Nest
+    next_observation: Nest
+    last: Nest
+    policy_train_step: Nest
+
+
+class StoredTransition(NamedTuple):
+    """An n-step (s, a, R, D, s') as it is trained on; every leaf has a leading batch dimension.
+
+    With m env steps from s to s', where m is n or what is left of the episode, and with their rewards r
+    and discounts d,
+
+        R = sum over k < m of gamma^k d_0 ... d_(k-1) r_k
+        D = gamma^(m-1) d_0 ... d_(m-1)
+
+    so that R + gamma D V(s') is the target of an agent that discounts one env step. (Sutton and Barto,
+    Reinforcement Learning, 2nd edition, section 7.1, with the discounts of a terminated episode.)
+
+    Attributes:
+      observation, action, next_observation: nests as the environment's specs say.
+      reward, discount: float32 R and D; for n = 1 those of the env step itself.
+      policy_train_step: int64, of the policy that chose the action; RANDOM_POLICY for random actions.
+    """
+
+    observation: Nest
+    action: Nest
+    reward: Nest
+    discount: Nest
+    next_observation: Nest
+    policy_train_step: Nest

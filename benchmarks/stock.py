@@ -1,0 +1,159 @@
+"""TF-Agents' own distributed roles, put together from the classes in its wheel as their documentation shows.
+
+Everything that is measured beside ours uses these, and so do the tests that such jobs can join our runs.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import reverb
+import tensorflow as tf
+from tf_agents.agents import tf_agent
+from tf_agents.environments import py_environment
+from tf_agents.experimental.distributed import reverb_variable_container
+from tf_agents.policies import py_tf_eager_policy, random_py_policy
+from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
+from tf_agents.specs import tensor_spec
+from tf_agents.train import actor, learner
+from tf_agents.train.utils import train_utils
+
+EXPERIENCE_TABLE = reverb_replay_buffer.DEFAULT_TABLE
+VARIABLES_TABLE = reverb_variable_container.DEFAULT_TABLE
+
+
+def tables(agent: tf_agent.TFAgent, train_step: tf.Variable, capacity: int) -> list[reverb.Table]:
+    """The experience table and the variable container of a replay server."""
+    experience = tensor_spec.add_outer_dim(tensor_spec.from_spec(agent.collect_data_spec))
+    variables = tf.nest.map_structure(
+        lambda variable: tf.TensorSpec(variable.shape, dtype=variable.dtype),
+        _variables(agent.collect_policy, train_step),
+    )
+    common = {"sampler": reverb.selectors.Uniform(), "remover": reverb.selectors.Fifo()}
+    limiter = reverb.rate_limiters.MinSize(1)
+    return [
+        reverb.Table(
+            EXPERIENCE_TABLE, rate_limiter=limiter, max_size=capacity, signature=experience, **common
+        ),
+        reverb.Table(VARIABLES_TABLE, rate_limiter=limiter, max_size=1, signature=variables, **common),
+    ]
+
+
+def _variables(policy: Any, train_step: tf.Variable) -> dict[str, Any]:
+    return {
+        reverb_variable_container.POLICY_KEY: policy.variables(),
+        reverb_variable_container.TRAIN_STEP_KEY: train_step,
+    }
+
+
+class CollectJob:
+    """A collect job: pulls the variables before every env step."""
+
+    def __init__(
+        self, environment: py_environment.PyEnvironment, policy: Any, address: str, summaries: Path
+    ) -> None:
+        """Connects to the server at `address` and pulls the first variables."""
+        self.train_step = train_utils.create_train_step()
+        self._variables = _variables(policy, self.train_step)
+        self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
+        self._container.update(self._variables)
+        self._environment = environment
+        self.observer = reverb_utils.ReverbAddTrajectoryObserver(
+            reverb.Client(address), EXPERIENCE_TABLE, sequence_length=2, stride_length=1
+        )
+        self._actor = actor.Actor(
+            environment,
+            policy,
+            self.train_step,
+            steps_per_run=1,
+            metrics=actor.collect_metrics(10),
+            summary_dir=str(summaries),
+            observers=[self.observer],
+        )
+
+    def collect_randomly(self, env_steps: int) -> None:
+        """Takes env steps with random actions."""
+        environment = self._environment
+        policy = random_py_policy.RandomPyPolicy(environment.time_step_spec(), environment.action_spec())
+        initial = actor.Actor(
+            environment, policy, self.train_step, steps_per_run=env_steps, observers=[self.observer]
+        )
+        initial.run()
+
+    def step(self) -> None:
+        """Takes an env step and pulls the variables."""
+        self._actor.run()
+        self._container.update(self._variables)
+
+
+class TrainJob:
+    """A train job: pushes the variables after every train step."""
+
+    def __init__(
+        self,
+        agent: tf_agent.TFAgent,
+        train_step: tf.Variable,
+        address: str,
+        root_dir: Path,
+        batch_size: int,
+    ) -> None:
+        """Connects to the server at `address` and pushes the first variables."""
+        self._variables = _variables(agent.collect_policy, train_step)
+        self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
+        self.push()
+        replay = reverb_replay_buffer.ReverbReplayBuffer(
+            agent.collect_data_spec,
+            sequence_length=2,
+            table_name=EXPERIENCE_TABLE,
+            server_address=address,
+        )
+        self._learner = learner.Learner(
+            str(root_dir),
+            train_step,
+            agent,
+            lambda: replay.as_dataset(sample_batch_size=batch_size, num_steps=2).prefetch(3),
+        )
+
+    def push(self) -> None:
+        """Pushes the variables."""
+        self._container.push(self._variables)
+
+    def step(self) -> None:
+        """Takes a train step and pushes the variables."""
+        self._learner.run(iterations=1)
+        self.push()
+
+
+class EvalJob:
+    """An eval job: pulls the variables and plays whole episodes."""
+
+    def __init__(
+        self, environment: py_environment.PyEnvironment, policy: Any, address: str, episodes: int
+    ) -> None:
+        """Connects to the server at `address`."""
+        self.train_step = train_utils.create_train_step()
+        self._variables = _variables(policy, self.train_step)
+        self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
+        self._actor = actor.Actor(
+            environment,
+            policy,
+            self.train_step,
+            episodes_per_run=episodes,
+            metrics=actor.eval_metrics(episodes),
+        )
+
+    def evaluate(self) -> float:
+        """Plays with the newest variables; returns the average return."""
+        self._container.update(self._variables)
+        self._actor.run()
+        return float(self._actor.metrics[0].result())
+
+
+def eager_policy(agent: tf_agent.TFAgent) -> Any:
+    """The collect policy of an agent in this process, for a collect job."""
+    return py_tf_eager_policy.PyTFEagerPolicy(agent.collect_policy, use_tf_function=True)
+
+
+def saved_policy(run_directory: Path, name: str) -> Any:
+    """Waits for a policy that a train job saved below its root directory; name: collect_policy, ...."""
+    directory = run_directory / learner.POLICY_SAVED_MODEL_DIR / name
+    return train_utils.wait_for_policy(str(directory), load_specs_from_pbtxt=True)

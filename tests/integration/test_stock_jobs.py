@@ -1,0 +1,84 @@
+"""TF-Agents' own collect, train and eval jobs join a run of replay.layout trajectory."""
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tf_agents.environments import suite_gym
+
+from actorlearner.agents.make import make_agent
+from actorlearner.config.load import load_config
+from actorlearner.environments.specs import load_specs
+from benchmarks.stock import CollectJob, EvalJob, TrainJob, saved_policy
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_SETTINGS = [*TINY_RUN, "replay.layout=trajectory", "replay.updates_per_env_step=null"]
+
+Role = Callable[..., Command]
+
+
+@pytest.fixture(name="address")
+def _address(free_port: int) -> str:
+    return f"localhost:{free_port}"
+
+
+@pytest.fixture(name="role")
+def _role(start: Callable[..., Command], address: str) -> Iterator[Role]:
+    """Starts our roles; the replay server runs from the start and is ended after the test."""
+
+    def role(name: str, *options: str, settings: tuple[str, ...] = ()) -> Command:
+        return start(
+            *("-m", "actorlearner", name, "--config", _PENDULUM, "--run_dir", name, *options),
+            *("--set", *_SETTINGS, *settings),
+        )
+
+    server = role("replay-server", "--port", address.rpartition(":")[2])
+    yield role
+    server.interrupt(signal.SIGTERM)
+    assert server.finish(timeout_s=20) == 143, server.err
+
+
+def test_stock_collect_and_eval_jobs_work_with_our_learner(role: Role, address: str, tmp_path: Path) -> None:
+    learner = role(
+        "learner", "--replay_address", address, settings=("learn.train_steps=600", "evaluate.interval=600")
+    )
+    collect_policy = saved_policy(tmp_path / "learner", "collect_policy")
+    collect = CollectJob(suite_gym.load("Pendulum-v1"), collect_policy, address, tmp_path / "collect")
+    collect.collect_randomly(200)
+    while learner.process.poll() is None:
+        collect.step()
+    assert learner.finish() == 0, learner.err
+    collect.step()
+    assert collect.train_step.numpy() == 600
+    collect.observer.close()
+
+    newest = records(tmp_path / "learner" / "metrics" / "learner.jsonl")[-1]
+    assert newest["train_step"] == 600
+    assert newest["env_steps"] >= 200
+    assert newest["staleness_mean"] is None  # Stock jobs do not say which policy acted.
+    greedy_policy = saved_policy(tmp_path / "learner", "greedy_policy")
+    evaluation = EvalJob(suite_gym.load("Pendulum-v1"), greedy_policy, address, episodes=2)
+    assert -2000 < evaluation.evaluate() < 0
+    assert evaluation.train_step.numpy() == 600
+
+
+def test_a_stock_train_job_works_with_our_collect_actor(role: Role, address: str, tmp_path: Path) -> None:
+    settings = ("learn.train_steps=300",)
+    actor = role("collect-actor", "--replay_address", address, "--actor_index", "0", settings=settings)
+    config = load_config(_PENDULUM, [*_SETTINGS, *settings])
+    parts = make_agent(config, load_specs(config.environment))
+    job = TrainJob(parts.agent, parts.train_step, address, tmp_path / "stock", config.learn.batch_size)
+    before = [variable.numpy() for variable in parts.policy_variables]
+    for _ in range(300):
+        job.step()
+    # Our actor acts with what the job pushed, and ends at the last train step.
+    assert actor.finish() == 0, actor.err
+    collected = records(tmp_path / "collect-actor" / "metrics" / "collect-0.jsonl")
+    assert collected[-1]["policy_train_step"] >= 0
+    after = [variable.numpy() for variable in parts.policy_variables]
+    assert any(tf.reduce_any(tf.not_equal(x, y)) for x, y in zip(before, after, strict=True))
