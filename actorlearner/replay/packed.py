@@ -14,14 +14,14 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.n_step import NStepTransitions
 from actorlearner.replay.packed_writer import PackedWriter
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM
-from actorlearner.replay.rows import RowFormat
+from actorlearner.replay.rows import ROWS, RowFormat
 from actorlearner.replay.training_data import as_transition
 
 
 class PackedLayout:
-    """See ReplayLayout: one step an item, with a block of ROWS_PER_ITEM rows for each dtype."""
+    """See ReplayLayout: one step an item, a block of ROWS_PER_ITEM rows."""
 
-    table = "experience"
+    table = "packed_experience"
     transitions_per_item = ROWS_PER_ITEM
 
     def __init__(self, specs: EnvironmentSpecs, n_step: int, gamma: float) -> None:
@@ -33,10 +33,7 @@ class PackedLayout:
     @property
     def signature(self) -> dict[str, tf.TensorSpec]:
         """See ReplayLayout."""
-        return {
-            dtype: tf.TensorSpec([1, ROWS_PER_ITEM, width], tf.as_dtype(dtype), dtype)
-            for dtype, width in self.format.widths.items()
-        }
+        return {ROWS: tf.TensorSpec([1, ROWS_PER_ITEM, self.format.width], tf.uint8, ROWS)}
 
     @property
     def item_specs(self) -> dict[str, tf.TensorSpec]:
@@ -58,22 +55,14 @@ class PackedLayout:
         1/ROWS_PER_ITEM of the cost; only the batches dealt from the same items depend on each other.
         """
 
-        def dealt(item: Any) -> dict[str, tf.Tensor]:
-            return self._deal(item.data, batch_size, batch_size_per_replica)
+        def dealt(item: Any) -> tf.Tensor:
+            rows = tf.reshape(item.data[ROWS], (batch_size * ROWS_PER_ITEM, self.format.width))
+            order = tf.reshape(self._order(rows, batch_size), (-1, batch_size_per_replica))
+            return tf.gather(rows, order)
 
         return items.batch(batch_size, drop_remainder=True).map(dealt).unbatch().map(self.unpack)
 
-    def _deal(self, blocks: dict[str, tf.Tensor], count: int, per_replica: int) -> dict[str, tf.Tensor]:
-        """Deals out [count, 1, ROWS_PER_ITEM, width] as [batches * replicas, per_replica, width]."""
-        widths = self.format.widths
-        rows = {
-            dtype: tf.reshape(block, (count * ROWS_PER_ITEM, widths[dtype]))
-            for dtype, block in blocks.items()
-        }
-        order = tf.reshape(self._order(rows, count), (-1, per_replica))
-        return {dtype: tf.gather(block, order) for dtype, block in rows.items()}
-
-    def _order(self, rows: dict[str, tf.Tensor], count: int) -> tf.Tensor:
+    def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
         """Which row goes where: int32 [ROWS_PER_ITEM, count], a batch in each line."""
         # Each item begins at a random one of its rows and goes round.
         begin = tf.random.uniform([count], maxval=ROWS_PER_ITEM, dtype=tf.int32)
@@ -81,12 +70,12 @@ class PackedLayout:
         order = turn + ROWS_PER_ITEM * tf.range(count)
         # An item that was not full has nothing for some of the batches. Rows of others take its place there,
         # so that no transition is any likelier than another.
-        used = tf.where(self.format.is_used(rows))[:, 0]
+        is_used = self.format.is_used(rows)
+        used = tf.where(is_used)[:, 0]
         others = tf.random.uniform([ROWS_PER_ITEM, count], maxval=tf.size(used), dtype=tf.int32)
-        is_used = tf.gather(self.format.is_used(rows), order)
-        return tf.where(is_used, order, tf.cast(tf.gather(used, others), tf.int32))
+        return tf.where(tf.gather(is_used, order), order, tf.cast(tf.gather(used, others), tf.int32))
 
-    def unpack(self, rows: dict[str, tf.Tensor]) -> tuple[trajectory.Transition, tf.Tensor]:
-        """Unpacks rows ([batch, width] tensors) in the graph into an element of `elements`."""
+    def unpack(self, rows: tf.Tensor) -> tuple[trajectory.Transition, tf.Tensor]:
+        """Unpacks rows (uint8 [batch, width]) in the graph into an element of `elements`."""
         stored = self.format.unpack(rows)
         return as_transition(stored), stored.policy_train_step

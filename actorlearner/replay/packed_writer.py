@@ -7,13 +7,13 @@ from tf_agents.replay_buffers import reverb_utils
 
 from actorlearner.replay.n_step import NStepTransitions
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM
-from actorlearner.replay.rows import RowFormat
+from actorlearner.replay.rows import ROWS, RowFormat
 from actorlearner.replay.transition import EnvSteps, StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 
 class _ItemStep(dict[str, Any]):
-    """A block of rows for each dtype, in the form in which the observer takes a step."""
+    """A block of rows in the form in which the observer takes a step."""
 
     def is_boundary(self) -> bool:
         """Always False: a row needs no neighbour, so no row ends anything."""
@@ -37,8 +37,7 @@ class PackedWriter(ReplayWriter):
         self._format = rows
         self._transitions = transitions
         # One chunk an item: a chunk shared by two items would travel whole with either of them.
-        for dtype in rows.widths:
-            self._writers[0].configure((dtype,), num_keep_alive_refs=1, max_chunk_length=1)
+        self._writers[0].configure((ROWS,), num_keep_alive_refs=1, max_chunk_length=1)
         self._start_block()
 
     def write(self, steps: EnvSteps) -> None:
@@ -53,23 +52,19 @@ class PackedWriter(ReplayWriter):
     def _write_transitions(self, transitions: StoredTransition | None) -> None:
         if transitions is None:
             return
-        rows = self._format.pack(transitions)
-        count = len(next(iter(rows.values())))
         taken = 0
-        while taken < count:
-            some = min(count - taken, ROWS_PER_ITEM - self._filled)
-            for dtype, block in self._block.items():
-                block[self._filled : self._filled + some] = rows[dtype][taken : taken + some]
-            taken += some
-            self._filled += some
+        while taken < len(transitions.reward):
+            fitted = self._format.write(transitions, taken, self._records, self._filled)
+            taken += fitted
+            self._filled += fitted
             if self._filled == ROWS_PER_ITEM:
                 self._write_block()
 
     def _write_block(self) -> None:
-        self._observer(self._block)
+        self._observer(_ItemStep({ROWS: self._format.as_bytes(self._records)}))
         self._start_block()
 
     def _start_block(self) -> None:
         # Each item gets arrays of its own: the writer may still read them after they are handed over.
-        self._block = _ItemStep(self._format.unused(ROWS_PER_ITEM))
+        self._records = self._format.unused(ROWS_PER_ITEM)
         self._filled = 0

@@ -1,10 +1,10 @@
-"""The packed layout's rows: a transition is one row for each dtype.
+"""The packed layout's rows: a transition as one row of bytes.
 
-A stock replay item of two time steps is a dozen small tensors, each with its own bookkeeping. Here the
-leaves of a transition (observation, action, reward, discount, next observation, ...) lie side by side.
+A stock replay item of two time steps is a dozen small tensors, each with its own bookkeeping in Reverb. Here
+the leaves of a transition (observation, action, reward, discount, next observation, ...) lie side by side,
+each in its own dtype, so that the bookkeeping is that of one tensor whatever a transition consists of.
 """
 
-import collections
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,19 +15,19 @@ import tree
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.transition import StoredTransition
 
-Rows = dict[str, npt.NDArray[Any]]
-"""For each dtype name an array [rows, width]."""
+ROWS = "rows"
+"""The only column of an item in this layout."""
 
 _UNUSED = -2
 """The policy train step of a row that holds no transition."""
 
 
 class _Leaf(NamedTuple):
-    """Where one leaf of a StoredTransition lies: columns start to stop of the rows of `dtype`."""
+    """Where one leaf of a StoredTransition lies: bytes start to stop of a row."""
 
-    dtype: str
     start: int
     stop: int
+    dtype: tf.DType
     shape: tuple[int, ...]
 
 
@@ -35,7 +35,8 @@ class RowFormat:
     """Packs transitions into rows (NumPy, at the actor) and unpacks them (TensorFlow, at the learner).
 
     Attributes:
-      widths: the number of columns of each dtype's rows.
+      dtype: NumPy's record dtype of a row, a field `f0`, `f1`, ... for each leaf.
+      width: bytes in a row.
     """
 
     def __init__(self, specs: EnvironmentSpecs) -> None:
@@ -49,40 +50,52 @@ class RowFormat:
             next_observation=specs.observation,
             policy_train_step=tf.TensorSpec([], tf.int64),
         )
-        self.widths: dict[str, int] = collections.defaultdict(int)
-        self._leaves = [self._place(spec) for spec in tree.flatten(self._spec)]
-        self._policy_train_step = self._leaves[-1]
+        leaves = tree.flatten(self._spec)
+        self.dtype = np.dtype([("", leaf.dtype.as_numpy_dtype, tuple(leaf.shape)) for leaf in leaves])
+        self.width = self.dtype.itemsize
+        self._names: tuple[str, ...] = self.dtype.names or ()
+        self._leaves: list[_Leaf] = []
+        start = 0
+        for name, leaf in zip(self._names, leaves, strict=True):
+            stop = start + self.dtype[name].itemsize
+            self._leaves.append(_Leaf(start, stop, leaf.dtype, tuple(leaf.shape)))
+            start = stop
 
-    def _place(self, spec: Any) -> _Leaf:
-        dtype = spec.dtype.name
-        start = self.widths[dtype]
-        self.widths[dtype] += int(np.prod(spec.shape.as_list(), dtype=np.int64))
-        return _Leaf(dtype, start, self.widths[dtype], tuple(spec.shape.as_list()))
+    def unused(self, count: int) -> npt.NDArray[np.void]:
+        """Returns records that hold no transition; only what says so is initialised."""
+        records = np.empty(count, self.dtype)
+        records[self._names[-1]] = _UNUSED
+        return records
 
-    def unused(self, count: int) -> Rows:
-        """Returns rows that hold no transition; only what says so is initialised."""
-        rows = {dtype: np.empty((count, width), dtype) for dtype, width in self.widths.items()}
-        rows[self._policy_train_step.dtype][:, self._policy_train_step.start] = _UNUSED
-        return rows
+    def write(
+        self, transitions: StoredTransition, first: int, records: npt.NDArray[np.void], start: int
+    ) -> int:
+        """Copies a batch of transitions ([batch, ...] arrays) from `first` on, as many as fit, to `records`.
 
-    def is_used(self, rows: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Returns a bool [rows] tensor of which rows hold a transition."""
-        return rows[self._policy_train_step.dtype][:, self._policy_train_step.start] != _UNUSED
+        Returns:
+          How many fitted into the records from `start` on.
+        """
+        count = min(len(transitions.reward) - first, len(records) - start)
+        for name, leaf in zip(self._names, tree.flatten(transitions), strict=True):
+            records[name][start : start + count] = leaf[first : first + count]
+        return count
 
-    def pack(self, transition: StoredTransition) -> Rows:
-        """Packs a batch of transitions ([rows, ...] arrays) into new rows."""
-        leaves = tree.flatten(transition)
-        count = len(leaves[-1])
-        rows = {dtype: np.empty((count, width), dtype=dtype) for dtype, width in self.widths.items()}
-        for place, leaf in zip(self._leaves, leaves, strict=True):
-            rows[place.dtype][:, place.start : place.stop] = np.reshape(leaf, (count, -1))
-        return rows
+    def as_bytes(self, records: npt.NDArray[np.void]) -> npt.NDArray[np.uint8]:
+        """The records as a uint8 array [records, width], without a copy."""
+        return records.view(np.uint8).reshape(len(records), self.width)
 
-    def unpack(self, rows: dict[str, tf.Tensor]) -> StoredTransition:
-        """Unpacks rows ([batch, width] tensors) in the graph into tensors [batch, ...]."""
-        leaves = [
-            tf.reshape(rows[leaf.dtype][:, leaf.start : leaf.stop], (-1, *leaf.shape))
-            for leaf in self._leaves
-        ]
+    def is_used(self, rows: tf.Tensor) -> tf.Tensor:
+        """Which rows (uint8 [batch, width]) hold a transition: bool [batch], in the graph."""
+        return self._read(rows, self._leaves[-1]) != _UNUSED
+
+    def unpack(self, rows: tf.Tensor) -> StoredTransition:
+        """Unpacks rows (uint8 [batch, width]) in the graph into tensors [batch, ...]."""
+        leaves: Any = [self._read(rows, leaf) for leaf in self._leaves]
         stored: StoredTransition = tree.unflatten_as(self._spec, leaves)
         return stored
+
+    def _read(self, rows: tf.Tensor, leaf: _Leaf) -> tf.Tensor:
+        part = tf.reshape(rows[:, leaf.start : leaf.stop], (-1, *leaf.shape, leaf.dtype.size))
+        if leaf.dtype.size == 1:
+            part = tf.squeeze(part, -1)
+        return tf.cast(part, tf.bool) if leaf.dtype == tf.bool else tf.bitcast(part, leaf.dtype)

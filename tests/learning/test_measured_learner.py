@@ -32,7 +32,7 @@ DELAY_S = 0.1
 def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> MeasuredLearner:
     """A learner whose n-th batch was collected by the policies of these train steps."""
     rows = fixed_rows(sum(len(batch) for batch in policy_train_steps))
-    rows["int64"][:, -1] = np.concatenate(policy_train_steps)
+    rows[:, -8:] = np.concatenate(policy_train_steps).astype(np.int64)[:, None].view(np.uint8)
     dataset = tf.data.Dataset.from_tensor_slices(rows).batch(len(policy_train_steps[0]))
     return make_learner(directory, make_parts(), lambda: dataset.map(LAYOUT.unpack))
 
@@ -95,12 +95,12 @@ def timed(directory: Path, dataset: tf.data.Dataset, iterations: int) -> tuple[f
 def test_waiting_is_nearly_all_of_the_time_with_slow_data_and_little_with_fast_data(tmp_path: Path) -> None:
     rows = fixed_rows(256)
 
-    def slow_rows() -> Iterator[dict[str, Any]]:
+    def slow_rows() -> Iterator[np.ndarray]:
         while True:
             time.sleep(DELAY_S)
             yield rows
 
-    signature = {dtype: tf.TensorSpec(block.shape, block.dtype) for dtype, block in rows.items()}
+    signature = tf.TensorSpec(rows.shape, rows.dtype)
     slow = tf.data.Dataset.from_generator(slow_rows, output_signature=signature)
     # tf.data prepares the next batch during a train step, so a little less than the whole delay is waited.
     slow_wait_s, slow_s = timed(tmp_path, slow.map(LAYOUT.unpack), iterations=6)
@@ -119,13 +119,13 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
     batches: queue.Queue[dict[str, Any]] = queue.Queue()
     ended = threading.Event()
 
-    def rows_when_put() -> Iterator[dict[str, Any]]:
+    def rows_when_put() -> Iterator[np.ndarray]:
         # Never blocks for good: destroying the dataset's iterator waits for this generator.
         while not ended.is_set():
             with contextlib.suppress(queue.Empty):
                 yield batches.get(timeout=0.05)
 
-    signature = {dtype: tf.TensorSpec(block.shape, block.dtype) for dtype, block in rows.items()}
+    signature = tf.TensorSpec(rows.shape, rows.dtype)
     dataset = tf.data.Dataset.from_generator(rows_when_put, output_signature=signature)
     learner = make_learner(tmp_path, make_parts(), lambda: dataset.map(LAYOUT.unpack))
     assert not learner.waiting_for_data

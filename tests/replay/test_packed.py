@@ -13,20 +13,22 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM
 from actorlearner.replay.transition import StoredTransition
+from tests.support.training import packed
 
 VECTOR = tf.TensorSpec([5], tf.float32, "observation")
 DICT = {
     "velocity": tf.TensorSpec([3], tf.float32),
     "image": tensor_spec.BoundedTensorSpec([4, 6, 3], tf.uint8, 0, 255),
+    "contacts": tf.TensorSpec([5], tf.bool),
     "goal": (tf.TensorSpec([], tf.int32), tf.TensorSpec([2, 2], tf.float32)),
 }
 CONTINUOUS = tensor_spec.BoundedTensorSpec([2], tf.float32, -1.0, 1.0, "action")
 DISCRETE = tensor_spec.BoundedTensorSpec([], tf.int64, 0, 3, "action")
 
 CASES = {
-    "vector": (VECTOR, CONTINUOUS, {"float32": 5 + 2 + 1 + 1 + 5, "int64": 1}),
-    "dict": (DICT, CONTINUOUS, {"float32": 2 * (3 + 4) + 2 + 2, "uint8": 2 * 72, "int32": 2, "int64": 1}),
-    "discrete": (VECTOR, DISCRETE, {"float32": 5 + 1 + 1 + 5, "int64": 1 + 1}),
+    "vector": (VECTOR, CONTINUOUS, 4 * (5 + 2 + 1 + 1 + 5) + 8),
+    "dict": (DICT, CONTINUOUS, 4 * (2 * (3 + 4) + 2 + 2) + 2 * 72 + 2 * 4 + 2 * 5 + 8),
+    "discrete": (VECTOR, DISCRETE, 4 * (5 + 1 + 1 + 5) + 2 * 8),
 }
 
 
@@ -43,6 +45,8 @@ def values(spec: Any, batch: int, random: np.random.Generator) -> np.ndarray:
     """Arrays that differ in every element, up to the largest that the dtype holds."""
     dtype = spec.dtype.as_numpy_dtype
     shape = (batch, *spec.shape)
+    if spec.dtype == tf.bool:
+        return random.integers(0, 2, shape).astype(dtype)
     if spec.dtype.is_integer:
         limits = np.iinfo(dtype)
         return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
@@ -80,7 +84,7 @@ def test_a_round_trip_is_exact(case: str, batch: int) -> None:
     layout = layout_of(specs)
     stored = random_transition(specs, batch)
     unpack = tf.function(layout.unpack)
-    transition, policy_train_step = unpack(tree.map_structure(tf.constant, layout.format.pack(stored)))
+    transition, policy_train_step = unpack(tf.constant(packed(layout.format, stored)))
     assert_same(transition.time_step.observation, stored.observation)
     assert_same(transition.action_step.action, stored.action)
     assert_same(transition.next_time_step.observation, stored.next_observation)
@@ -92,8 +96,8 @@ def test_a_round_trip_is_exact(case: str, batch: int) -> None:
 def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
     specs = specs_of("vector")
     layout = layout_of(specs)
-    rows = layout.format.pack(random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32)))
-    transition, _ = layout.unpack(tree.map_structure(tf.constant, rows))
+    stored = random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32))
+    transition, _ = layout.unpack(tf.constant(packed(layout.format, stored)))
     middle = np.full(3, time_step.StepType.MID)
     np.testing.assert_array_equal(transition.time_step.step_type, middle)
     np.testing.assert_array_equal(transition.next_time_step.step_type, middle)
@@ -106,28 +110,34 @@ def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_item_has_one_block_of_rows_for_each_dtype(case: str) -> None:
+def test_an_item_is_one_block_of_rows(case: str) -> None:
     layout = layout_of(specs_of(case))
-    widths = CASES[case][2]
-    assert layout.format.widths == widths
-    signature = {
-        dtype: tf.TensorSpec([1, ROWS_PER_ITEM, width], tf.as_dtype(dtype), dtype)
-        for dtype, width in widths.items()
-    }
-    assert layout.signature == signature
+    width = CASES[case][2]
+    assert layout.format.width == width
+    assert layout.signature == {"rows": tf.TensorSpec([1, ROWS_PER_ITEM, width], tf.uint8, "rows")}
 
 
-def test_rows_are_new_and_have_the_widths_of_the_signature() -> None:
+def test_a_batch_is_written_in_parts_where_it_does_not_fit() -> None:
     specs = specs_of("dict")
     layout = layout_of(specs)
-    stored = random_transition(specs, 13)
-    rows, again = layout.format.pack(stored), layout.format.pack(stored)
-    assert {dtype: block.shape for dtype, block in rows.items()} == {
-        dtype: (13, width) for dtype, width in layout.format.widths.items()
-    }
-    assert {dtype: block.dtype.name for dtype, block in rows.items()} == {d: d for d in layout.format.widths}
-    assert not any(np.shares_memory(rows[dtype], again[dtype]) for dtype in rows)
-    assert not any(np.shares_memory(rows[leaf.dtype.name], leaf) for leaf in tree.flatten(stored))
+    stored = random_transition(specs, 7)
+    records = layout.format.unused(5)
+    assert layout.format.write(stored, 0, records, 2) == 3
+    rows = tf.constant(layout.format.as_bytes(records))
+    np.testing.assert_array_equal(layout.format.is_used(rows), [False, False, True, True, True])
+    assert layout.format.write(stored, 3, records, 0) == 4
+    after = layout.format.unpack(tf.constant(layout.format.as_bytes(records)))
+    np.testing.assert_array_equal(after.reward, stored.reward[[3, 4, 5, 6, 2]])
+
+
+def test_bytes_are_not_copied_but_transitions_are() -> None:
+    specs = specs_of("dict")
+    layout = layout_of(specs)
+    stored = random_transition(specs, 5)
+    records = layout.format.unused(5)
+    layout.format.write(stored, 0, records, 0)
+    assert np.shares_memory(layout.format.as_bytes(records), records)
+    assert not any(np.shares_memory(records, leaf) for leaf in tree.flatten(stored))
 
 
 def test_every_process_derives_the_same_layout() -> None:
@@ -138,5 +148,5 @@ def test_every_process_derives_the_same_layout() -> None:
     writer, reader = layout_of(specs), layout_of(reordered)
     assert writer.signature == reader.signature
     stored = random_transition(specs, 2)
-    transition, _ = reader.unpack(tree.map_structure(tf.constant, writer.format.pack(stored)))
+    transition, _ = reader.unpack(tf.constant(packed(writer.format, stored)))
     assert_same(transition.time_step.observation, stored.observation)

@@ -14,6 +14,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.rows import ROWS
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.replay.transition import EnvSteps, StoredTransition
@@ -115,9 +116,8 @@ class Replay:
         if isinstance(self.layout, TrajectoryLayout):
             return self.layout.unpack(tree.map_structure(lambda leaf: tf.constant(leaf)[None], data))
         assert isinstance(self.layout, PackedLayout)
-        rows = {dtype: tf.constant(block[0]) for dtype, block in data.items()}
-        used = self.layout.format.is_used(rows)
-        return self.layout.format.unpack({d: tf.boolean_mask(block, used) for d, block in rows.items()})
+        rows = tf.constant(data[ROWS][0])
+        return self.layout.format.unpack(tf.boolean_mask(rows, self.layout.format.is_used(rows)))
 
     def numbers(self) -> list[int]:
         """The numbers of the transitions in the table, after checking each as a whole."""

@@ -15,6 +15,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.rows import RowFormat
 from actorlearner.replay.transition import StoredTransition
 
 ACTIONS = 3
@@ -67,11 +68,19 @@ def values_of(parts: AgentParts) -> dict[str, np.ndarray]:
     return {name: tf.convert_to_tensor(v).numpy() for name, v in all_variables(parts).items()}
 
 
-def fixed_rows(count: int) -> dict[str, np.ndarray]:
+def packed(rows: RowFormat, transitions: StoredTransition) -> np.ndarray:
+    """The rows of a batch of transitions, as bytes."""
+    records = rows.unused(len(transitions.reward))
+    assert rows.write(transitions, 0, records, 0) == len(records)
+    return rows.as_bytes(records)
+
+
+def fixed_rows(count: int) -> np.ndarray:
     """The first `count` transitions of an endless sequence that is always the same, as rows."""
     random = np.random.default_rng(0)
     draws = random.normal(size=(count, 2 * OBSERVATION.shape[0] + 1)).astype(np.float32)
-    return LAYOUT.format.pack(
+    return packed(
+        LAYOUT.format,
         StoredTransition(
             observation=draws[:, :4],
             action=np.arange(count) % ACTIONS,
@@ -79,7 +88,7 @@ def fixed_rows(count: int) -> dict[str, np.ndarray]:
             discount=(np.arange(count) % 5 != 0).astype(np.float32),
             next_observation=draws[:, 4:8],
             policy_train_step=np.arange(count) % 11 - 1,
-        )
+        ),
     )
 
 

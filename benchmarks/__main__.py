@@ -1,0 +1,71 @@
+"""Runs the benchmarks: `python -m benchmarks` all of them, `python -m benchmarks NAME ...` some.
+
+Each prints a table and writes DIRECTORY/NAME.json; `--table` prints what is there as Markdown instead. Each
+runs in a process of its own, so that none inherits the state of another.
+"""
+
+import argparse
+import importlib
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import report
+
+NAMES = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup")
+_DIRECTORY = Path("runs/benchmarks")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what the command line asks for; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measures what the README quotes."
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"which: {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--directory", type=Path, default=_DIRECTORY, help="where the JSON files go")
+    parser.add_argument("--table", action="store_true", help="print the figures in the directory as Markdown")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(NAMES))
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    if options.table:
+        print(report.markdown(report.load(options.directory)))
+        return 0
+    if len(options.names) == 1:
+        _measure(options.names[0], options.directory)
+        return 0
+    return _run_all(options.names or NAMES, options.directory)
+
+
+def _measure(name: str, directory: Path) -> None:
+    began = time.monotonic()
+    rows, details = importlib.import_module(f"benchmarks.{name}").run()
+    path = report.save(directory, name, rows, details, time.monotonic() - began)
+    table = Table(*report.HEADER)
+    for row in rows:
+        table.add_row(*report.cells(row))
+    console = Console()
+    console.print(table)
+    console.print(f"{path}: with every single value, after {time.monotonic() - began:.0f} s")
+
+
+def _run_all(names: Sequence[str], directory: Path) -> int:
+    failed = [
+        name
+        for name in names
+        if subprocess.run(
+            [sys.executable, "-m", "benchmarks", name, "--directory", str(directory)], check=False
+        ).returncode
+    ]
+    for name in failed:
+        print(f"benchmarks: error: {name} failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

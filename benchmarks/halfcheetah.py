@@ -1,0 +1,59 @@
+"""The experiment that most benchmarks measure, and real env steps of it."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import tree
+
+from actorlearner.config.load import load_config
+from actorlearner.config.schema import Config
+from actorlearner.environments.batch import EnvironmentBatch
+from actorlearner.environments.load import load_environment
+from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.policy_function import RandomFunction
+from actorlearner.replay.transition import RANDOM_POLICY, EnvSteps
+
+NUMBERS_PER_TRANSITION = 26 + 6 + 1 + 1 + 26
+"""Observation, action, reward, discount and next observation; four bytes each."""
+
+
+def configuration(layout: str = "packed", **replay: Any) -> Config:
+    """SAC on HalfCheetah as it is shipped, without a ratio, from the first transition on."""
+    config = load_config("sac_halfcheetah")
+    settings: dict[str, Any] = {"layout": layout, "min_size": 1, "updates_per_env_step": None} | replay
+    return dataclasses.replace(config, replay=dataclasses.replace(config.replay, **settings))
+
+
+def random_env_steps(
+    config: Config, environments: int, count: int
+) -> tuple[EnvironmentSpecs, list[EnvSteps]]:
+    """Takes `count` env steps in each environment with random actions; returns what was experienced."""
+    made = [load_environment(config.environment, seed) for seed in range(environments)]
+    specs = environment_specs(made[0])
+    batch = EnvironmentBatch(made)
+    policy = RandomFunction(specs, environments, seed=0)
+    steps = []
+    for _ in range(count):
+        observation, first = batch.observations, batch.first
+        action = policy(observation, first)
+        outcome, last = batch.step(action)
+        steps.append(
+            EnvSteps(
+                observation=observation,
+                first=first,
+                action=action,
+                reward=outcome.reward,
+                discount=outcome.discount,
+                next_observation=outcome.next_observation,
+                last=last,
+                policy_train_step=np.full(environments, RANDOM_POLICY, np.int64),
+            )
+        )
+    batch.close()
+    return specs, steps
+
+
+def single(steps: list[EnvSteps]) -> list[EnvSteps]:
+    """The env steps of the first environment alone."""
+    return [tree.map_structure(lambda leaf: leaf[:1], step) for step in steps]

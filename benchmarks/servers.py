@@ -1,0 +1,80 @@
+"""A replay server in a process of its own, with the tables of every layout."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import portpicker
+
+_SERVING = "serving\n"
+
+
+@contextlib.contextmanager
+def replay_server(capacity: int = 1_000_000) -> Iterator["ServerProcess"]:
+    """Starts a server of the HalfCheetah experiment; ends it on leaving."""
+    port = portpicker.pick_unused_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.servers", str(port), str(capacity)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        if _SERVING not in process.stdout:  # pybullet prints lines of its own before.
+            raise RuntimeError("the benchmark's replay server did not start")
+        yield ServerProcess(process.pid, f"localhost:{port}")
+    finally:
+        process.communicate(timeout=30)  # Closes its standard input, at which it ends.
+
+
+class ServerProcess:
+    """A running replay server."""
+
+    def __init__(self, pid: int, address: str) -> None:
+        """Knows it by its process and its address."""
+        self.pid = pid
+        self.address = address
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that it holds."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        (kibibytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+        return int(kibibytes) * 1024
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds that it has used."""
+        import os
+
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _serve(port: int, capacity: int) -> None:
+    from actorlearner.agents.make import make_agent
+    from actorlearner.devices import use_cpu
+    from actorlearner.environments.specs import load_specs
+    from actorlearner.replay.layout import make_layout
+    from actorlearner.replay.tables import experience_table, start_server
+    from actorlearner.variables.container import variable_tables
+    from benchmarks.halfcheetah import configuration
+
+    use_cpu(threads=1)
+    tables = []
+    for layout in ("packed", "trajectory"):
+        config = configuration(layout, capacity=capacity)
+        specs = load_specs(config.environment)
+        tables.append(experience_table(config, make_layout(config, specs)))
+    server = start_server([*tables, *variable_tables(make_agent(config, specs).policy_variables)], port)
+    print(_SERVING, end="", flush=True)
+    sys.stdin.read()
+    server.stop()
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), int(sys.argv[2]))
