@@ -17,7 +17,7 @@ import math
 
 from actorlearner.config.schema import Config
 
-ROWS_PER_ITEM = 8
+ROWS_PER_ITEM = 16
 """Transitions in one item of the packed layout."""
 
 _TRANSITIONS_PER_ITEM = {"packed": ROWS_PER_ITEM, "trajectory": 1}

@@ -29,6 +29,7 @@ from actorlearner.waiting import wait_until
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
+_PUBLISH_TIMEOUT_S = 3.0
 _STARVED_AFTER_S = 3.0
 """How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
 
@@ -74,6 +75,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         _train_on_a_thread(loop, learner, stop)
     checkpoint.save()
     _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
+    if not publisher.flush(_PUBLISH_TIMEOUT_S):
+        _log.warning("the last policy was not published: the replay server does not answer")
 
 
 def _make_learner(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.replay.rate_limit import ROWS_PER_ITEM
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -68,11 +69,13 @@ def _check_actors(metrics: Path) -> None:
 
 def _check_one_update_an_env_step(metrics: Path) -> None:
     newest = records(metrics / "learner.jsonl")[-1]
-    # min_size transitions before the first train step, then one each; the error buffer is 64 env steps.
-    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=64 + 16)
+    # min_size transitions before the first train step, then one each. The error buffer is 64 env steps; whole
+    # items are counted, and two times that many batches are sampled ahead of training.
+    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=64 + 4 * ROWS_PER_ITEM)
     inserted = records(metrics / "replay.jsonl")[-1]["inserts"]
     taken = sum(records(metrics / f"collect-{index}.jsonl")[-1]["env_steps"] for index in range(2))
-    assert 0 <= taken - inserted <= 2 * (8 - 1 + 3 * 8)  # Two actors' unfilled and unconfirmed items.
+    # Two actors' unfilled items, which count as full ones, or what the rate limiter held back at the end.
+    assert -2 * ROWS_PER_ITEM < taken - inserted <= 2 * 4 * ROWS_PER_ITEM
 
 
 def _check_files(run: Path) -> None:

@@ -94,37 +94,41 @@ def test_written_arrays_may_be_overwritten_by_their_owner(serve: Serve, layout: 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_beyond_the_capacity_the_oldest_are_removed(serve: Serve, layout: str) -> None:
-    replay = serve(capacity=40, layout=layout)
-    replay.fill(200)
-    assert replay.status().size == 40
-    assert replay.numbers() == list(range(160, 200))
+    capacity = 3 * ROWS_PER_ITEM
+    replay = serve(capacity=capacity, layout=layout)
+    replay.fill(5 * capacity)
+    assert replay.status().size == capacity
+    assert replay.numbers() == list(range(4 * capacity, 5 * capacity))
 
 
 def test_status_counts_transitions(serve: Serve) -> None:
-    replay = serve(capacity=40)
+    item = ROWS_PER_ITEM
+    replay = serve(capacity=5 * item)
     assert replay.status() == ReplayStatus(size=0, inserts=0, samples=0)
     assert replay.status().samples_per_insert == 0.0
-    replay.fill(64)
-    assert replay.status() == ReplayStatus(size=40, inserts=64, samples=0)
+    replay.fill(8 * item)
+    assert replay.status() == ReplayStatus(size=5 * item, inserts=8 * item, samples=0)
     assert len(list(replay.client.sample(replay.layout.table, 3))) == 3
     status = replay.status()
-    assert status == ReplayStatus(size=40, inserts=64, samples=24)
-    assert status.samples_per_insert == 24 / 64
+    assert status == ReplayStatus(size=5 * item, inserts=8 * item, samples=3 * item)
+    assert status.samples_per_insert == 3 / 8
 
 
-def test_without_updates_per_env_step_only_the_minimum_size_bars_sampling(
-    serve: Serve, small_config: Config
-) -> None:
-    replay = serve(min_size=20)
-    replay.fill(16)
+def test_without_updates_per_env_step_only_the_minimum_size_bars_sampling(serve: Serve) -> None:
+    replay = serve(min_size=2 * ROWS_PER_ITEM + 1)
+    replay.fill(2 * ROWS_PER_ITEM)
     assert sample_until_barred(replay) == 0
-    replay.fill(8)
+    replay.fill(ROWS_PER_ITEM)
     assert len(list(replay.client.sample(replay.layout.table, 500))) == 500
-    replay.fill(400)
-    assert replay.status().inserts == 424
+    replay.fill(50 * ROWS_PER_ITEM)
+    assert replay.status().inserts == 53 * ROWS_PER_ITEM
 
 
-RATIO = {"updates_per_env_step": 0.5, "min_size": 24, "error_buffer": 16.0}
+RATIO = {
+    "updates_per_env_step": 0.5,
+    "min_size": 3 * ROWS_PER_ITEM,
+    "error_buffer": 2.0 * ROWS_PER_ITEM,
+}
 """With batches of 4: SPI 2, at least 3 items, and 2 items (4 samples) by which either side may be ahead."""
 
 

@@ -66,7 +66,7 @@ def runs_for_ever(limit: RateLimit) -> bool:
     return all(exhaust(model.insert, most) + exhaust(model.sample, most) for _ in range(20))
 
 
-@pytest.mark.parametrize(("transitions", "expected"), [(1, 1), (8, 1), (9, 2), (1_000, 125), (1_001, 126)])
+@pytest.mark.parametrize(("transitions", "expected"), [(1, 1), (16, 1), (17, 2), (1_600, 100), (1_601, 101)])
 def test_items(transitions: int, expected: int) -> None:
     assert items(config_with(), transitions) == expected
     assert items(config_with(layout="trajectory"), transitions) == transitions
@@ -78,11 +78,11 @@ def test_every_layout_knows_how_many_transitions_an_item_holds() -> None:
 
 
 def test_without_a_ratio_only_the_minimum_size_counts() -> None:
-    assert plan_rate_limit(config_with(min_size=1_000)) == RateLimit(125, None, 0.0)
+    assert plan_rate_limit(config_with(min_size=1_600)) == RateLimit(100, None, 0.0)
 
 
 def test_ratio_and_buffer_in_items() -> None:
-    limit = plan_rate_limit(config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0))
+    limit = plan_rate_limit(config_with(min_size=160, updates_per_env_step=0.5, error_buffer=32.0))
     assert limit == RateLimit(min_size=10, samples_per_insert=128.0, error_buffer=256.0)
 
 
@@ -96,7 +96,7 @@ def test_default_buffer_grows_with_the_actors() -> None:
         plan_rate_limit(config_with(updates_per_env_step=1.0, actors=actors)).error_buffer
         for actors in (1, 4, 8, 32)
     ]
-    assert buffers == [8 * 256, 8 * 256, 16 * 256, 64 * 256]
+    assert buffers == [4 * 256, 8 * 256, 16 * 256, 64 * 256]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 256])

@@ -1,0 +1,49 @@
+"""`memory`: what a replay server needs for each stored transition."""
+
+from typing import Any
+
+import reverb
+
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.writer import ReplayWriter
+from benchmarks.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random_env_steps
+from benchmarks.report import Row
+from benchmarks.servers import ServerProcess, replay_server
+
+_ENV_STEPS = 200_000
+_RECORDED = 40_000
+_ENVIRONMENTS = 8
+
+
+def run() -> tuple[list[Row], dict[str, Any]]:
+    """Fills a server with each layout in turn; the first fifth is not counted, in which pools grow."""
+    details: dict[str, Any] = {"bytes_of_numbers": 4 * NUMBERS_PER_TRANSITION}
+    for layout in ("trajectory", "packed"):
+        with replay_server() as server:
+            details[layout] = _bytes_a_transition(layout, server)
+    ratios = {layout: details[layout] / details["bytes_of_numbers"] for layout in ("trajectory", "packed")}
+    what = "bytes of the server a HalfCheetah transition; ratio to the bytes of its numbers"
+    row = Row("memory", what, details["trajectory"], details["packed"], ratios["packed"], 1.5, False)
+    return [row], details
+
+
+def _bytes_a_transition(name: str, server: ServerProcess) -> float:
+    config = configuration(name)
+    specs, steps = random_env_steps(config, _ENVIRONMENTS, _RECORDED // _ENVIRONMENTS)
+    layout = make_layout(config, specs)
+    client = reverb.Client(server.address)
+    monitor = ReplayMonitor(client, layout)
+    writer: ReplayWriter = layout.writer(client, _ENVIRONMENTS)
+    held, sizes = [], []
+    for _ in range(_ENV_STEPS // _RECORDED):
+        for step in steps:
+            writer.write(step)
+            while not writer.flush(timeout_s=5):
+                pass
+        while not writer.flush(timeout_s=5, pending_items=0):
+            pass
+        held.append(server.resident_bytes)
+        sizes.append(monitor.status(timeout_s=30).size)
+    writer.close(timeout_s=60)
+    return (held[-1] - held[0]) / (sizes[-1] - sizes[0])
