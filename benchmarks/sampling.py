@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import reverb
 import tensorflow as tf
 from tf_agents.replay_buffers import reverb_replay_buffer
 
@@ -13,13 +12,13 @@ from actorlearner.agents.make import make_agent
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
 from benchmarks import rounds, stock
-from benchmarks.halfcheetah import configuration, random_env_steps
+from benchmarks.filling import fill
+from benchmarks.halfcheetah import configuration
 from benchmarks.report import Row
 from benchmarks.servers import replay_server
 
 _BATCH = 256
 _ENV_STEPS = 20_000
-_ENVIRONMENTS = 8
 _ROUNDS = 5
 
 
@@ -27,23 +26,17 @@ def run() -> tuple[list[Row], dict[str, Any]]:
     """Measures the rate and the CPU time of the sampling process, all its threads together."""
     details: dict[str, Any] = {}
     with replay_server() as server:
-        packed, stepwise = (configuration(layout) for layout in ("packed", "trajectory"))
-        specs, steps = random_env_steps(packed, _ENVIRONMENTS, _ENV_STEPS // _ENVIRONMENTS)
-        layout = make_layout(packed, specs)
-        for each in (layout, make_layout(stepwise, specs)):
-            writer = each.writer(reverb.Client(server.address), _ENVIRONMENTS)
-            for step in steps:
-                writer.write(step)
-                while not writer.flush(timeout_s=5):
-                    pass
-            writer.close(timeout_s=60)
+        specs = fill(server, _ENV_STEPS)
+        config = configuration()
         replay = reverb_replay_buffer.ReverbReplayBuffer(
-            make_agent(packed, specs).agent.collect_data_spec,
+            make_agent(config, specs).agent.collect_data_spec,
             sequence_length=2,
             table_name=stock.EXPERIENCE_TABLE,
             server_address=server.address,
         )
-        ours = Sampler(experience_dataset(server.address, layout, _BATCH, _BATCH), batches=4_000)
+        ours = Sampler(
+            experience_dataset(server.address, make_layout(config, specs), _BATCH, _BATCH), batches=4_000
+        )
         theirs = Sampler(replay.as_dataset(sample_batch_size=_BATCH, num_steps=2).prefetch(3), batches=150)
         values = rounds.medians({"stock": theirs.rate, "ours": ours.rate}, _ROUNDS, details)
         details["server_cpu_s"] = server.cpu_s

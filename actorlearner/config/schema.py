@@ -105,6 +105,12 @@ class LearnConfig:
         10_000, "Train steps between two checkpoints with their SavedModels.", at_least=1
     )
     summary_interval: int = setting(1_000, "Train steps between two TensorBoard summaries.", at_least=1)
+    intra_op_threads: int = setting(
+        1,
+        "Threads that share one operation of the learner on CPUs. Small networks are faster with one: "
+        "their operations run side by side instead, on as many threads as there are cores.",
+        at_least=1,
+    )
     strategy: str = setting(
         "default",
         "tf.distribute strategy: default (one device), mirrored (all GPUs), mirrored:N (N logical CPU "

@@ -1,11 +1,20 @@
 """TF-Agents' Learner, with what it waits for data and how old the data is measured in its graph."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from tf_agents.agents import tf_agent
 from tf_agents.train import learner
+
+from actorlearner.agents.make import AgentParts
+from actorlearner.environments.environment import Nest
+from actorlearner.replay.training_data import as_transition
+from actorlearner.replay.transition import StoredTransition
+
+Decode = Callable[[Any], StoredTransition]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,17 +32,49 @@ class DataStatistics:
     staleness_max: int | None
 
 
+class _DecodingAgent(tf.Module):
+    """An agent that trains on batches as they come from replay."""
+
+    def __init__(self, agent: tf_agent.TFAgent, decode: Decode) -> None:
+        super().__init__()
+        self._agent = agent
+        self._decode = decode
+
+    def initialize(self) -> Any:
+        return self._agent.initialize()
+
+    def train(self, experience: Nest) -> tf_agent.LossInfo:
+        return self._agent.train(as_transition(self._decode(experience)))
+
+
 class MeasuredLearner(learner.Learner):
-    """Trains on a dataset of (Transition, policy_train_step).
+    """Trains on batches as they come from replay, which are decoded inside the train step.
 
     Everything else is TF-Agents' `Learner`: `strategy.run` for each train step, several of them in one
     graph call, summaries.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes what `tf_agents.train.learner.Learner` takes.
+    def __init__(
+        self,
+        summaries: Path,
+        parts: AgentParts,
+        dataset: Callable[[], tf.data.Dataset],
+        decode: Decode,
+        *,
+        summary_interval: int,
+        strategy: tf.distribute.Strategy,
+    ) -> None:
+        """Traces a train step.
 
         As its base class does, it initialises the agent: a checkpoint has to be restored after this.
+
+        Args:
+          summaries: where TensorBoard summaries go.
+          parts: the agent and its train step.
+          dataset: makes the dataset of (batch, ()).
+          decode: turns a batch into transitions, in the graph.
+          summary_interval: train steps between two summaries.
+          strategy: that the agent was made under.
         """
         # Before the base class, which traces a train step. Outside of the strategy's scope: these are
         # only touched between replicas.
@@ -42,7 +83,16 @@ class MeasuredLearner(learner.Learner):
         self._staleness_sum = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
-        super().__init__(*args, **kwargs)
+        self._decode = decode
+        super().__init__(
+            str(summaries),
+            parts.train_step,
+            _DecodingAgent(parts.agent, decode),
+            dataset,
+            checkpoint_interval=-1,  # Ours go to the run directory's own place and are written at a stop.
+            summary_interval=summary_interval,
+            strategy=strategy,
+        )
 
     @property
     def waiting_for_data(self) -> bool:
@@ -66,8 +116,8 @@ class MeasuredLearner(learner.Learner):
         # thread for it.
         with tf.control_dependencies(measured):
             sample = tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
-        for policy_train_step in self.strategy.experimental_local_results(sample[1]):
-            self._measure_staleness(policy_train_step)
+        for batch in self.strategy.experimental_local_results(sample[0]):
+            self._measure_staleness(self._decode(batch).policy_train_step)
         return super().single_train_step(iter([sample]))
 
     def _measure_staleness(self, policy_train_step: tf.Tensor) -> None:

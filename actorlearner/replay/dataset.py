@@ -22,9 +22,9 @@ def experience_dataset(
       batch_size_per_replica: transitions in one element.
 
     Returns:
-      An endless dataset of (Transition [batch_size_per_replica, ...], policy_train_step int64
-      [batch_size_per_replica]). Its iterator blocks while the rate limiter bars sampling or the server
-      is away, without a deadline.
+      An endless dataset of (batch, ()), the form that TF-Agents' Learner takes, with batches for the
+      layout's `decode`. Its iterator blocks while the rate limiter bars sampling or the server is away,
+      without a deadline.
     """
     items = reverb.TrajectoryDataset(
         server_address=address,
@@ -35,7 +35,8 @@ def experience_dataset(
         num_workers_per_iterator=1,
         max_samples_per_stream=-1,
     )
-    dataset = layout.elements(items, batch_size, batch_size_per_replica).prefetch(_PREFETCHED_BATCHES)
+    batches = layout.batches(items, batch_size, batch_size_per_replica)
+    dataset = batches.map(lambda batch: (batch, ())).prefetch(_PREFETCHED_BATCHES)
     options = tf.data.Options()
     # Elements are batches already; sharding or rebatching by the strategy would only copy them.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF

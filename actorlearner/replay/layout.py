@@ -10,6 +10,7 @@ from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.trajectories import TrajectoryLayout
+from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 
@@ -31,20 +32,19 @@ class ReplayLayout(Protocol):
     def writer(self, client: reverb.Client, environments: int) -> ReplayWriter:
         """Opens a writer for the env steps of so many environments; it connects at the first item."""
 
-    def elements(
+    def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """Turns a dataset of sampled items into one of training batches.
+        """Turns a dataset of sampled items into one of batches that are still encoded.
 
         Args:
-          items: elements with the `data` of one item, shaped as `item_shapes` says.
+          items: elements with the `data` of one item, shaped as `item_specs` says.
           batch_size: transitions in one train step, over all replicas.
           batch_size_per_replica: transitions in one element.
-
-        Returns:
-          Elements of (Transition [batch_size_per_replica, ...], policy_train_step int64
-          [batch_size_per_replica]).
         """
+
+    def decode(self, batch: Nest) -> StoredTransition:
+        """Decodes an element of `batches` in the graph into tensors [batch_size_per_replica, ...]."""
 
     @property
     def item_specs(self) -> Nest:

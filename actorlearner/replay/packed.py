@@ -8,14 +8,13 @@ from typing import Any
 
 import reverb
 import tensorflow as tf
-from tf_agents.trajectories import trajectory
 
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.n_step import NStepTransitions
 from actorlearner.replay.packed_writer import PackedWriter
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM
 from actorlearner.replay.rows import ROWS, RowFormat
-from actorlearner.replay.training_data import as_transition
+from actorlearner.replay.transition import StoredTransition
 
 
 class PackedLayout:
@@ -45,7 +44,7 @@ class PackedLayout:
         transitions = NStepTransitions(self._n_step, self._gamma, environments)
         return PackedWriter(client, self.table, self.format, transitions)
 
-    def elements(
+    def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
         """See ReplayLayout.
@@ -60,7 +59,7 @@ class PackedLayout:
             order = tf.reshape(self._order(rows, batch_size), (-1, batch_size_per_replica))
             return tf.gather(rows, order)
 
-        return items.batch(batch_size, drop_remainder=True).map(dealt).unbatch().map(self.unpack)
+        return items.batch(batch_size, drop_remainder=True).map(dealt).unbatch()
 
     def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
         """Which row goes where: int32 [ROWS_PER_ITEM, count], a batch in each line."""
@@ -75,7 +74,6 @@ class PackedLayout:
         others = tf.random.uniform([ROWS_PER_ITEM, count], maxval=tf.size(used), dtype=tf.int32)
         return tf.where(tf.gather(is_used, order), order, tf.cast(tf.gather(used, others), tf.int32))
 
-    def unpack(self, rows: tf.Tensor) -> tuple[trajectory.Transition, tf.Tensor]:
-        """Unpacks rows (uint8 [batch, width]) in the graph into an element of `elements`."""
-        stored = self.format.unpack(rows)
-        return as_transition(stored), stored.policy_train_step
+    def decode(self, batch: tf.Tensor) -> StoredTransition:
+        """See ReplayLayout."""
+        return self.format.unpack(batch)

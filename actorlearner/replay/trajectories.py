@@ -5,8 +5,6 @@ each part of a Trajectory, each with its own bookkeeping in Reverb. Its table ha
 TF-Agents' distributed example.
 """
 
-from typing import Any
-
 import reverb
 import tensorflow as tf
 import tree
@@ -14,7 +12,6 @@ from tf_agents.replay_buffers import reverb_replay_buffer
 from tf_agents.trajectories import time_step, trajectory
 
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.trajectory_writer import TrajectoryWriter
 from actorlearner.replay.transition import RANDOM_POLICY, StoredTransition
 
@@ -60,26 +57,23 @@ class TrajectoryLayout:
         """See ReplayLayout."""
         return TrajectoryWriter(client, self.table, self._n_step, environments)
 
-    def elements(
+    def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """See ReplayLayout; which policies acted is unknown here, so all count as RANDOM_POLICY."""
+        """See ReplayLayout."""
+        return items.map(lambda item: item.data).batch(batch_size_per_replica, drop_remainder=True)
 
-        def decoded(item: Any) -> tuple[trajectory.Transition, tf.Tensor]:
-            stored = self.unpack(item.data)
-            return as_transition(stored), stored.policy_train_step
+    def decode(self, batch: trajectory.Trajectory) -> StoredTransition:
+        """See ReplayLayout: the transition that starts each sequence ([batch, n + 1, ...] tensors).
 
-        return items.batch(batch_size_per_replica, drop_remainder=True).map(decoded)
-
-    def unpack(self, steps: trajectory.Trajectory) -> StoredTransition:
-        """Computes the transition that starts each sequence ([batch, n + 1, ...] tensors) in the graph.
+        Which policies acted is unknown here, so all count as RANDOM_POLICY.
 
         Where an episode ends inside a sequence, the first of the steps that are its end (they are all the
         same) is the transition's next one.
         """
-        ended = tf.equal(steps.step_type[:, :-1], time_step.StepType.LAST)
+        ended = tf.equal(batch.step_type[:, :-1], time_step.StepType.LAST)
         taken = tf.cast(tf.math.cumsum(tf.cast(ended, tf.int32), axis=1) == 0, tf.float32)
-        discounts = tf.where(taken > 0, steps.discount[:, :-1], 1.0)
+        discounts = tf.where(taken > 0, batch.discount[:, :-1], 1.0)
         weights = tf.math.cumprod(self._gamma * discounts, axis=1, exclusive=True)
         length = tf.reduce_sum(taken, axis=1)
 
@@ -87,10 +81,10 @@ class TrajectoryLayout:
             return tf.gather(leaf, tf.cast(length, tf.int32), axis=1, batch_dims=1)
 
         return StoredTransition(
-            observation=tree.map_structure(lambda leaf: leaf[:, 0], steps.observation),
-            action=tree.map_structure(lambda leaf: leaf[:, 0], steps.action),
-            reward=tf.reduce_sum(taken * weights * steps.reward[:, :-1], axis=1),
+            observation=tree.map_structure(lambda leaf: leaf[:, 0], batch.observation),
+            action=tree.map_structure(lambda leaf: leaf[:, 0], batch.action),
+            reward=tf.reduce_sum(taken * weights * batch.reward[:, :-1], axis=1),
             discount=self._gamma ** (length - 1) * tf.reduce_prod(discounts, axis=1),
-            next_observation=tree.map_structure(at_end, steps.observation),
+            next_observation=tree.map_structure(at_end, batch.observation),
             policy_train_step=tf.fill(tf.shape(length), tf.constant(RANDOM_POLICY, tf.int64)),
         )

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
-from actorlearner.devices import make_strategy
+from actorlearner.devices import make_strategy, share_cpus
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
 from actorlearner.learning.checkpoint import LearnerCheckpoint
@@ -47,6 +47,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment, the agent or the strategy cannot be made.
       RunError: the replay server did not come in time.
     """
+    share_cpus(config.learn.intra_op_threads)
     strategy = make_strategy(config.learn.strategy, config.learn.batch_size)
     tf.random.set_seed(seed_for(config.seed, "learner", 0))
     specs = load_specs(config.environment)
@@ -90,11 +91,10 @@ def _make_learner(
     batch_size = config.learn.batch_size
     per_replica = batch_size // strategy.num_replicas_in_sync
     return MeasuredLearner(
-        str(directory.summaries("learner")),
-        parts.train_step,
-        parts.agent,
+        directory.summaries("learner"),
+        parts,
         lambda: experience_dataset(replay_address, layout, batch_size, per_replica),
-        checkpoint_interval=-1,  # Ours go to the run directory's own place and are written at a stop.
+        layout.decode,
         summary_interval=config.learn.summary_interval,
         strategy=strategy,
     )

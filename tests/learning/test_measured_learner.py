@@ -15,6 +15,7 @@ import tensorflow as tf
 from tf_agents.train import learner as stock_learner
 
 from actorlearner.learning.measured_learner import DataStatistics, MeasuredLearner
+from actorlearner.replay.training_data import as_transition
 from tests.support.training import (
     DQN,
     LAYOUT,
@@ -23,6 +24,7 @@ from tests.support.training import (
     make_learner,
     make_parts,
     values_of,
+    with_info,
 )
 
 BATCH = 6
@@ -34,7 +36,7 @@ def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> Measured
     rows = fixed_rows(sum(len(batch) for batch in policy_train_steps))
     rows[:, -8:] = np.concatenate(policy_train_steps).astype(np.int64)[:, None].view(np.uint8)
     dataset = tf.data.Dataset.from_tensor_slices(rows).batch(len(policy_train_steps[0]))
-    return make_learner(directory, make_parts(), lambda: dataset.map(LAYOUT.unpack))
+    return make_learner(directory, make_parts(), lambda: with_info(dataset))
 
 
 def staleness(statistics: DataStatistics) -> tuple[float | None, int | None]:
@@ -103,10 +105,10 @@ def test_waiting_is_nearly_all_of_the_time_with_slow_data_and_little_with_fast_d
     signature = tf.TensorSpec(rows.shape, rows.dtype)
     slow = tf.data.Dataset.from_generator(slow_rows, output_signature=signature)
     # tf.data prepares the next batch during a train step, so a little less than the whole delay is waited.
-    slow_wait_s, slow_s = timed(tmp_path, slow.map(LAYOUT.unpack), iterations=6)
+    slow_wait_s, slow_s = timed(tmp_path, with_info(slow), iterations=6)
     assert slow_wait_s > 0.6 * 6 * DELAY_S
     assert 0.6 * slow_s < slow_wait_s <= slow_s
-    fast = tf.data.Dataset.from_tensors(LAYOUT.unpack(rows)).repeat()
+    fast = with_info(tf.data.Dataset.from_tensors(rows).repeat())
     fast_wait_s, fast_s = timed(tmp_path, fast, iterations=100)
     # A clock that is read only when the train step leaves a thread for it would say a quarter.
     assert fast_wait_s < 0.2 * fast_s
@@ -127,7 +129,7 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
 
     signature = tf.TensorSpec(rows.shape, rows.dtype)
     dataset = tf.data.Dataset.from_generator(rows_when_put, output_signature=signature)
-    learner = make_learner(tmp_path, make_parts(), lambda: dataset.map(LAYOUT.unpack))
+    learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset))
     assert not learner.waiting_for_data
     training = threading.Thread(target=lambda: learner.run(iterations=3))
     training.start()
@@ -143,17 +145,13 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
 
 
 def test_it_trains_as_the_stock_learner_does(tmp_path: Path) -> None:
-    def trained(learner_class: Any) -> dict[str, np.ndarray]:
-        parts = make_parts()
-        learner_class(
-            str(tmp_path),
-            parts.train_step,
-            parts.agent,
-            lambda: fixed_dataset(BATCH, 4),
-            checkpoint_interval=-1,
-        ).run(iterations=4)
-        return values_of(parts)
-
-    ours, stock = trained(MeasuredLearner), trained(stock_learner.Learner)
-    for name, value in stock.items():
-        np.testing.assert_allclose(ours[name], value, rtol=1e-5, atol=1e-7, err_msg=name)
+    ours = make_parts()
+    make_learner(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).run(iterations=4)
+    stock = make_parts()
+    decoded = fixed_dataset(BATCH, 4).map(lambda rows, info: (as_transition(LAYOUT.decode(rows)), info))
+    stock_learner.Learner(
+        str(tmp_path), stock.train_step, stock.agent, lambda: decoded, checkpoint_interval=-1
+    ).run(iterations=4)
+    expected = values_of(stock)
+    for name, value in values_of(ours).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-7, err_msg=name)

@@ -288,7 +288,7 @@ def test_windows_inside_an_episode_are_those_of_tf_agents(n: int) -> None:
         reward=tf.constant(random.normal(size=shape), tf.float32),
         discount=tf.constant(random.uniform(size=shape), tf.float32),
     )
-    ours = TrajectoryLayout(specs, n, 0.9).unpack(window)
+    ours = TrajectoryLayout(specs, n, 0.9).decode(window)
     theirs = trajectory.to_n_step_transition(window, gamma=0.9)
     np.testing.assert_allclose(ours.reward, theirs.next_time_step.reward, rtol=1e-5)
     np.testing.assert_allclose(ours.discount, theirs.next_time_step.discount, rtol=1e-5)

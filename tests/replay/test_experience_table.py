@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import reverb
-import tensorflow as tf
 import tree
 
 from actorlearner.config.schema import Config
@@ -15,7 +14,8 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM, plan_rate_limit
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import experience_table, start_server
-from tests.support.replay import LONG_S, SPECS, Replay, numbered, with_replay
+from actorlearner.replay.transition import StoredTransition
+from tests.support.replay import LONG_S, SPECS, Replay, numbered, stored, with_replay
 
 SHORT_S = 0.3
 """How long something that must not happen is given to happen."""
@@ -178,9 +178,10 @@ def test_a_writer_held_back_loses_nothing(serve: Serve) -> None:
     assert replay.status() == ReplayStatus(size=count, inserts=count, samples=10 * ROWS_PER_ITEM)
 
 
-def batches_of(replay: Replay, batch_size: int, per_replica: int, elements: int) -> list[Any]:
+def batches_of(replay: Replay, batch_size: int, per_replica: int, elements: int) -> list[StoredTransition]:
     dataset = experience_dataset(replay.address, replay.layout, batch_size, per_replica)
-    return list(dataset.take(elements).as_numpy_iterator())
+    decoded = dataset.map(lambda batch, _: replay.layout.decode(batch))
+    return list(decoded.take(elements).as_numpy_iterator())
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -188,24 +189,16 @@ def batches_of(replay: Replay, batch_size: int, per_replica: int, elements: int)
 def test_elements_are_batches_for_one_replica(serve: Serve, per_replica: int, layout: str) -> None:
     replay = serve(layout=layout)
     replay.fill(240)
-    dataset = experience_dataset(replay.address, replay.layout, 16, per_replica)
-    transition, policy_train_step = dataset.element_spec
-    assert transition.time_step.observation["vector"].dtype == tf.float32
-    assert transition.time_step.observation["image"].dtype == tf.uint8
-    assert policy_train_step.dtype == tf.int64
-    for transition, policy_train_step in batches_of(replay, 16, per_replica, 5):
-        number = transition.next_time_step.reward
+    for decoded in batches_of(replay, 16, per_replica, 5):
+        number = decoded.reward.astype(np.int64)
         assert number.shape == (per_replica,)
-        assert transition.time_step.observation["vector"].shape == (per_replica, 3)
-        assert transition.time_step.observation["image"].shape == (per_replica, 2, 2, 1)
-        assert transition.action_step.action.shape == (per_replica, 2)
         # All parts of a row are still those of one transition.
-        np.testing.assert_array_equal(transition.time_step.observation["vector"][:, 0], number)
-        np.testing.assert_array_equal(transition.time_step.observation["image"][:, 0, 0, 0], number)
-        np.testing.assert_array_equal(transition.next_time_step.observation["vector"][:, 0], number + 1)
-        np.testing.assert_array_equal(transition.next_time_step.discount, number % 7 != 0)
-        known = number // 10 if layout == "packed" else np.full(per_replica, -1)
-        np.testing.assert_array_equal(policy_train_step, known)
+        expected = stored(numbered(number))
+        if layout == "trajectory":
+            expected = expected._replace(policy_train_step=np.full(per_replica, -1))
+        tree.map_structure(np.testing.assert_array_equal, decoded, expected)
+        for leaf, other in zip(tree.flatten(decoded), tree.flatten(expected), strict=True):
+            assert leaf.dtype == other.dtype
 
 
 @pytest.mark.parametrize("per_replica", [32, 16])
@@ -213,8 +206,8 @@ def test_each_batch_has_one_row_of_each_item(serve: Serve, per_replica: int) -> 
     replay = serve(capacity=16_000)
     replay.fill(16_000)
     elements = [
-        transition.next_time_step.reward.astype(int)
-        for transition, _ in batches_of(replay, 32, per_replica, ROWS_PER_ITEM * 32 // per_replica)
+        decoded.reward.astype(int)
+        for decoded in batches_of(replay, 32, per_replica, ROWS_PER_ITEM * 32 // per_replica)
     ]
     batches = np.reshape(elements, (ROWS_PER_ITEM, 32))
     items = batches // ROWS_PER_ITEM
@@ -232,8 +225,8 @@ def test_every_transition_is_equally_likely(serve: Serve, layout: str) -> None:
     count, batch_size, batches = 43, 100, 4_000
     assert replay.write(count, environments=1).close(LONG_S)
     times = np.zeros(count)
-    for transition, _ in batches_of(replay, batch_size, batch_size, batches):
-        times += np.bincount(transition.next_time_step.reward.astype(int), minlength=count)
+    for decoded in batches_of(replay, batch_size, batch_size, batches):
+        times += np.bincount(decoded.reward.astype(int), minlength=count)
     expected = batches * batch_size / count
     chi_square = ((times - expected) ** 2 / expected).sum()
     # All rows of an item are dealt out together, so there are that many fewer independent draws.

@@ -12,6 +12,7 @@ from tf_agents.trajectories import time_step
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rate_limit import ROWS_PER_ITEM
+from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.transition import StoredTransition
 from tests.support.training import packed
 
@@ -83,21 +84,16 @@ def test_a_round_trip_is_exact(case: str, batch: int) -> None:
     specs = specs_of(case)
     layout = layout_of(specs)
     stored = random_transition(specs, batch)
-    unpack = tf.function(layout.unpack)
-    transition, policy_train_step = unpack(tf.constant(packed(layout.format, stored)))
-    assert_same(transition.time_step.observation, stored.observation)
-    assert_same(transition.action_step.action, stored.action)
-    assert_same(transition.next_time_step.observation, stored.next_observation)
-    assert_same(transition.next_time_step.reward, stored.reward)
-    assert_same(transition.next_time_step.discount, stored.discount)
-    assert_same(policy_train_step, stored.policy_train_step)
+    decode = tf.function(layout.decode)
+    decoded = decode(tf.constant(packed(layout.format, stored)))
+    assert_same(decoded, stored)
 
 
 def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
     specs = specs_of("vector")
     layout = layout_of(specs)
     stored = random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32))
-    transition, _ = layout.unpack(tf.constant(packed(layout.format, stored)))
+    transition = as_transition(layout.decode(tf.constant(packed(layout.format, stored))))
     middle = np.full(3, time_step.StepType.MID)
     np.testing.assert_array_equal(transition.time_step.step_type, middle)
     np.testing.assert_array_equal(transition.next_time_step.step_type, middle)
@@ -148,5 +144,5 @@ def test_every_process_derives_the_same_layout() -> None:
     writer, reader = layout_of(specs), layout_of(reordered)
     assert writer.signature == reader.signature
     stored = random_transition(specs, 2)
-    transition, _ = reader.unpack(tf.constant(packed(writer.format, stored)))
-    assert_same(transition.time_step.observation, stored.observation)
+    decoded = reader.decode(tf.constant(packed(writer.format, stored)))
+    assert_same(decoded.observation, stored.observation)

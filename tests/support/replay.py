@@ -114,7 +114,7 @@ class Replay:
 
     def _decode(self, data: Any) -> StoredTransition:
         if isinstance(self.layout, TrajectoryLayout):
-            return self.layout.unpack(tree.map_structure(lambda leaf: tf.constant(leaf)[None], data))
+            return self.layout.decode(tree.map_structure(lambda leaf: tf.constant(leaf)[None], data))
         assert isinstance(self.layout, PackedLayout)
         rows = tf.constant(data[ROWS][0])
         return self.layout.format.unpack(tf.boolean_mask(rows, self.layout.format.is_used(rows)))

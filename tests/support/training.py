@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -95,7 +94,12 @@ def fixed_rows(count: int) -> np.ndarray:
 def fixed_dataset(element: int, elements: int, skipped: int = 0) -> tf.data.Dataset:
     """Elements `skipped` to `elements` of those rows, so many in each."""
     dataset = tf.data.Dataset.from_tensor_slices(fixed_rows(element * elements))
-    return dataset.batch(element, drop_remainder=True).skip(skipped).map(LAYOUT.unpack)
+    return with_info(dataset.batch(element, drop_remainder=True).skip(skipped))
+
+
+def with_info(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The dataset in the form that learners take."""
+    return dataset.map(lambda rows: (rows, ()))
 
 
 def make_learner(
@@ -103,16 +107,13 @@ def make_learner(
     parts: AgentParts,
     dataset: Callable[[], tf.data.Dataset],
     strategy: tf.distribute.Strategy | None = None,
-    **options: Any,
 ) -> MeasuredLearner:
     """A learner as the learner role makes it."""
     return MeasuredLearner(
-        str(directory),
-        parts.train_step,
-        parts.agent,
+        directory,
+        parts,
         dataset,
-        checkpoint_interval=-1,
+        LAYOUT.decode,
         summary_interval=1_000,
         strategy=strategy or tf.distribute.get_strategy(),
-        **options,
     )
