@@ -53,7 +53,9 @@ class PolicyFunction:
           Nest of arrays [batch_size, ...].
         """
         leaves = [tf.constant(leaf) for leaf in tree.flatten(observations)]
-        actions = [action.numpy() for action in self._act(*leaves, tf.constant(first))]
+        # Structured as its signature is: a flat call works too, but only after TensorFlow has put the
+        # arguments into the text of an error that it then swallows.
+        actions = [action.numpy() for action in self._act(leaves, tf.constant(first))]
         return tree.unflatten_as(self._action_spec, actions)
 
 

@@ -6,6 +6,7 @@ runs in a process of its own, so that none inherits the state of another.
 
 import argparse
 import importlib
+import os
 import subprocess
 import sys
 import time
@@ -38,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if len(options.names) == 1:
         _measure(options.names[0], options.directory)
-        return 0
+        sys.stdout.flush()
+        os._exit(0)  # Threads that are blocked inside Reverb would make the interpreter's shutdown crash.
     return _run_all(options.names or NAMES, options.directory)
 
 

@@ -14,13 +14,21 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.policy_function import RandomFunction
 from actorlearner.replay.transition import RANDOM_POLICY, EnvSteps
 
+NAME = "HalfCheetahBulletEnv-v0"
+
 NUMBERS_PER_TRANSITION = 26 + 6 + 1 + 1 + 26
 """Observation, action, reward, discount and next observation; four bytes each."""
 
 
-def configuration(layout: str = "packed", **replay: Any) -> Config:
-    """SAC on HalfCheetah as it is shipped, without a ratio, from the first transition on."""
-    config = load_config("sac_halfcheetah")
+def configuration(layout: str = "packed", name: str = NAME, **replay: Any) -> Config:
+    """SAC on HalfCheetah as it is shipped, without a ratio, from the first transition on.
+
+    Args:
+      layout: of the replay.
+      name: another environment of pybullet instead.
+      **replay: other keys of the replay section.
+    """
+    config = load_config("sac_halfcheetah", [f"environment.name={name}"])
     settings: dict[str, Any] = {"layout": layout, "min_size": 1, "updates_per_env_step": None} | replay
     return dataclasses.replace(config, replay=dataclasses.replace(config.replay, **settings))
 

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import portpicker
 
+from benchmarks.halfcheetah import NAME, configuration
+
 _SERVING = "serving\n"
 
 
 @contextlib.contextmanager
-def replay_server(capacity: int = 1_000_000) -> Iterator["ServerProcess"]:
-    """Starts a server of the HalfCheetah experiment; ends it on leaving."""
+def replay_server(environment: str = NAME, capacity: int = 1_000_000) -> Iterator["ServerProcess"]:
+    """Starts a server of the experiment on a pybullet environment; ends it on leaving."""
     port = portpicker.pick_unused_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.servers", str(port), str(capacity)],
+        [sys.executable, "-m", "benchmarks.servers", str(port), environment, str(capacity)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -55,19 +57,18 @@ class ServerProcess:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _serve(port: int, capacity: int) -> None:
+def _serve(port: int, environment: str, capacity: int) -> None:
     from actorlearner.agents.make import make_agent
     from actorlearner.devices import use_cpu
     from actorlearner.environments.specs import load_specs
     from actorlearner.replay.layout import make_layout
     from actorlearner.replay.tables import experience_table, start_server
     from actorlearner.variables.container import variable_tables
-    from benchmarks.halfcheetah import configuration
 
     use_cpu(threads=1)
     tables = []
     for layout in ("packed", "trajectory"):
-        config = configuration(layout, capacity=capacity)
+        config = configuration(layout, environment, capacity=capacity)
         specs = load_specs(config.environment)
         tables.append(experience_table(config, make_layout(config, specs)))
     server = start_server([*tables, *variable_tables(make_agent(config, specs).policy_variables)], port)
@@ -77,4 +78,4 @@ def _serve(port: int, capacity: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]), int(sys.argv[2]))
+    _serve(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

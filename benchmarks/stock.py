@@ -11,7 +11,7 @@ import tensorflow as tf
 from tf_agents.agents import tf_agent
 from tf_agents.environments import py_environment
 from tf_agents.experimental.distributed import reverb_variable_container
-from tf_agents.policies import py_tf_eager_policy, random_py_policy
+from tf_agents.policies import random_py_policy
 from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
 from tf_agents.specs import tensor_spec
 from tf_agents.train import actor, learner
@@ -49,11 +49,24 @@ class CollectJob:
     """A collect job: pulls the variables before every env step."""
 
     def __init__(
-        self, environment: py_environment.PyEnvironment, policy: Any, address: str, summaries: Path
+        self,
+        environment: py_environment.PyEnvironment,
+        policy: Any,
+        address: str,
+        summaries: Path,
+        source: Any = None,
     ) -> None:
-        """Connects to the server at `address` and pulls the first variables."""
+        """Connects to the server at `address` and pulls the first variables.
+
+        Args:
+          environment: to act in.
+          policy: to act with.
+          address: HOST:PORT.
+          summaries: where TensorBoard summaries go.
+          source: whose variables are pulled: the TFPolicy under `policy`; None where `policy` is saved.
+        """
         self.train_step = train_utils.create_train_step()
-        self._variables = _variables(policy, self.train_step)
+        self._variables = _variables(source or policy, self.train_step)
         self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
         self._container.update(self._variables)
         self._environment = environment
@@ -146,11 +159,6 @@ class EvalJob:
         self._container.update(self._variables)
         self._actor.run()
         return float(self._actor.metrics[0].result())
-
-
-def eager_policy(agent: tf_agent.TFAgent) -> Any:
-    """The collect policy of an agent in this process, for a collect job."""
-    return py_tf_eager_policy.PyTFEagerPolicy(agent.collect_policy, use_tf_function=True)
 
 
 def saved_policy(run_directory: Path, name: str) -> Any:

@@ -151,6 +151,6 @@ def assigner(variables: Sequence[tf.Variable], train_step: tf.Variable) -> Calla
     concrete = assign.get_concrete_function()
 
     def update(version: PolicyVariables) -> None:
-        concrete(*[tf.constant(value) for value in version.values], tf.constant(version.train_step, tf.int64))
+        concrete([tf.constant(value) for value in version.values], tf.constant(version.train_step, tf.int64))
 
     return update
