@@ -16,6 +16,7 @@ class CollectMetrics:
         self._metrics = MetricsWriter(directory.metrics(name))
         self._summaries = tf.summary.create_file_writer(str(directory.summaries(name)))
         self._rate = Rate()
+        self._begun = False
 
     def report(
         self,
@@ -26,7 +27,7 @@ class CollectMetrics:
         *,
         final: bool = False,
     ) -> None:
-        """Writes a record if one is due, or if it is the `final` one.
+        """Writes a record if one is due, or if it is the first or the `final` one.
 
         Args:
           env_steps: env steps of this actor so far.
@@ -35,8 +36,9 @@ class CollectMetrics:
           policy_age_s: seconds since it got them; None while it acts randomly.
           final: whether the actor ends here.
         """
-        if not (self._rate.due or final):
+        if self._begun and not (self._rate.due or final):
             return
+        self._begun = True
         record = {
             "env_steps": env_steps,
             "episodes": episodes.episodes,

@@ -45,6 +45,15 @@ def _variables(policy: Any, train_step: tf.Variable) -> dict[str, Any]:
     }
 
 
+def collect_randomly(
+    environment: py_environment.PyEnvironment, train_step: tf.Variable, observer: Any, env_steps: int
+) -> None:
+    """Takes env steps with random actions."""
+    policy = random_py_policy.RandomPyPolicy(environment.time_step_spec(), environment.action_spec())
+    initial = actor.Actor(environment, policy, train_step, steps_per_run=env_steps, observers=[observer])
+    initial.run()
+
+
 class CollectJob:
     """A collect job: pulls the variables before every env step."""
 
@@ -69,7 +78,7 @@ class CollectJob:
         self._variables = _variables(source or policy, self.train_step)
         self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
         self._container.update(self._variables)
-        self._environment = environment
+        self.environment = environment
         self.observer = reverb_utils.ReverbAddTrajectoryObserver(
             reverb.Client(address), EXPERIENCE_TABLE, sequence_length=2, stride_length=1
         )
@@ -82,15 +91,6 @@ class CollectJob:
             summary_dir=str(summaries),
             observers=[self.observer],
         )
-
-    def collect_randomly(self, env_steps: int) -> None:
-        """Takes env steps with random actions."""
-        environment = self._environment
-        policy = random_py_policy.RandomPyPolicy(environment.time_step_spec(), environment.action_spec())
-        initial = actor.Actor(
-            environment, policy, self.train_step, steps_per_run=env_steps, observers=[self.observer]
-        )
-        initial.run()
 
     def step(self) -> None:
         """Takes an env step and pulls the variables."""

@@ -16,6 +16,7 @@ class MetricsTail:
         """The file need not exist yet."""
         self._path = path
         self._offset = 0
+        self.first: dict[str, Any] = {}
         self.newest: dict[str, Any] = {}
 
     def read(self) -> list[dict[str, Any]]:
@@ -28,6 +29,7 @@ class MetricsTail:
         self._offset += len(whole) + len(newline)
         records: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
         if records:
+            self.first = self.first or records[0]
             self.newest = records[-1]
         return records
 
@@ -45,6 +47,7 @@ class Progress:
         self.capacity = config.replay.capacity
         self.evaluations: list[dict[str, Any]] = []
         self._started = time.monotonic()
+        self._started_at = time.time()
         self._learner = MetricsTail(directory.metrics("learner"))
         self._replay = MetricsTail(directory.metrics("replay"))
         self._eval = MetricsTail(directory.metrics("eval"))
@@ -62,6 +65,17 @@ class Progress:
     def elapsed_s(self) -> float:
         """Seconds since the run was started."""
         return time.monotonic() - self._started
+
+    @property
+    def first_env_step_s(self) -> float | None:
+        """Seconds from the start to the first env step of any actor; None before."""
+        times = [tail.first["time"] for tail in self._collect if tail.first]
+        return min(times) - self._started_at if times else None
+
+    @property
+    def first_train_step_s(self) -> float | None:
+        """Seconds from the start to the end of the learner's first call of its graph; None before."""
+        return self._learner.first["time"] - self._started_at if self._learner.first else None
 
     @property
     def train_step(self) -> int:

@@ -21,6 +21,11 @@ def summary_lines(progress: Progress, directory: RunDirectory) -> Iterator[str]:
         f"totals         {progress.train_step:,} train steps, {progress.env_steps:,} env steps, "
         f"{progress.episodes:,} episodes in {duration(progress.elapsed_s)}"
     )
+    if progress.first_env_step_s is not None and progress.first_train_step_s is not None:
+        yield (
+            f"start-up       first env step after {progress.first_env_step_s:.1f} s, "
+            f"first train step after {progress.first_train_step_s:.1f} s"
+        )
     yield (
         f"mean rates     {progress.train_step / progress.elapsed_s:.1f} train steps/s, "
         f"{progress.env_steps / progress.elapsed_s:.1f} env steps/s, start-up included"

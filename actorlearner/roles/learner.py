@@ -187,11 +187,13 @@ class TrainingLoop:
         while step < self._config.learn.train_steps and not self._stop.requested:
             iterations = self._iterations_until_due(step)
             loss = self._learner.run(iterations=iterations)
-            if step == start:
-                self._metrics.begin(step + iterations)  # The first call traces the graph; no rate has that.
+            first = step == start
             step += iterations
             self._publish(step)
-            if self._metrics.due or step == self._config.learn.train_steps:
+            if first:
+                self._report(step, loss)
+                self._metrics.begin(step)  # The first call traces the graph; no later rate has that.
+            elif self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
             self._save(step)
         if step > self._reported:  # A stop: the last record names the train step of the checkpoint.

@@ -11,7 +11,7 @@ from tf_agents.environments import suite_gym
 from actorlearner.agents.make import make_agent
 from actorlearner.config.load import load_config
 from actorlearner.environments.specs import load_specs
-from benchmarks.stock import CollectJob, EvalJob, TrainJob, saved_policy
+from benchmarks.stock import CollectJob, EvalJob, TrainJob, collect_randomly, saved_policy
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -49,7 +49,7 @@ def test_stock_collect_and_eval_jobs_work_with_our_learner(role: Role, address: 
     )
     collect_policy = saved_policy(tmp_path / "learner", "collect_policy")
     collect = CollectJob(suite_gym.load("Pendulum-v1"), collect_policy, address, tmp_path / "collect")
-    collect.collect_randomly(200)
+    collect_randomly(collect.environment, collect.train_step, collect.observer, 200)
     while learner.process.poll() is None:
         collect.step()
     assert learner.finish() == 0, learner.err

@@ -1,0 +1,56 @@
+"""`startup`: seconds from the command to the first env step and to the first train step."""
+
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Row
+
+_ROUNDS = 3
+_DEADLINE_S = 120.0
+_FILES = {"first env step": "collect-0.jsonl", "first train step": "learner.jsonl"}
+_GOALS = {"first env step": 10, "first train step": 20}
+
+
+def run() -> tuple[list[Row], dict[str, Any]]:
+    """Starts sac_halfcheetah as it is shipped in local mode, and interrupts it after its first train step."""
+    details: dict[str, list[float]] = {what: [] for what in _FILES}
+    for _ in range(_ROUNDS):
+        for what, seconds in _start_once().items():
+            details[what].append(seconds)
+    rows = []
+    for what, goal in _GOALS.items():
+        seconds = statistics.median(details[what])
+        rows.append(Row("startup", f"seconds to the {what}", None, seconds, seconds, goal, False))
+    return rows, details
+
+
+def _start_once() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as directory:
+        command = [sys.executable, "-m", "actorlearner", "local", "--config", "sac_halfcheetah"]
+        began = time.time()
+        process = subprocess.Popen(
+            [*command, "--run_dir", f"{directory}/run"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        try:
+            metrics = Path(directory) / "run" / "metrics"
+            return {what: _first_record(metrics / file, process) - began for what, file in _FILES.items()}
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+def _first_record(path: Path, process: subprocess.Popen[bytes]) -> float:
+    """Waits for the first record of a metrics file; returns when it was written, in Unix seconds."""
+    deadline = time.monotonic() + _DEADLINE_S
+    while not (path.exists() and "\n" in path.read_text()):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the run wrote nothing to {path.name} within {_DEADLINE_S:.0f} s")
+        time.sleep(0.02)
+    return float(json.loads(path.read_text().splitlines()[0])["time"])
