@@ -28,14 +28,21 @@ def tables(agent: tf_agent.TFAgent, train_step: tf.Variable, capacity: int) -> l
         lambda variable: tf.TensorSpec(variable.shape, dtype=variable.dtype),
         _variables(agent.collect_policy, train_step),
     )
-    common = {"sampler": reverb.selectors.Uniform(), "remover": reverb.selectors.Fifo()}
-    limiter = reverb.rate_limiters.MinSize(1)
     return [
-        reverb.Table(
-            EXPERIENCE_TABLE, rate_limiter=limiter, max_size=capacity, signature=experience, **common
-        ),
-        reverb.Table(VARIABLES_TABLE, rate_limiter=limiter, max_size=1, signature=variables, **common),
+        _table(EXPERIENCE_TABLE, capacity, experience),
+        _table(VARIABLES_TABLE, 1, variables),
     ]
+
+
+def _table(name: str, capacity: int, signature: Any) -> reverb.Table:
+    return reverb.Table(
+        name,
+        sampler=reverb.selectors.Uniform(),
+        remover=reverb.selectors.Fifo(),
+        rate_limiter=reverb.rate_limiters.MinSize(1),
+        max_size=capacity,
+        signature=signature,
+    )
 
 
 def _variables(policy: Any, train_step: tf.Variable) -> dict[str, Any]:
