@@ -1,6 +1,7 @@
 """The view at 80 columns, on a terminal and elsewhere, and the summary."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -84,11 +85,12 @@ def test_the_summary_names_first_best_and_last(directory: RunDirectory) -> None:
     progress = Progress(Config(), directory)
     progress.update()
     progress.evaluations[0]["average_return"] = -1500.0
-    returns, totals, rates, *files = summary_lines(progress, directory)
+    returns, totals, start_up, rates, *files = summary_lines(progress, directory)
     assert "first -1500.00" in returns
     assert "best -1234.56 at train step 90,000" in returns
     assert "last -1234.56 at train step 90,000" in returns
     assert "98,765 train steps, 133,450 env steps" in totals
+    assert re.search(r"first env step after -?\d+\.\d s, first train step after -?\d+\.\d s", start_up)
     assert "train steps/s" in rates
     assert files[0].endswith(str(directory.path))
     assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only what is there is named.
