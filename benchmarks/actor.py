@@ -34,8 +34,8 @@ from benchmarks.servers import replay_server
 
 _GOALS = {NAME: 0.85, "AntBulletEnv-v0": 0.85, "MinitaurBulletEnv-v0": 0.95}
 _ENVIRONMENTS = 8
-_ROUNDS = 5
-_ROUND_S = 6.0
+_ROUNDS = 9
+_ROUND_S = 3.0
 _STOCK_GOAL = 4
 
 

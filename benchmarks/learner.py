@@ -22,8 +22,8 @@ from benchmarks.servers import replay_server
 from benchmarks.stock import TrainJob
 
 _ENV_STEPS = 20_000
-_ROUNDS = 5
-_ROUND_S = 6.0
+_ROUNDS = 15
+_ROUND_S = 2.0
 
 
 def run() -> tuple[list[Row], dict[str, Any]]:

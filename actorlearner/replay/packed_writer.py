@@ -6,7 +6,6 @@ import reverb
 from tf_agents.replay_buffers import reverb_utils
 
 from actorlearner.replay.n_step import NStepTransitions
-from actorlearner.replay.rate_limit import ROWS_PER_ITEM
 from actorlearner.replay.rows import ROWS, RowFormat
 from actorlearner.replay.transition import EnvSteps, StoredTransition
 from actorlearner.replay.writer import ReplayWriter
@@ -21,20 +20,26 @@ class _ItemStep(dict[str, Any]):
 
 
 class PackedWriter(ReplayWriter):
-    """Gathers transitions into blocks of ROWS_PER_ITEM rows and writes each as an item.
+    """Gathers transitions into blocks of rows and writes each as an item.
 
     Transitions of all the environments of an actor share the items, so that the rows of an item are less
     correlated than consecutive steps of one environment.
     """
 
     def __init__(
-        self, client: reverb.Client, table: str, rows: RowFormat, transitions: NStepTransitions
+        self,
+        client: reverb.Client,
+        table: str,
+        rows: RowFormat,
+        rows_per_item: int,
+        transitions: NStepTransitions,
     ) -> None:
         """Opens a writer; it connects at the first item."""
         observer = reverb_utils.ReverbAddTrajectoryObserver(client, table, sequence_length=1, stride_length=1)
         super().__init__([observer])
         self._observer = observer
         self._format = rows
+        self._rows_per_item = rows_per_item
         self._transitions = transitions
         # One chunk an item: a chunk shared by two items would travel whole with either of them.
         self._writers[0].configure((ROWS,), num_keep_alive_refs=1, max_chunk_length=1)
@@ -57,7 +62,7 @@ class PackedWriter(ReplayWriter):
             fitted = self._format.write(transitions, taken, self._records, self._filled)
             taken += fitted
             self._filled += fitted
-            if self._filled == ROWS_PER_ITEM:
+            if self._filled == self._rows_per_item:
                 self._write_block()
 
     def _write_block(self) -> None:
@@ -66,5 +71,5 @@ class PackedWriter(ReplayWriter):
 
     def _start_block(self) -> None:
         # Each item gets arrays of its own: the writer may still read them after they are handed over.
-        self._records = self._format.unused(ROWS_PER_ITEM)
+        self._records = self._format.unused(self._rows_per_item)
         self._filled = 0

@@ -16,24 +16,15 @@ import dataclasses
 import math
 
 from actorlearner.config.schema import Config
-
-ROWS_PER_ITEM = 16
-"""Transitions in one item of the packed layout."""
-
-_TRANSITIONS_PER_ITEM = {"packed": ROWS_PER_ITEM, "trajectory": 1}
+from actorlearner.replay.item_size import most_transitions_per_item
 
 _BUFFERED_ENV_STEPS = 64
 """Least default error buffer, in env steps."""
 
 
-def transitions_per_item(config: Config) -> int:
-    """How many transitions one item holds in the configuration's layout."""
-    return _TRANSITIONS_PER_ITEM[config.replay.layout]
-
-
-def items(config: Config, transitions: int) -> int:
+def items(transitions: int, transitions_per_item: int) -> int:
     """The number of items that hold at least so many transitions."""
-    return math.ceil(transitions / transitions_per_item(config))
+    return math.ceil(transitions / transitions_per_item)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,26 +42,27 @@ class RateLimit:
     error_buffer: float
 
 
-def least_error_buffer(config: Config, samples_per_insert: float) -> float:
+def least_error_buffer(transitions_per_item: int, samples_per_insert: float) -> float:
     """The smallest error buffer, in env steps, with which neither side waits for the other for ever.
 
     Reverb needs room for one insert (SPI samples) and for one sample in each direction.
     """
-    return transitions_per_item(config) * max(1.0, 1.0 / samples_per_insert)
+    return transitions_per_item * max(1.0, 1.0 / samples_per_insert)
 
 
-def plan_rate_limit(config: Config) -> RateLimit:
+def plan_rate_limit(config: Config, transitions_per_item: int) -> RateLimit:
     """Turns the replay section into Reverb's terms; assumes that `rate_limit_problems` found none."""
     replay = config.replay
+    min_size = items(replay.min_size, transitions_per_item)
     if replay.updates_per_env_step is None:
-        return RateLimit(items(config, replay.min_size), None, 0.0)
+        return RateLimit(min_size, None, 0.0)
     samples_per_insert = replay.updates_per_env_step * config.learn.batch_size
     buffer = replay.error_buffer
     if buffer is None:
-        wanted = max(_BUFFERED_ENV_STEPS, 2 * ROWS_PER_ITEM * config.collect.actors)
-        buffer = max(wanted, least_error_buffer(config, samples_per_insert))
-    error_buffer = buffer / transitions_per_item(config) * samples_per_insert
-    return RateLimit(items(config, replay.min_size), samples_per_insert, error_buffer)
+        wanted = max(_BUFFERED_ENV_STEPS, transitions_per_item * max(2, config.collect.actors))
+        buffer = max(wanted, least_error_buffer(transitions_per_item, samples_per_insert))
+    error_buffer = buffer / transitions_per_item * samples_per_insert
+    return RateLimit(min_size, samples_per_insert, error_buffer)
 
 
 def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
@@ -86,7 +78,9 @@ def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
             ("replay.min_size", f"at most replay.capacity ({replay.capacity}), or sampling never starts")
         )
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
-        least = least_error_buffer(config, replay.updates_per_env_step * config.learn.batch_size)
+        least = least_error_buffer(
+            most_transitions_per_item(replay.layout), replay.updates_per_env_step * config.learn.batch_size
+        )
         if replay.error_buffer < least:
             problems.append(
                 (

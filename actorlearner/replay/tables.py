@@ -6,7 +6,7 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.rate_limit import items, plan_rate_limit
+from actorlearner.replay.rate_limit import RateLimit, items, plan_rate_limit
 
 
 def experience_table(config: Config, layout: ReplayLayout) -> reverb.Table:
@@ -15,14 +15,13 @@ def experience_table(config: Config, layout: ReplayLayout) -> reverb.Table:
         name=layout.table,
         sampler=reverb.selectors.Uniform(),
         remover=reverb.selectors.Fifo(),
-        max_size=items(config, config.replay.capacity),
-        rate_limiter=_rate_limiter(config),
+        max_size=items(config.replay.capacity, layout.transitions_per_item),
+        rate_limiter=_rate_limiter(plan_rate_limit(config, layout.transitions_per_item)),
         signature=layout.signature,
     )
 
 
-def _rate_limiter(config: Config) -> reverb.rate_limiters.RateLimiter:
-    limit = plan_rate_limit(config)
+def _rate_limiter(limit: RateLimit) -> reverb.rate_limiters.RateLimiter:
     if limit.samples_per_insert is None:
         return reverb.rate_limiters.MinSize(limit.min_size)
     return reverb.rate_limiters.SampleToInsertRatio(

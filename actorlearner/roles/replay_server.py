@@ -5,14 +5,13 @@ import os
 import socket
 
 from actorlearner.agents.make import make_agent
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, ReplayConfig
 from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.notify import notify
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.run_directory import RunDirectory
@@ -43,7 +42,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     variables = make_agent(config, specs).policy_variables
     layout = make_layout(config, specs)
     server = start_server([experience_table(config, layout), *variable_tables(variables)], port)
-    _log.info("serving on port %d, %s", port, _describe(config))
+    _log.info("serving on port %d, %s", port, _describe(config.replay))
     notify("ready")
     _record_metrics(ReplayMonitor(server.localhost_client(), layout), directory, stop)
     server.stop()
@@ -59,14 +58,10 @@ def _check_port(port: int) -> None:
             raise RunError(f"port {port} cannot be listened on: {error.strerror}") from error
 
 
-def _describe(config: Config) -> str:
-    limit = plan_rate_limit(config)
-    if limit.samples_per_insert is None:
-        return f"sampling from {config.replay.min_size} transitions on, no rate limit"
-    return (
-        f"sampling from {config.replay.min_size} transitions on, "
-        f"{limit.samples_per_insert:g} samples per insert"
-    )
+def _describe(replay: ReplayConfig) -> str:
+    ratio = replay.updates_per_env_step
+    limit = "no rate limit" if ratio is None else f"{ratio:g} train steps for each env step"
+    return f"sampling from {replay.min_size} transitions on, {limit}"
 
 
 def _record_metrics(replay: ReplayMonitor, directory: RunDirectory, stop: Stop) -> None:

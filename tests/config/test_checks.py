@@ -39,7 +39,7 @@ def test_source_of_a_key_that_was_not_given() -> None:
 def test_rate_limiter_that_would_deadlock() -> None:
     config = config_with(replay__updates_per_env_step=1.0, replay__error_buffer=4.0)
     (problem,) = cross_problems(config, {"replay.error_buffer": "--set"})
-    assert problem.startswith("replay.error_buffer: 4.0 cannot work (--set); allowed: at least 16 env steps")
+    assert problem.startswith("replay.error_buffer: 4.0 cannot work (--set); allowed: at least 64 env steps")
 
 
 @pytest.mark.parametrize(

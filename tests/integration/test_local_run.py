@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.replay.rate_limit import ROWS_PER_ITEM
+from actorlearner.replay.item_size import MOST_ROWS
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -69,13 +69,13 @@ def _check_actors(metrics: Path) -> None:
 
 def _check_one_update_an_env_step(metrics: Path) -> None:
     newest = records(metrics / "learner.jsonl")[-1]
-    # min_size transitions before the first train step, then one each. The error buffer is 64 env steps; whole
-    # items are counted, and two times that many batches are sampled ahead of training.
-    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=64 + 4 * ROWS_PER_ITEM)
+    # min_size transitions before the first train step, then one each. The error buffer is one item of each
+    # actor; whole items are counted, and the batches of two rounds of items are sampled ahead of training.
+    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=6 * MOST_ROWS)
     inserted = records(metrics / "replay.jsonl")[-1]["inserts"]
     taken = sum(records(metrics / f"collect-{index}.jsonl")[-1]["env_steps"] for index in range(2))
     # Two actors' unfilled items, which count as full ones, or what the rate limiter held back at the end.
-    assert -2 * ROWS_PER_ITEM < taken - inserted <= 2 * 4 * ROWS_PER_ITEM
+    assert -2 * MOST_ROWS < taken - inserted <= 2 * 4 * MOST_ROWS
 
 
 def _check_files(run: Path) -> None:

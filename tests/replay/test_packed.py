@@ -10,8 +10,8 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.packed import PackedLayout
-from actorlearner.replay.rate_limit import ROWS_PER_ITEM
 from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.transition import StoredTransition
 from tests.support.training import packed
@@ -110,7 +110,7 @@ def test_an_item_is_one_block_of_rows(case: str) -> None:
     layout = layout_of(specs_of(case))
     width = CASES[case][2]
     assert layout.format.width == width
-    assert layout.signature == {"rows": tf.TensorSpec([1, ROWS_PER_ITEM, width], tf.uint8, "rows")}
+    assert layout.signature == {"rows": tf.TensorSpec([1, MOST_ROWS, width], tf.uint8, "rows")}
 
 
 def test_a_batch_is_written_in_parts_where_it_does_not_fit() -> None:

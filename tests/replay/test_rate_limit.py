@@ -7,17 +7,14 @@ from typing import Any
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
-from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.item_size import MOST_ROWS, most_transitions_per_item
 from actorlearner.replay.rate_limit import (
-    ROWS_PER_ITEM,
     RateLimit,
     items,
     least_error_buffer,
     plan_rate_limit,
     rate_limit_problems,
-    transitions_per_item,
 )
-from actorlearner.replay.trajectories import TrajectoryLayout
 
 
 def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config:
@@ -68,71 +65,70 @@ def runs_for_ever(limit: RateLimit) -> bool:
 
 @pytest.mark.parametrize(("transitions", "expected"), [(1, 1), (16, 1), (17, 2), (1_600, 100), (1_601, 101)])
 def test_items(transitions: int, expected: int) -> None:
-    assert items(config_with(), transitions) == expected
-    assert items(config_with(layout="trajectory"), transitions) == transitions
-
-
-def test_every_layout_knows_how_many_transitions_an_item_holds() -> None:
-    assert transitions_per_item(config_with()) == PackedLayout.transitions_per_item == ROWS_PER_ITEM
-    assert transitions_per_item(config_with(layout="trajectory")) == TrajectoryLayout.transitions_per_item
+    assert items(transitions, 16) == expected
+    assert items(transitions, 1) == transitions
 
 
 def test_without_a_ratio_only_the_minimum_size_counts() -> None:
-    assert plan_rate_limit(config_with(min_size=1_600)) == RateLimit(100, None, 0.0)
+    assert plan_rate_limit(config_with(min_size=1_600), 16) == RateLimit(100, None, 0.0)
 
 
 def test_ratio_and_buffer_in_items() -> None:
-    limit = plan_rate_limit(config_with(min_size=160, updates_per_env_step=0.5, error_buffer=32.0))
+    limit = plan_rate_limit(config_with(min_size=160, updates_per_env_step=0.5, error_buffer=32.0), 16)
     assert limit == RateLimit(min_size=10, samples_per_insert=128.0, error_buffer=256.0)
 
 
 def test_ratio_and_buffer_in_items_of_single_transitions() -> None:
-    config = config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0, layout="trajectory")
-    assert plan_rate_limit(config) == RateLimit(min_size=80, samples_per_insert=128.0, error_buffer=2048.0)
+    config = config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0)
+    limit = RateLimit(min_size=80, samples_per_insert=128.0, error_buffer=2048.0)
+    assert plan_rate_limit(config, 1) == limit
 
 
-def test_default_buffer_grows_with_the_actors() -> None:
+@pytest.mark.parametrize(
+    ("size", "buffered_items"), [(64, (2, 2, 4, 32)), (16, (4, 4, 4, 32)), (1, (64,) * 4)]
+)
+def test_default_buffer_is_an_item_of_each_actor(size: int, buffered_items: tuple[int, ...]) -> None:
     buffers = [
-        plan_rate_limit(config_with(updates_per_env_step=1.0, actors=actors)).error_buffer
-        for actors in (1, 4, 8, 32)
+        plan_rate_limit(config_with(updates_per_env_step=1.0, actors=actors), size).error_buffer
+        for actors in (1, 2, 4, 32)
     ]
-    assert buffers == [4 * 256, 8 * 256, 16 * 256, 64 * 256]
+    assert buffers == [256 * count for count in buffered_items]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 256])
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.1, 1 / 3, 1.0, 7.3])
 @pytest.mark.parametrize("buffer", ["default", "least"])
-@pytest.mark.parametrize("layout", ["packed", "trajectory"])
+@pytest.mark.parametrize(("layout", "size"), [("packed", MOST_ROWS), ("packed", 5), ("trajectory", 1)])
 def test_neither_side_waits_for_ever(
-    batch_size: int, updates_per_env_step: float, buffer: str, layout: str
+    batch_size: int, updates_per_env_step: float, buffer: str, layout: str, size: int
 ) -> None:
     settings = {"updates_per_env_step": updates_per_env_step, "min_size": 20, "layout": layout}
     config = config_with(batch_size=batch_size, **settings)
     if buffer == "least":
-        least = least_error_buffer(config, updates_per_env_step * batch_size)
+        least = least_error_buffer(most_transitions_per_item(layout), updates_per_env_step * batch_size)
         config = config_with(batch_size=batch_size, error_buffer=least, **settings)
     assert rate_limit_problems(config) == []
-    assert runs_for_ever(plan_rate_limit(config))
+    assert runs_for_ever(plan_rate_limit(config, size))
 
 
 def test_the_model_finds_a_deadlock() -> None:
     config = config_with(updates_per_env_step=1.0, error_buffer=3.0, min_size=20)
     assert rate_limit_problems(config) != []
-    assert not runs_for_ever(plan_rate_limit(config))
+    assert not runs_for_ever(plan_rate_limit(config, MOST_ROWS))
 
 
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])
 def test_least_buffer_is_the_boundary(updates_per_env_step: float) -> None:
-    least = least_error_buffer(config_with(), updates_per_env_step * 256)
+    least = least_error_buffer(MOST_ROWS, updates_per_env_step * 256)
     for error_buffer, expected in ((least, []), (least * 0.999, ["replay.error_buffer"])):
         config = config_with(updates_per_env_step=updates_per_env_step, error_buffer=error_buffer)
         assert [key for key, _ in rate_limit_problems(config)] == expected
 
 
 def test_least_buffer_is_one_item_or_one_sample() -> None:
-    assert least_error_buffer(config_with(), 256.0) == ROWS_PER_ITEM
-    assert least_error_buffer(config_with(), 0.25) == 4 * ROWS_PER_ITEM
-    assert least_error_buffer(config_with(layout="trajectory"), 256.0) == 1
+    assert least_error_buffer(16, 256.0) == 16
+    assert least_error_buffer(16, 0.25) == 4 * 16
+    assert least_error_buffer(1, 256.0) == 1
 
 
 def test_buffer_without_a_ratio_limits_nothing() -> None:
