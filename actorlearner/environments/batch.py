@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +46,8 @@ class EnvironmentBatch:
           What happened, and a bool [environments] of where an episode ended.
         """
         steps = [
-            environment.step(tree.map_structure(lambda leaf, i=i: leaf[i], actions))
-            for i, environment in enumerate(self._environments)
+            environment.step(action)
+            for environment, action in zip(self._environments, _unstack(actions), strict=True)
         ]
         last = np.array([step.last for step in steps], dtype=np.bool_)
         next_observation = _stack([step.observation for step in steps])
@@ -78,6 +78,15 @@ class EnvironmentBatch:
 
 def _stack(observations: list[Nest]) -> Nest:
     return tree.map_structure(lambda *leaves: np.stack(leaves), *observations)
+
+
+def _unstack(actions: Nest) -> Iterable[Nest]:
+    if isinstance(
+        actions, np.ndarray
+    ):  # Most actions: iterating over the array spares a nest for each of its rows.
+        return actions
+    leaves = zip(*tree.flatten(actions), strict=True)
+    return (tree.unflatten_as(actions, parts) for parts in leaves)
 
 
 class EpisodeStatistics:
