@@ -1,11 +1,11 @@
 """Threads, GPUs and distribution strategies: what of the machine a role uses."""
 
 import logging
-import os
 
 import tensorflow as tf
 
 from actorlearner.errors import ConfigurationError
+from actorlearner.machine import cores
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def share_cpus(intra_op_threads: int) -> None:
       intra_op_threads: threads that share one operation.
     """
     tf.config.threading.set_intra_op_parallelism_threads(intra_op_threads)
-    tf.config.threading.set_inter_op_parallelism_threads(len(os.sched_getaffinity(0)))
+    tf.config.threading.set_inter_op_parallelism_threads(cores())
 
 
 def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:

@@ -77,9 +77,16 @@ class ReplayConfig:
 class CollectConfig:
     """The collect actors."""
 
-    actors: int = setting(1, "Collect actor processes that local mode starts.", at_least=1)
-    envs_per_actor: int = setting(
-        1, "Environments that one actor steps in turn, with one policy call for all.", at_least=1
+    actors: Optional[int] = setting(
+        None,
+        "Collect actor processes that local mode starts. Null: one for every two cores, eight at most.",
+        at_least=1,
+    )
+    envs_per_actor: Optional[int] = setting(
+        None,
+        "Environments that one actor steps in turn, with one policy call for all. Null: eight, shared "
+        "equally among the actors.",
+        at_least=1,
     )
     initial_random_steps: int = setting(
         1_000,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.config.schema import Config
+from actorlearner.machine import collect_actors
 from actorlearner.run_directory import RunDirectory
 
 
@@ -51,7 +52,9 @@ class Progress:
         self._learner = MetricsTail(directory.metrics("learner"))
         self._replay = MetricsTail(directory.metrics("replay"))
         self._eval = MetricsTail(directory.metrics("eval"))
-        self._collect = [MetricsTail(directory.metrics(f"collect-{i}")) for i in range(config.collect.actors)]
+        self._collect = [
+            MetricsTail(directory.metrics(f"collect-{i}")) for i in range(collect_actors(config.collect))
+        ]
 
     def update(self) -> list[dict[str, Any]]:
         """Reads what is new; returns the new evaluations."""

@@ -10,6 +10,7 @@ from actorlearner.local.progress import Progress
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
+from actorlearner.machine import describe
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.stop import Stop
 
@@ -36,6 +37,7 @@ def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
     directory.prepare(config)
     console = Console(highlight=False)
     console.print(f"run directory: {directory.path}", soft_wrap=True)
+    console.print(describe(config.collect), soft_wrap=True)
     progress = Progress(config, directory)
     supervisor = Supervisor(config, directory)
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
+from actorlearner.machine import collect_actors
 from actorlearner.run_directory import RunDirectory
 
 _READY_DEADLINE_S = 180.0
@@ -36,7 +37,7 @@ class Supervisor:
         self.learner = start("learner", to_server)
         self.actors = [
             start("collect-actor", [*to_server, "--actor_index", str(i)], f"-{i}")
-            for i in range(config.collect.actors)
+            for i in range(collect_actors(config.collect))
         ]
         self.evaluator = start("eval-actor", to_server)
 

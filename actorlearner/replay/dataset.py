@@ -9,6 +9,9 @@ from actorlearner.replay.layout import ReplayLayout
 _PREFETCHED_BATCHES = 2
 """Batches kept ready. Each is already counted as sampled, so more would only make the data older."""
 
+_MOST_IN_FLIGHT = 64
+"""Items on their way at once. Fewer cost the server more calls; more no longer fit the processor's caches."""
+
 
 def experience_dataset(
     address: str, layout: ReplayLayout, batch_size: int, batch_size_per_replica: int
@@ -31,7 +34,7 @@ def experience_dataset(
         table=layout.table,
         dtypes=tree.map_structure(lambda spec: spec.dtype, layout.item_specs),
         shapes=tree.map_structure(lambda spec: spec.shape, layout.item_specs),
-        max_in_flight_samples_per_worker=batch_size,
+        max_in_flight_samples_per_worker=min(batch_size, _MOST_IN_FLIGHT),
         num_workers_per_iterator=1,
         max_samples_per_stream=-1,
     )

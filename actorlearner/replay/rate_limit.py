@@ -16,6 +16,7 @@ import dataclasses
 import math
 
 from actorlearner.config.schema import Config
+from actorlearner.machine import collect_actors
 from actorlearner.replay.item_size import most_transitions_per_item
 
 _BUFFERED_ENV_STEPS = 64
@@ -59,7 +60,7 @@ def plan_rate_limit(config: Config, transitions_per_item: int) -> RateLimit:
     samples_per_insert = replay.updates_per_env_step * config.learn.batch_size
     buffer = replay.error_buffer
     if buffer is None:
-        wanted = max(_BUFFERED_ENV_STEPS, transitions_per_item * max(2, config.collect.actors))
+        wanted = max(_BUFFERED_ENV_STEPS, transitions_per_item * max(2, collect_actors(config.collect)))
         buffer = max(wanted, least_error_buffer(transitions_per_item, samples_per_insert))
     error_buffer = buffer / transitions_per_item * samples_per_insert
     return RateLimit(min_size, samples_per_insert, error_buffer)

@@ -61,7 +61,8 @@ class TrajectoryLayout:
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
         """See ReplayLayout."""
-        return items.map(lambda item: item.data).batch(batch_size_per_replica, drop_remainder=True)
+        # Batched first: a function for each batch, not for each of its items.
+        return items.batch(batch_size_per_replica, drop_remainder=True).map(lambda batch: batch.data)
 
     def decode(self, batch: trajectory.Trajectory) -> StoredTransition:
         """See ReplayLayout: the transition that starts each sequence ([batch, n + 1, ...] tensors).

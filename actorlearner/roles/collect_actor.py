@@ -15,6 +15,7 @@ from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.machine import collect_actors, envs_per_actor
 from actorlearner.notify import notify
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
@@ -55,7 +56,7 @@ def run(
     """
     use_cpu(threads=1)
     tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
-    count = config.collect.envs_per_actor
+    count = envs_per_actor(config.collect)
     environments = [
         load_environment(config.environment, seed_for(config.seed, _ROLE, actor_index, i))
         for i in range(count)
@@ -88,7 +89,7 @@ def _act_randomly(
     wanted = config.collect.initial_random_steps
     while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
         # Half of this actor's share, and then another look: the other actors may be faster or slower.
-        share = missing / config.collect.actors / config.collect.envs_per_actor
+        share = missing / collect_actors(config.collect) / envs_per_actor(config.collect)
         for _ in range(math.ceil(share / 2)):
             if collector.ended:
                 return
@@ -109,7 +110,7 @@ def _act_with_policy(
     if collector.ended:
         return
     parts = make_agent(config, specs)
-    policy = PolicyFunction(parts.agent.collect_policy, specs, config.collect.envs_per_actor)
+    policy = PolicyFunction(parts.agent.collect_policy, specs, envs_per_actor(config.collect))
     update = assigner(parts.policy_variables, parts.train_step)
     what = "the first policy variables from the learner"
     deadline = _FIRST_VARIABLES_DEADLINE_S
