@@ -3,16 +3,16 @@
 import dataclasses
 from typing import Any
 
-import numpy as np
 import tree
 
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.policy_function import RandomFunction
-from actorlearner.replay.transition import RANDOM_POLICY, EnvSteps
+from actorlearner.replay.transition import RANDOM_POLICY
 
 NAME = "HalfCheetahBulletEnv-v0"
 
@@ -41,23 +41,7 @@ def random_env_steps(
     specs = environment_specs(made[0])
     batch = EnvironmentBatch(made)
     policy = RandomFunction(specs, environments, seed=0)
-    steps = []
-    for _ in range(count):
-        observation, first = batch.observations, batch.first
-        action = policy(observation, first)
-        outcome, last = batch.step(action)
-        steps.append(
-            EnvSteps(
-                observation=observation,
-                first=first,
-                action=action,
-                reward=outcome.reward,
-                discount=outcome.discount,
-                next_observation=outcome.next_observation,
-                last=last,
-                policy_train_step=np.full(environments, RANDOM_POLICY, np.int64),
-            )
-        )
+    steps = [batch.step(policy(batch.observations, batch.first), RANDOM_POLICY) for _ in range(count)]
     batch.close()
     return specs, steps
 

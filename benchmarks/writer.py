@@ -10,8 +10,8 @@ import tree
 from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.transition import EnvSteps
 from benchmarks import rounds, stock
 from benchmarks.halfcheetah import configuration, random_env_steps, single
 from benchmarks.report import Row

@@ -1,28 +1,14 @@
 """Several environments stepped as one batch, and the statistics of their episodes."""
 
 import collections
-import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import tree
 
-from actorlearner.environments.environment import Environment, Nest
-
-
-@dataclasses.dataclass(frozen=True)
-class BatchStep:
-    """What happened in one env step of each environment; every array has a leading batch dimension.
-
-    Attributes:
-      reward, discount: float32.
-      next_observation: what each environment answered, before any reset.
-    """
-
-    reward: npt.NDArray[np.float32]
-    discount: npt.NDArray[np.float32]
-    next_observation: Nest
+from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import Environment, Nest, Step
 
 
 class EnvironmentBatch:
@@ -39,35 +25,40 @@ class EnvironmentBatch:
         self.observations = _stack([environment.reset() for environment in self._environments])
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
-    def step(self, actions: Nest) -> tuple[BatchStep, npt.NDArray[np.bool_]]:
+    def step(self, actions: Nest, policy_train_step: int) -> EnvSteps:
         """Takes one env step in each environment; blocks for all of them together.
 
-        Returns:
-          What happened, and a bool [environments] of where an episode ended.
+        Args:
+          actions: nest of arrays [environments, ...].
+          policy_train_step: of the variables that chose them.
         """
+        observation, first = self.observations, self.first
         steps = [
             environment.step(action)
             for environment, action in zip(self._environments, _unstack(actions), strict=True)
         ]
-        last = np.array([step.last for step in steps], dtype=np.bool_)
         next_observation = _stack([step.observation for step in steps])
-        if last.any():
-            self.observations = _stack(
-                [
-                    environment.reset() if step.last else step.observation
-                    for environment, step in zip(self._environments, steps, strict=True)
-                ]
-            )
-        else:
-            self.observations = next_observation
+        last = np.array([step.last for step in steps], dtype=np.bool_)
         self.first = last
-        return (
-            BatchStep(
-                reward=np.array([step.reward for step in steps], dtype=np.float32),
-                discount=np.array([step.discount for step in steps], dtype=np.float32),
-                next_observation=next_observation,
-            ),
-            last,
+        self.observations = self._reset(steps) if last.any() else next_observation
+        return EnvSteps(
+            observation=observation,
+            first=first,
+            action=actions,
+            reward=np.array([step.reward for step in steps], dtype=np.float32),
+            discount=np.array([step.discount for step in steps], dtype=np.float32),
+            next_observation=next_observation,
+            last=last,
+            policy_train_step=np.full(len(steps), policy_train_step, np.int64),
+        )
+
+    def _reset(self, steps: Sequence[Step]) -> Nest:
+        """Resets the environments whose episodes ended; returns what to act on next in all of them."""
+        return _stack(
+            [
+                environment.reset() if step.last else step.observation
+                for environment, step in zip(self._environments, steps, strict=True)
+            ]
         )
 
     def close(self) -> None:

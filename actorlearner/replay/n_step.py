@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import tree
 
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest
-from actorlearner.replay.transition import EnvSteps, StoredTransition
+from actorlearner.replay.transition import StoredTransition
 
 
 @dataclasses.dataclass

@@ -5,9 +5,10 @@ from typing import Any
 import reverb
 from tf_agents.replay_buffers import reverb_utils
 
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.replay.n_step import NStepTransitions
 from actorlearner.replay.rows import ROWS, RowFormat
-from actorlearner.replay.transition import EnvSteps, StoredTransition
+from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 

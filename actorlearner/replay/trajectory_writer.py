@@ -6,8 +6,8 @@ import tree
 from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest
-from actorlearner.replay.transition import EnvSteps
 from actorlearner.replay.writer import ReplayWriter
 
 _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))

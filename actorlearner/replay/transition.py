@@ -1,4 +1,4 @@
-"""What passes from acting to replay, before any layout."""
+"""What is trained on, before any layout."""
 
 from typing import NamedTuple
 
@@ -6,31 +6,6 @@ from actorlearner.environments.environment import Nest
 
 RANDOM_POLICY = -1
 """The policy train step of random actions."""
-
-
-class EnvSteps(NamedTuple):
-    """One env step in each environment of an actor; every array has a leading dimension [environments].
-
-    Attributes:
-      observation: what was acted on; nest as the environment's specs say.
-      first: bool, whether an episode begins with that observation.
-      action: nest as the environment's specs say.
-      reward, discount: float32; the discount is 0 where the episode terminated, also 1 where a time limit
-        truncated it.
-      next_observation: what the environment answered, before any reset.
-      last: bool, whether the episode ended here, by termination or truncation.
-      policy_train_step: int64, the train step of the variables that chose the action; RANDOM_POLICY for
-        random actions.
-    """
-
-    observation: Nest
-    first: Nest
-    action: Nest
-    reward: Nest
-    discount: Nest
-    next_observation: Nest
-    last: Nest
-    policy_train_step: Nest
 
 
 class StoredTransition(NamedTuple):

@@ -8,7 +8,7 @@ import reverb
 from reverb import errors as reverb_errors
 from tf_agents.replay_buffers import reverb_utils
 
-from actorlearner.replay.transition import EnvSteps
+from actorlearner.environments.env_steps import EnvSteps
 
 _PENDING_ITEMS = 2
 """Items that may be unconfirmed while the actor goes on; it bounds how far it runs ahead."""

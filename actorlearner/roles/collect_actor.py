@@ -4,7 +4,6 @@ import logging
 import math
 from collections.abc import Callable
 
-import numpy as np
 import tensorflow as tf
 
 from actorlearner.agents.make import make_agent
@@ -20,7 +19,7 @@ from actorlearner.notify import notify
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayMonitor
-from actorlearner.replay.transition import RANDOM_POLICY, EnvSteps
+from actorlearner.replay.transition import RANDOM_POLICY
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
@@ -156,22 +155,10 @@ class Collector:
 
     def step(self, policy: Callable[..., object], policy_train_step: int) -> None:
         """Takes one env step in each environment; blocks while the rate limiter holds inserts back."""
-        observation, first = self._environments.observations, self._environments.first
-        action = policy(observation, first)
-        outcome, last = self._environments.step(action)
-        self._writer.write(
-            EnvSteps(
-                observation=observation,
-                first=first,
-                action=action,
-                reward=outcome.reward,
-                discount=outcome.discount,
-                next_observation=outcome.next_observation,
-                last=last,
-                policy_train_step=np.full(self._count, policy_train_step, np.int64),
-            )
-        )
-        self._episodes.add(outcome.reward, last)
+        action = policy(self._environments.observations, self._environments.first)
+        steps = self._environments.step(action, policy_train_step)
+        self._writer.write(steps)
+        self._episodes.add(steps.reward, steps.last)
         self._env_steps += self._count
         self._policy_train_step = policy_train_step
         self._wait_for_replay()

@@ -67,8 +67,9 @@ def test_each_environment_is_reset_where_its_own_episode_ended() -> None:
     lengths = [1, 2, 3]
     batch = EnvironmentBatch([Counting(i, length) for i, length in enumerate(lengths)])
     for number in range(12):
-        before = batch.observations
-        step, last = batch.step(actions_for(3, number))
+        before, before_first = batch.observations, batch.first
+        actions = actions_for(3, number)
+        step = batch.step(actions, policy_train_step=number)
         episode = np.array([number // length for length in lengths])
         steps = np.array([number % length for length in lengths])
         ended = steps + 1 == lengths
@@ -84,28 +85,33 @@ def test_each_environment_is_reset_where_its_own_episode_ended() -> None:
             batch.observations["state"],
             np.stack([index, episode + ended, np.where(ended, 0, steps + 1)], axis=1),
         )
-        np.testing.assert_array_equal(last, ended)
+        np.testing.assert_array_equal(step.observation["state"], before["state"])
+        np.testing.assert_array_equal(step.first, before_first)
+        assert step.action is actions
+        np.testing.assert_array_equal(step.last, ended)
+        np.testing.assert_array_equal(step.policy_train_step, [number] * 3)
         np.testing.assert_array_equal(batch.first, ended)
         np.testing.assert_array_equal(step.reward, 100 * index + steps + 1)
         np.testing.assert_array_equal(step.discount, np.where(ended & (episode % 2 == 0), 0, 1))
-        assert (step.reward.dtype, step.discount.dtype, last.dtype) == (np.float32, np.float32, np.bool_)
+        assert (step.reward.dtype, step.discount.dtype) == (np.float32, np.float32)
+        assert (step.last.dtype, step.policy_train_step.dtype) == (np.bool_, np.int64)
 
 
 def test_what_was_answered_does_not_change_later() -> None:
     batch = EnvironmentBatch([Counting(0, length=2)])
     before = batch.observations
-    step, last = batch.step(actions_for(1, 0))
-    batch.step(actions_for(1, 1))
+    step = batch.step(actions_for(1, 0), 0)
+    batch.step(actions_for(1, 1), 0)
     assert before["state"].tolist() == [[0, 0, 0]]
     assert step.next_observation["state"].tolist() == [[0, 0, 1]]
-    assert last.tolist() == [False]
+    assert step.last.tolist() == [False]
 
 
 def test_each_environment_gets_its_own_action() -> None:
     environments = [Counting(i, length=5) for i in range(3)]
     batch = EnvironmentBatch(environments)
     for number in range(2):
-        batch.step(actions_for(3, number))
+        batch.step(actions_for(3, number), 0)
     for i, environment in enumerate(environments):
         assert [action["gear"] for action in environment.actions] == [i, i + 1]
         np.testing.assert_array_equal(
@@ -123,8 +129,8 @@ def run_episodes(lengths: list[int], env_steps: int, window: int = 10) -> Episod
     batch = EnvironmentBatch([Counting(i, length) for i, length in enumerate(lengths)])
     statistics = EpisodeStatistics(len(lengths), window)
     for number in range(env_steps):
-        step, last = batch.step(actions_for(len(lengths), number))
-        statistics.add(step.reward, last)
+        step = batch.step(actions_for(len(lengths), number), 0)
+        statistics.add(step.reward, step.last)
     return statistics
 
 

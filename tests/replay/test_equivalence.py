@@ -19,13 +19,14 @@ from actorlearner.agents.make import make_agent
 from actorlearner.agents.sac import SacConfig
 from actorlearner.agents.td3 import Td3Config
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.trajectories import TrajectoryLayout
-from actorlearner.replay.transition import EnvSteps, StoredTransition
+from actorlearner.replay.transition import StoredTransition
 from tests.support.replay import LONG_S, Replay
 
 GAMMA = 0.5

@@ -11,13 +11,14 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.config.schema import Config
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import ROWS
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.replay.trajectories import TrajectoryLayout
-from actorlearner.replay.transition import EnvSteps, StoredTransition
+from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 LONG_S = 30.0
