@@ -17,7 +17,7 @@ def is_supervised() -> bool:
 
 
 def notify(state: str, message: str = "") -> None:
-    """Tells that the role is `ready`, or `failed` with a message."""
+    """Tells that the role is `ready`, has `started` what it waited to start, or `failed`, with a message."""
     if is_supervised():
         line = json.dumps({"state": state, "message": message}) + "\n"
         # If the listener is gone, its death signal is on its way.

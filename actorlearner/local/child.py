@@ -23,6 +23,7 @@ class Child:
     Attributes:
       name: the role, with its index where there are several.
       ready: whether the role has said that it is.
+      start_up: where the time until then went, as the role says, and until it started to work.
       error: what the role said when it failed, else empty.
     """
 
@@ -31,6 +32,7 @@ class Child:
         self.name = name
         self.log = log
         self.ready = False
+        self.start_up = ""
         self.error = ""
         self._unread = b""
         self._reader, writer = os.pipe()
@@ -71,9 +73,11 @@ class Child:
             self._take(json.loads(line))
 
     def _take(self, told: dict[str, Any]) -> None:
-        self.ready = self.ready or told["state"] == "ready"
         if told["state"] == "failed":
             self.error = told["message"]
+        else:
+            self.ready = True
+            self.start_up = told["message"]
 
     def terminate(self) -> None:
         """Asks the role to save, close and exit."""

@@ -50,6 +50,6 @@ def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
     progress.update()
     if not supervisor.finished:
         console.print(f"stopped at train step {progress.train_step:,}; a checkpoint was written")
-    for line in summary_lines(progress, directory):
+    for line in summary_lines(progress, directory, supervisor.start_ups):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code

@@ -1,14 +1,20 @@
 """What a local run says at its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import duration
 from actorlearner.run_directory import RunDirectory
 
 
-def summary_lines(progress: Progress, directory: RunDirectory) -> Iterator[str]:
-    """Yields the lines: returns, totals, mean rates and where the files are."""
+def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
+    """Yields the lines: returns, totals, start-up, mean rates and where the files are.
+
+    Args:
+      progress: the figures.
+      directory: where the run was written.
+      start_ups: where the time of each role's start went.
+    """
     if progress.evaluations:
         first, last = progress.evaluations[0], progress.evaluations[-1]
         best = max(progress.evaluations, key=lambda evaluation: float(evaluation["average_return"]))
@@ -26,6 +32,8 @@ def summary_lines(progress: Progress, directory: RunDirectory) -> Iterator[str]:
             f"start-up       first env step after {progress.first_env_step_s:.1f} s, "
             f"first train step after {progress.first_train_step_s:.1f} s"
         )
+        for role, phases in start_ups.items():
+            yield f"  {role:<16} {phases}"
     yield (
         f"mean rates     {progress.train_step / progress.elapsed_s:.1f} train steps/s, "
         f"{progress.env_steps / progress.elapsed_s:.1f} env steps/s, start-up included"

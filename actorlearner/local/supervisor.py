@@ -56,6 +56,11 @@ class Supervisor:
         """The names of the roles that are still starting."""
         return [child.name for child in self.children if not child.ready]
 
+    @property
+    def start_ups(self) -> dict[str, str]:
+        """Where the time of each role's start went, for the roles that said so."""
+        return {child.name: child.start_up for child in self.children if child.start_up}
+
     def check(self) -> None:
         """Looks at every role.
 

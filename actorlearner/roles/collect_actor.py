@@ -15,7 +15,6 @@ from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.machine import collect_actors, envs_per_actor
-from actorlearner.notify import notify
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayMonitor
@@ -23,6 +22,7 @@ from actorlearner.replay.transition import RANDOM_POLICY
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
+from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from actorlearner.variables.container import assigner
 from actorlearner.variables.puller import VariablePuller
@@ -53,6 +53,7 @@ def run(
       ConfigurationError: the environment or the agent cannot be made.
       RunError: the replay server or the first variables did not come in time.
     """
+    start_up = StartUp()
     use_cpu(threads=1)
     tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
     count = envs_per_actor(config.collect)
@@ -61,10 +62,12 @@ def run(
         for i in range(count)
     ]
     specs = environment_specs(environments[0])
+    start_up.ended("environments")
     layout = make_layout(config, specs)
     client = connect(replay_address, layout, stop)
     if client is None:
         return
+    start_up.ended("replay server")
     puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop)
     collector = Collector(
         EnvironmentBatch(environments),
@@ -74,7 +77,8 @@ def run(
         config.learn.train_steps,
         stop,
     )
-    notify("ready")
+    start_up.ended("first observations")
+    start_up.tell("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index)
     _act_randomly(config, collector, ReplayMonitor(client, layout), RandomFunction(specs, count, random_seed))
     _act_with_policy(config, collector, specs, puller, stop)

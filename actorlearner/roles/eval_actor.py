@@ -16,11 +16,11 @@ from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import environment_specs
 from actorlearner.metrics import MetricsWriter
-from actorlearner.notify import notify
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
+from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 from actorlearner.waiting import WaitReport
@@ -45,6 +45,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment or the agent cannot be made.
       RunError: the replay server did not come in time.
     """
+    start_up = StartUp()
     use_cpu(threads=1)
     tf.random.set_seed(seed_for(config.seed, _ROLE, 0))
     environment = load_environment(config.environment, seed_for(config.seed, _ROLE, 0))
@@ -52,11 +53,13 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     parts = make_agent(config, specs)
     policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
     update = assigner(parts.policy_variables, parts.train_step)
+    start_up.ended("environment and agent")
     if connect(replay_address, make_layout(config, specs), stop) is None:
         return
     container = VariableContainer(reverb.Client(replay_address))
     record = EvaluationRecorder(directory)
-    notify("ready")
+    start_up.ended("replay server")
+    start_up.tell("ready")
     while (request := _next_request(container, stop)) is not None:
         update(request.version)
         episodes = _play(environment, policy, config.evaluate.episodes, stop)

@@ -16,13 +16,13 @@ from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.publisher import Publisher
-from actorlearner.notify import notify
 from actorlearner.process import keep_until_exit
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.reverb_calls import UNREACHABLE, connect
 from actorlearner.run_directory import RunDirectory
+from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from actorlearner.waiting import wait_until
 
@@ -47,6 +47,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment, the agent or the strategy cannot be made.
       RunError: the replay server did not come in time.
     """
+    start_up = StartUp()
     share_cpus(config.learn.intra_op_threads)
     strategy = make_strategy(config.learn.strategy, config.learn.batch_size)
     tf.random.set_seed(seed_for(config.seed, "learner", 0))
@@ -55,10 +56,12 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         parts = make_agent(config, specs)
     checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
     checkpoint.restore()
+    start_up.ended("environment and agent")
     layout = make_layout(config, specs)
     client = connect(replay_address, layout, stop)
     if client is None:
         return
+    start_up.ended("replay server")
     publisher = Publisher(client, parts)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()
@@ -67,12 +70,15 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
+    start_up.ended("training graph")
     replay = ReplayMonitor(client, layout)
     export = PolicyExport(directory.policies, parts)
     export.save()  # Now, because the first one takes seconds, and jobs that join may wait for the policies.
-    notify("ready")
+    start_up.ended("policies")
+    start_up.tell("ready")
     if _wait_for_replay(config, replay, stop):
-        loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop)
+        start_up.ended("filling replay")
+        loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop, start_up)
         _train_on_a_thread(loop, learner, stop)
     checkpoint.save()
     _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
@@ -168,6 +174,7 @@ class TrainingLoop:
         checkpoint: LearnerCheckpoint,
         export: PolicyExport,
         stop: Stop,
+        start_up: StartUp,
     ) -> None:
         """Begins at the learner's train step."""
         self._config = config
@@ -177,6 +184,7 @@ class TrainingLoop:
         self._checkpoint = checkpoint
         self._export = export
         self._stop = stop
+        self._start_up = start_up
         self._metrics = LearnerMetrics(directory)
         self._replay = ReplayStatus(0, 0, 0)
         self._reported = int(learner.train_step_numpy)
@@ -191,6 +199,8 @@ class TrainingLoop:
             step += iterations
             self._publish(step)
             if first:
+                self._start_up.ended("first train steps")
+                self._start_up.tell("started")
                 self._report(step, loss)
                 self._metrics.begin(step)  # The first call traces the graph; no later rate has that.
             elif self._metrics.due or step == self._config.learn.train_steps:

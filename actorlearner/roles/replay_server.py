@@ -10,11 +10,11 @@ from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
-from actorlearner.notify import notify
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.run_directory import RunDirectory
+from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from actorlearner.variables.container import variable_tables
 
@@ -36,14 +36,17 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
       ConfigurationError: the environment or the agent cannot be made.
       RunError: the port is in use.
     """
+    start_up = StartUp()
     use_cpu(threads=1)
     _check_port(port)
     specs = load_specs(config.environment)
     variables = make_agent(config, specs).policy_variables
+    start_up.ended("environment and agent")
     layout = make_layout(config, specs)
     server = start_server([experience_table(config, layout), *variable_tables(variables)], port)
     _log.info("serving on port %d, %s", port, _describe(config.replay))
-    notify("ready")
+    start_up.ended("tables")
+    start_up.tell("ready")
     _record_metrics(ReplayMonitor(server.localhost_client(), layout), directory, stop)
     server.stop()
 

@@ -31,9 +31,13 @@ def test_what_a_role_tells_is_taken_in_also_in_pieces(log: Path, monkeypatch: py
     os.write(writer, b'{"state": "ready", "mess')
     child.listen()
     assert not child.ready
-    os.write(writer, b'age": ""}\n{"state": "failed", "message": "no port"}\n')
+    os.write(writer, b'age": "imports 1.0 s"}\n{"state": "failed", "message": "no port"}\n')
     child.listen()
     assert child.ready
+    assert child.start_up == "imports 1.0 s"
+    os.write(writer, b'{"state": "started", "message": "imports 1.0 s, tables 0.1 s"}\n')
+    child.listen()
+    assert child.start_up == "imports 1.0 s, tables 0.1 s"
     assert child.error == "no port"
     assert child.wait(30)
 

@@ -85,12 +85,15 @@ def test_the_summary_names_first_best_and_last(directory: RunDirectory) -> None:
     progress = Progress(Config(), directory)
     progress.update()
     progress.evaluations[0]["average_return"] = -1500.0
-    returns, totals, start_up, rates, *files = summary_lines(progress, directory)
+    start_ups = {"learner": "imports 2.5 s, policies 1.0 s", "collect-actor-10": "imports 2.6 s"}
+    returns, totals, start_up, learner, actor, rates, *files = summary_lines(progress, directory, start_ups)
     assert "first -1500.00" in returns
     assert "best -1234.56 at train step 90,000" in returns
     assert "last -1234.56 at train step 90,000" in returns
     assert "98,765 train steps, 133,450 env steps" in totals
     assert re.search(r"first env step after -?\d+\.\d s, first train step after -?\d+\.\d s", start_up)
+    assert learner.split(maxsplit=1) == ["learner", "imports 2.5 s, policies 1.0 s"]
+    assert actor.split(maxsplit=1) == ["collect-actor-10", "imports 2.6 s"]
     assert "train steps/s" in rates
     assert files[0].endswith(str(directory.path))
     assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only what is there is named.
@@ -99,4 +102,4 @@ def test_the_summary_names_first_best_and_last(directory: RunDirectory) -> None:
 def test_the_summary_of_a_run_that_evaluated_nothing(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     progress = Progress(Config(), directory)
-    assert next(iter(summary_lines(progress, directory))).startswith("totals")
+    assert next(iter(summary_lines(progress, directory, {}))).startswith("totals")
