@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks import report
 
-NAMES = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup")
+NAMES = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
 _DIRECTORY = Path("runs/benchmarks")
 
 
@@ -48,9 +48,9 @@ def _measure(name: str, directory: Path) -> None:
     began = time.monotonic()
     rows, details = importlib.import_module(f"benchmarks.{name}").run()
     path = report.save(directory, name, rows, details, time.monotonic() - began)
-    table = Table(*report.HEADER)
+    table = Table(*report.HEADER[1:], title=name)
     for row in rows:
-        table.add_row(*report.cells(row))
+        table.add_row(*report.cells(row)[1:], end_section=True)
     console = Console()
     console.print(table)
     console.print(f"{path}: with every single value, after {time.monotonic() - began:.0f} s")

@@ -20,7 +20,7 @@ class Row:
         ours stands alone.
       ours: the figure of this project.
       figure: the figure that the goal is about: ours, or its ratio to `stock`.
-      goal: the bound on `figure`.
+      goal: the bound on `figure`; None for what is only stated.
       at_least: whether the goal is a lower bound, else an upper one.
     """
 
@@ -29,16 +29,19 @@ class Row:
     stock: float | None
     ours: float
     figure: float
-    goal: float
+    goal: float | None
     at_least: bool
 
     @property
     def reached(self) -> bool:
-        """Whether the figure is within the goal."""
+        """Whether the figure is within the goal, if there is one."""
+        if self.goal is None:
+            return True
         return self.figure >= self.goal if self.at_least else self.figure <= self.goal
 
 
 HEADER = ("benchmark", "what", "compared with", "ours", "figure", "goal", "reached")
+"""The columns of a table; `figure` is ours, or its ratio to what it is compared with."""
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -50,8 +53,8 @@ def cells(row: Row) -> tuple[str, ...]:
         "" if row.stock is None else number(row.stock),
         number(row.ours),
         number(row.figure),
-        f"{bound} {number(row.goal)}",
-        "yes" if row.reached else "no",
+        "" if row.goal is None else f"{bound} {number(row.goal)}",
+        "" if row.goal is None else ("yes" if row.reached else "no"),
     )
 
 

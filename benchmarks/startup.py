@@ -20,30 +20,34 @@ _GOALS = {"first env step": 10, "first train step": 20}
 
 def run() -> tuple[list[Row], dict[str, Any]]:
     """Starts sac_halfcheetah as it is shipped in local mode, and interrupts it after its first train step."""
-    details: dict[str, list[float]] = {what: [] for what in _FILES}
+    details: dict[str, list[Any]] = {what: [] for what in _FILES} | {"phases": []}
     for _ in range(_ROUNDS):
-        for what, seconds in _start_once().items():
-            details[what].append(seconds)
+        seconds, phases = _start_once()
+        for what in _FILES:
+            details[what].append(seconds[what])
+        details["phases"].append(phases)
     rows = []
     for what, goal in _GOALS.items():
-        seconds = statistics.median(details[what])
-        rows.append(Row("startup", f"seconds to the {what}", None, seconds, seconds, goal, False))
+        figure = statistics.median(details[what])
+        rows.append(Row("startup", f"seconds to the {what}", None, figure, figure, goal, False))
     return rows, details
 
 
-def _start_once() -> dict[str, float]:
+def _start_once() -> tuple[dict[str, float], list[str]]:
+    """Returns the seconds, and what the run says of where they went."""
     with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-m", "actorlearner", "local", "--config", "sac_halfcheetah"]
         began = time.time()
         process = subprocess.Popen(
-            [*command, "--run_dir", f"{directory}/run"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*command, "--run_dir", f"{directory}/run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         try:
             metrics = Path(directory) / "run" / "metrics"
-            return {what: _first_record(metrics / file, process) - began for what, file in _FILES.items()}
+            seconds = {what: _first_record(metrics / file, process) - began for what, file in _FILES.items()}
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            output, _ = process.communicate(timeout=30)
+    return seconds, [line.strip() for line in output.decode().splitlines() if " imports " in line]
 
 
 def _first_record(path: Path, process: subprocess.Popen[bytes]) -> float:

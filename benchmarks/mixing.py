@@ -1,0 +1,87 @@
+"""`mixing`: how far from independent uniform draws the sampled batches are.
+
+An item holds transitions that follow each other in time, and all batches dealt from the same items share
+them. What that comes to is the design effect of survey statistics (Kish, Survey Sampling, 1965): the
+variance of the mean of a sample, divided by that of as many independent draws. It is 1 for independent draws,
+and 2 where half as many independent draws would tell as much.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import reverb
+
+from actorlearner.config.schema import Config
+from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.layout import make_layout
+from benchmarks.halfcheetah import configuration, random_env_steps
+from benchmarks.report import Row
+from benchmarks.servers import replay_server
+
+_ENV_STEPS = 20_000
+_BATCH = 256
+_ROUNDS_OF_ITEMS = 300
+_GOAL = 1.1
+
+
+def run() -> tuple[list[Row], dict[str, Any]]:
+    """Looks at the observations and rewards sampled of what actors with one and with eight environments wrote."""
+    rows: list[Row] = []
+    details: dict[str, Any] = {}
+    for environments in (1, 8):
+        config = configuration()
+        specs, steps = random_env_steps(config, environments, _ENV_STEPS // environments)
+        one, many, count = _design_effects(config, specs, steps, environments)
+        details[f"{environments} environments"] = {"one batch": one, f"{count} batches": many}
+        actor = f"an actor with {environments} environment{'s' if environments > 1 else ''}"
+        what = f"variance of a batch's mean / of that of independent draws, {actor}"
+        rows.append(Row("mixing", what, None, _mean(one), _mean(one), _GOAL, False))
+        what = f"the same of the mean of the {count} batches that share their items, {actor}"
+        rows.append(Row("mixing", what, None, _mean(many), _mean(many), None, False))
+    return rows, details
+
+
+def _design_effects(
+    config: Config, specs: EnvironmentSpecs, steps: list[EnvSteps], environments: int
+) -> tuple[list[float], list[float], int]:
+    """Of each number: for single batches, for all batches from the same items, and how many those are."""
+    layout = make_layout(config, specs)
+    with replay_server() as server:
+        writer = layout.writer(reverb.Client(server.address), environments)
+        for step in steps:
+            writer.write(step)
+            while not writer.flush(timeout_s=5):
+                pass
+        if not writer.close(timeout_s=60):
+            raise RuntimeError("the benchmark's server did not take all env steps within 60 s")
+        count = layout.transitions_per_item
+        dataset = experience_dataset(server.address, layout, _BATCH, _BATCH)
+        means = np.array(
+            [
+                _numbers(*_observation_and_reward(layout.decode(batch))).mean(axis=0)
+                for batch, _ in dataset.take(count * _ROUNDS_OF_ITEMS)
+            ]
+        )
+    stored = np.concatenate([_numbers(*_observation_and_reward(step)) for step in steps])
+    independent = stored.var(axis=0) / _BATCH
+    varying = independent > 0
+    of_rounds = means.reshape(_ROUNDS_OF_ITEMS, count, -1).mean(axis=1)
+    expected = stored.mean(axis=0)
+    one = ((means - expected) ** 2).mean(axis=0)[varying] / independent[varying]
+    many = ((of_rounds - expected) ** 2).mean(axis=0)[varying] / (independent[varying] / count)
+    return one.tolist(), many.tolist(), count
+
+
+def _observation_and_reward(transitions: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    return np.asarray(transitions.observation), np.asarray(transitions.reward)
+
+
+def _numbers(observation: npt.NDArray[Any], reward: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    return np.concatenate([observation, reward[:, None]], axis=1).astype(np.float64)
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values))
