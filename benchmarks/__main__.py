@@ -48,12 +48,21 @@ def _measure(name: str, directory: Path) -> None:
     began = time.monotonic()
     rows, details = importlib.import_module(f"benchmarks.{name}").run()
     path = report.save(directory, name, rows, details, time.monotonic() - began)
-    table = Table(*report.HEADER[1:], title=name)
+    console = Console()
+    console.print(_table(name, rows))
+    console.print(f"{path}: with every single value, after {time.monotonic() - began:.0f} s")
+
+
+def _table(name: str, rows: Sequence[report.Row]) -> Table:
+    """The rows as a table that is legible in 80 columns."""
+    table = Table(title=name)
+    what, *figures = report.HEADER[1:]
+    table.add_column(what, min_width=34)
+    for heading in figures:
+        table.add_column(heading)
     for row in rows:
         table.add_row(*report.cells(row)[1:], end_section=True)
-    console = Console()
-    console.print(table)
-    console.print(f"{path}: with every single value, after {time.monotonic() - began:.0f} s")
+    return table
 
 
 def _run_all(names: Sequence[str], directory: Path) -> int:

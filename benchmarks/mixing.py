@@ -28,7 +28,7 @@ _GOAL = 1.1
 
 
 def run() -> tuple[list[Row], dict[str, Any]]:
-    """Looks at the observations and rewards sampled of what actors with one and with eight environments wrote."""
+    """Samples what actors with one and with eight environments wrote: observations and rewards."""
     rows: list[Row] = []
     details: dict[str, Any] = {}
     for environments in (1, 8):

@@ -40,13 +40,13 @@ class Row:
         return self.figure >= self.goal if self.at_least else self.figure <= self.goal
 
 
-HEADER = ("benchmark", "what", "compared with", "ours", "figure", "goal", "reached")
-"""The columns of a table; `figure` is ours, or its ratio to what it is compared with."""
+HEADER = ("benchmark", "what", "beside", "ours", "figure", "goal", "reached")
+"""The columns of a table; `figure` is ours, or its ratio to what is beside it."""
 
 
 def cells(row: Row) -> tuple[str, ...]:
     """The row as text, in the order of HEADER."""
-    bound = "at least" if row.at_least else "at most"
+    bound = "≥" if row.at_least else "≤"
     return (
         row.benchmark,
         row.what,
