@@ -9,8 +9,8 @@ from actorlearner.replay.layout import ReplayLayout
 _PREFETCHED_BATCHES = 2
 """Batches kept ready. Each is already counted as sampled, so more would only make the data older."""
 
-_MOST_IN_FLIGHT = 64
-"""Items on their way at once. Fewer cost the server more calls; more no longer fit the processor's caches."""
+_WORKERS = 2
+"""Streams from the server. With the trajectory layout, a single one cannot keep up with a learner on two cores."""
 
 
 def experience_dataset(
@@ -34,8 +34,9 @@ def experience_dataset(
         table=layout.table,
         dtypes=tree.map_structure(lambda spec: spec.dtype, layout.item_specs),
         shapes=tree.map_structure(lambda spec: spec.shape, layout.item_specs),
-        max_in_flight_samples_per_worker=min(batch_size, _MOST_IN_FLIGHT),
-        num_workers_per_iterator=1,
+        # Together as many items on their way as the next element needs.
+        max_in_flight_samples_per_worker=max(1, batch_size // _WORKERS),
+        num_workers_per_iterator=_WORKERS,
         max_samples_per_stream=-1,
     )
     batches = layout.batches(items, batch_size, batch_size_per_replica)
