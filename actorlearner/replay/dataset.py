@@ -10,7 +10,7 @@ _PREFETCHED_BATCHES = 2
 """Batches kept ready. Each is already counted as sampled, so more would only make the data older."""
 
 _WORKERS = 2
-"""Streams from the server. With the trajectory layout, a single one cannot keep up with a learner on two cores."""
+"""Streams from the server. A single one of the trajectory layout cannot use what two cores leave it."""
 
 
 def experience_dataset(
