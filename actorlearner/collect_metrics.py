@@ -24,6 +24,7 @@ class CollectMetrics:
         episodes: EpisodeStatistics,
         policy_train_step: int,
         policy_age_s: float | None,
+        faults: int,
         *,
         final: bool = False,
     ) -> None:
@@ -34,6 +35,7 @@ class CollectMetrics:
           episodes: its episodes so far.
           policy_train_step: of the variables it acts with; -1 while it acts randomly.
           policy_age_s: seconds since it got them; None while it acts randomly.
+          faults: how often its environments failed.
           final: whether the actor ends here.
         """
         if self._begun and not (self._rate.due or final):
@@ -47,6 +49,7 @@ class CollectMetrics:
             "average_episode_length": episodes.average_episode_length,
             "policy_train_step": policy_train_step,
             "policy_age_s": policy_age_s,
+            "faults": faults,
         }
         self._metrics.write(record)
         with self._summaries.as_default(step=env_steps):

@@ -17,6 +17,7 @@ from actorlearner.config.schema import Config
 from actorlearner.devices import use_cpu
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import Nest
+from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.learning.publisher import Publisher
@@ -92,7 +93,7 @@ class Bare:
 
 def _collector(config: Config, address: str, directory: Path) -> Callable[[], None]:
     """What the collect actor calls again and again once it acts with a policy."""
-    environments = [load_environment(config.environment, seed) for seed in range(_ENVIRONMENTS)]
+    environments = [load_guarded(config.environment, 0, "benchmark", 0, i) for i in range(_ENVIRONMENTS)]
     specs = environment_specs(environments[0])
     parts = make_agent(config, specs)
     client = reverb.Client(address)

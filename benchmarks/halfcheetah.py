@@ -9,7 +9,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.load import load_environment
+from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.policy_function import RandomFunction
 from actorlearner.replay.transition import RANDOM_POLICY
@@ -37,7 +37,7 @@ def random_env_steps(
     config: Config, environments: int, count: int
 ) -> tuple[EnvironmentSpecs, list[EnvSteps]]:
     """Takes `count` env steps in each environment with random actions; returns what was experienced."""
-    made = [load_environment(config.environment, seed) for seed in range(environments)]
+    made = [load_guarded(config.environment, 0, "benchmark", 0, i) for i in range(environments)]
     specs = environment_specs(made[0])
     batch = EnvironmentBatch(made)
     policy = RandomFunction(specs, environments, seed=0)

@@ -29,6 +29,13 @@ class EnvironmentConfig:
         "environment's own limit.",
         at_least=1,
     )
+    max_faults: int = setting(
+        10,
+        "How often in a row an environment may raise or answer with NaN or infinity and is made anew; once "
+        "more ends the run. An episode that ends well, or 1,000 env steps, begin a new row.",
+        at_least=0,
+        at_most=100,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

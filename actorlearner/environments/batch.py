@@ -2,13 +2,32 @@
 
 import collections
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import tree
 
 from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Environment, Nest, Step
+from actorlearner.environments.environment import Nest, Step
+
+
+class FallibleEnvironment(Protocol):
+    """An Environment whose `step` may answer None: it failed, and `reset` comes next.
+
+    Attributes:
+      faults: how often it failed.
+    """
+
+    faults: int
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation."""
+
+    def step(self, action: Nest) -> Step | None:
+        """Takes one env step."""
+
+    def close(self) -> None:
+        """Frees the simulator."""
 
 
 class EnvironmentBatch:
@@ -19,7 +38,7 @@ class EnvironmentBatch:
       first: bool [environments], where an episode begins.
     """
 
-    def __init__(self, environments: Sequence[Environment]) -> None:
+    def __init__(self, environments: Sequence[FallibleEnvironment]) -> None:
         """Resets all environments."""
         self._environments = list(environments)
         self.observations = _stack([environment.reset() for environment in self._environments])
@@ -33,10 +52,12 @@ class EnvironmentBatch:
           policy_train_step: of the variables that chose them.
         """
         observation, first = self.observations, self.first
-        steps = [
+        answers = [
             environment.step(action)
             for environment, action in zip(self._environments, _unstack(actions), strict=True)
         ]
+        valid = np.array([answer is not None for answer in answers], dtype=np.bool_)
+        steps = [answer or self._nothing(i) for i, answer in enumerate(answers)]
         next_observation = _stack([step.observation for step in steps])
         last = np.array([step.last for step in steps], dtype=np.bool_)
         self.first = last
@@ -50,7 +71,12 @@ class EnvironmentBatch:
             next_observation=next_observation,
             last=last,
             policy_train_step=np.full(len(steps), policy_train_step, np.int64),
+            valid=valid,
         )
+
+    def _nothing(self, i: int) -> Step:
+        """Stands in for the answer of an environment that failed, and has it reset."""
+        return Step(tree.map_structure(lambda leaf: leaf[i], self.observations), 0.0, 1.0, last=True)
 
     def _reset(self, steps: Sequence[Step]) -> Nest:
         """Resets the environments whose episodes ended; returns what to act on next in all of them."""
@@ -60,6 +86,11 @@ class EnvironmentBatch:
                 for environment, step in zip(self._environments, steps, strict=True)
             ]
         )
+
+    @property
+    def faults(self) -> int:
+        """How often any of the environments failed."""
+        return sum(environment.faults for environment in self._environments)
 
     def close(self) -> None:
         """Closes all environments."""
@@ -96,11 +127,14 @@ class EpisodeStatistics:
         self._lengths: collections.deque[int] = collections.deque(maxlen=size)
         self.episodes = 0
 
-    def add(self, reward: npt.NDArray[np.float32], last: npt.NDArray[np.bool_]) -> None:
-        """Adds one env step of each environment."""
-        self._return += reward
+    def add(self, steps: EnvSteps) -> None:
+        """Adds one env step of each environment; an episode that is given up does not count."""
+        self._return += steps.reward
         self._length += 1
-        for i in np.flatnonzero(last):
+        if not steps.valid.all():
+            self._return[~steps.valid] = 0.0
+            self._length[~steps.valid] = 0
+        for i in np.flatnonzero(steps.last & steps.valid):
             self._returns.append(float(self._return[i]))
             self._lengths.append(int(self._length[i]))
             self._return[i] = 0.0

@@ -18,6 +18,9 @@ class EnvSteps(NamedTuple):
       last: bool, whether the episode ended here, by termination or truncation.
       policy_train_step: int64, the train step of the variables that chose the action; RANDOM_POLICY for
         random actions.
+      valid: bool; where it is False the environment failed and its episode is given up: nothing of the env
+        step may be used, and what came before it in the episode ends like one that a time limit truncated.
+        There, `next_observation` is the observation itself.
     """
 
     observation: Nest
@@ -28,3 +31,4 @@ class EnvSteps(NamedTuple):
     next_observation: Nest
     last: Nest
     policy_train_step: Nest
+    valid: Nest

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest
+from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.load import load_environment
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class EnvironmentSpecs:
     time_step: "ts.TimeStep"
 
 
-def environment_specs(environment: Environment) -> EnvironmentSpecs:
+def environment_specs(environment: Environment | GuardedEnvironment) -> EnvironmentSpecs:
     """Reads the specs off an environment; rewards and discounts are float32 scalars."""
     from tf_agents.specs import tensor_spec
     from tf_agents.trajectories import time_step as ts

@@ -33,6 +33,10 @@ class LearnerCheckpoint:
             self._saved = int(self._train_step.numpy())
             _log.info("restored train step %d from %s", self._saved, newest)
 
+    def describe(self) -> str:
+        """Which checkpoint is the newest, in words."""
+        return f"the checkpoint of train step {self._saved}" if self._saved >= 0 else "the start"
+
     def save(self) -> None:
         """Writes a checkpoint of this train step, unless it was just written."""
         with self._lock:

@@ -7,6 +7,8 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.errors import RunError
+from actorlearner.finite import all_finite
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
 
 
@@ -34,6 +36,7 @@ class Publisher:
         """Makes this train step's variables the newest. Does not block.
 
         Raises:
+          RunError: the variables are not finite; actors keep the version before.
           Exception: what an earlier push raised.
         """
         version = self._version()
@@ -49,6 +52,7 @@ class Publisher:
           env_steps: env steps of all actors so far.
 
         Raises:
+          RunError: the variables are not finite; actors keep the version before.
           Exception: what an earlier push raised.
         """
         request = EvaluationRequest(self._version(), env_steps)
@@ -78,7 +82,10 @@ class Publisher:
 
     def _version(self) -> PolicyVariables:
         values = [tf.convert_to_tensor(variable).numpy() for variable in self._variables]
-        return PolicyVariables(int(self._train_step.numpy()), values)
+        train_step = int(self._train_step.numpy())
+        if not all_finite(values):
+            raise RunError(f"the policy of train step {train_step} has weights that are NaN or infinite")
+        return PolicyVariables(train_step, values)
 
     def _push_for_ever(self) -> None:
         try:

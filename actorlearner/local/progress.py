@@ -113,6 +113,11 @@ class Progress:
         return sum(int(tail.newest.get("episodes", 0)) for tail in self._collect)
 
     @property
+    def faults(self) -> int:
+        """How often environments of the actors have failed."""
+        return sum(int(tail.newest.get("faults", 0)) for tail in self._collect)
+
+    @property
     def replay_size(self) -> int:
         """Transitions in replay."""
         return int(self._replay.newest.get("size", 0))

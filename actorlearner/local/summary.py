@@ -27,6 +27,8 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
         f"totals         {progress.train_step:,} train steps, {progress.env_steps:,} env steps, "
         f"{progress.episodes:,} episodes in {duration(progress.elapsed_s)}"
     )
+    if progress.faults:
+        yield f"faults         {progress.faults:,} of environments, each named in logs/"
     if progress.first_env_step_s is not None and progress.first_train_step_s is not None:
         yield (
             f"start-up       first env step after {progress.first_env_step_s:.1f} s, "

@@ -49,17 +49,14 @@ class NStepTransitions:
           The transitions that it completes, oldest first in each environment; None if there are none.
         """
         if self._n == 1:
-            return StoredTransition(
-                steps.observation,
-                steps.action,
-                steps.reward,
-                steps.discount,
-                steps.next_observation,
-                steps.policy_train_step,
-            )
+            return _single(steps)
         self._next_observation = steps.next_observation
         complete: list[tuple[int, _Started]] = []
         for i, started in enumerate(self._started):
+            if not steps.valid[i]:
+                complete += [(i, transition) for transition in started]
+                started.clear()
+                continue
             self._extend(started, float(steps.reward[i]), float(steps.discount[i]))
             started.append(_start(steps, i))
             ready = len(started) if steps.last[i] else int(started[0].length == self._n)
@@ -97,6 +94,24 @@ class NStepTransitions:
             next_observation=_stack([_row(self._next_observation, i) for i, _ in transitions]),
             policy_train_step=np.array([part.policy_train_step for part in parts], np.int64),
         )
+
+
+def _single(steps: EnvSteps) -> StoredTransition | None:
+    """The transitions of single env steps."""
+    transitions = StoredTransition(
+        steps.observation,
+        steps.action,
+        steps.reward,
+        steps.discount,
+        steps.next_observation,
+        steps.policy_train_step,
+    )
+    if steps.valid.all():
+        return transitions
+    if not steps.valid.any():
+        return None
+    kept: StoredTransition = tree.map_structure(lambda leaf: leaf[steps.valid], transitions)
+    return kept
 
 
 def _start(steps: EnvSteps, i: int) -> _Started:

@@ -42,6 +42,9 @@ class TrajectoryWriter(ReplayWriter):
     def write(self, steps: EnvSteps) -> None:
         """See ReplayWriter."""
         for i, observer in enumerate(self._observers):
+            if not steps.valid[i]:
+                self._end_episode(i)
+                continue
             action = _row(steps.action, i)
             last = bool(steps.last[i])
             observer(

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 from actorlearner.agents.make import make_agent
@@ -11,7 +12,7 @@ from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config
 from actorlearner.devices import use_cpu
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
-from actorlearner.environments.load import load_environment
+from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.machine import collect_actors, envs_per_actor
@@ -58,8 +59,7 @@ def run(
     tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
     count = envs_per_actor(config.collect)
     environments = [
-        load_environment(config.environment, seed_for(config.seed, _ROLE, actor_index, i))
-        for i in range(count)
+        load_guarded(config.environment, config.seed, _ROLE, actor_index, i) for i in range(count)
     ]
     specs = environment_specs(environments[0])
     start_up.ended("environments")
@@ -162,8 +162,8 @@ class Collector:
         action = policy(self._environments.observations, self._environments.first)
         steps = self._environments.step(action, policy_train_step)
         self._writer.write(steps)
-        self._episodes.add(steps.reward, steps.last)
-        self._env_steps += self._count
+        self._episodes.add(steps)
+        self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy_train_step = policy_train_step
         self._wait_for_replay()
         self._report()
@@ -176,7 +176,14 @@ class Collector:
 
     def _report(self, *, final: bool = False) -> None:
         age = self._puller.age_s if self._policy_train_step >= 0 else None
-        self._metrics.report(self._env_steps, self._episodes, self._policy_train_step, age, final=final)
+        self._metrics.report(
+            self._env_steps,
+            self._episodes,
+            self._policy_train_step,
+            age,
+            self._environments.faults,
+            final=final,
+        )
 
     def close(self) -> None:
         """Writes what is pending, within a bound, and closes everything."""

@@ -11,8 +11,7 @@ from tf_agents.policies import greedy_policy
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.devices import use_cpu
-from actorlearner.environments.environment import Environment
-from actorlearner.environments.load import load_environment
+from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import environment_specs
 from actorlearner.metrics import MetricsWriter
@@ -48,7 +47,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     start_up = StartUp()
     use_cpu(threads=1)
     tf.random.set_seed(seed_for(config.seed, _ROLE, 0))
-    environment = load_environment(config.environment, seed_for(config.seed, _ROLE, 0))
+    environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0)
     specs = environment_specs(environment)
     parts = make_agent(config, specs)
     policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
@@ -87,23 +86,39 @@ def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest
 
 
 def _play(
-    environment: Environment, policy: PolicyFunction, episodes: int, stop: Stop
+    environment: GuardedEnvironment, policy: PolicyFunction, episodes: int, stop: Stop
 ) -> tuple[list[float], list[int]] | None:
-    """Plays whole episodes; returns their undiscounted returns and lengths, or None at a stop."""
-    returns, lengths = [], []
-    for _ in range(episodes):
-        observation, total, length, last = environment.reset(), 0.0, 0, False
-        while not last:
-            if stop.requested:
-                return None
-            batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], observation)
-            actions = policy(batch, np.array([length == 0]))
-            observation, reward, _, last = environment.step(tree.map_structure(lambda leaf: leaf[0], actions))
-            total += reward
-            length += 1
-        returns.append(total)
-        lengths.append(length)
-    return returns, lengths
+    """Plays whole episodes; returns their undiscounted returns and lengths, or None at a stop.
+
+    An episode in which the environment fails is given up, and another is played in its place.
+    """
+    played: list[tuple[float, int]] = []
+    while len(played) < episodes:
+        episode = _play_one(environment, policy, stop)
+        if stop.requested:
+            return None
+        if episode is not None:
+            played.append(episode)
+    return [total for total, _ in played], [length for _, length in played]
+
+
+def _play_one(
+    environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop
+) -> tuple[float, int] | None:
+    """Plays an episode; returns its return and length, or None where the environment failed or at a stop."""
+    observation, total, length, last = environment.reset(), 0.0, 0, False
+    while not last:
+        if stop.requested:
+            return None
+        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], observation)
+        actions = policy(batch, np.array([length == 0]))
+        step = environment.step(tree.map_structure(lambda leaf: leaf[0], actions))
+        if step is None:
+            return None
+        observation, last = step.observation, step.last
+        total += step.reward
+        length += 1
+    return total, length
 
 
 class EvaluationRecorder:

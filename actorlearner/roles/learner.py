@@ -1,16 +1,21 @@
 """The learner: trains the agent on replay under a strategy and publishes its policy's variables."""
 
 import logging
+import math
+import re
 import threading
 import time
 
+import numpy as np
 import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.devices import make_strategy, share_cpus
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
+from actorlearner.errors import RunError
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import MeasuredLearner
@@ -194,7 +199,7 @@ class TrainingLoop:
         start = step = int(self._learner.train_step_numpy)
         while step < self._config.learn.train_steps and not self._stop.requested:
             iterations = self._iterations_until_due(step)
-            loss = self._learner.run(iterations=iterations)
+            loss = self._train(step, iterations)
             first = step == start
             step += iterations
             self._publish(step)
@@ -220,6 +225,26 @@ class TrainingLoop:
             *(interval - step % interval for interval in intervals),
         )
 
+    def _train(self, step: int, iterations: int) -> LossInfo:
+        """Takes train steps; ends training before what a NaN has spoilt is published or saved."""
+        try:
+            loss = self._learner.run(iterations=iterations)
+        except tf.errors.InvalidArgumentError as error:
+            if not re.search(
+                "Tensor had (NaN|Inf|-Inf)", str(error)
+            ):  # An agent's own tf.debugging.check_numerics.
+                raise
+            value = "not finite"
+        else:
+            mean = float(np.mean(loss.loss))
+            if math.isfinite(mean):
+                return loss
+            value = str(mean)
+        raise RunError(
+            f"training has diverged: after train step {step} the loss was {value}; nothing was saved since "
+            f"{self._checkpoint.describe()}, and no policy of it was published"
+        )
+
     def _due(self, interval: int, step: int) -> bool:
         return step == self._config.learn.train_steps or step % interval == 0
 
@@ -235,7 +260,7 @@ class TrainingLoop:
             self._checkpoint.save()
             self._export.save()
 
-    def _report(self, step: int, loss: object) -> None:
+    def _report(self, step: int, loss: LossInfo) -> None:
         self._look_at_replay()
         self._metrics.write(step, loss, self._replay, self._learner.take_statistics())
         self._reported = step

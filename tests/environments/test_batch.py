@@ -1,11 +1,13 @@
 """Several environments as one batch, and the statistics of their episodes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Step
 
 
@@ -14,6 +16,8 @@ class Counting:
 
     Every second episode is truncated, the others terminate.
     """
+
+    faults = 0
 
     def __init__(self, index: int, length: int) -> None:
         self._index = index
@@ -95,6 +99,7 @@ def test_each_environment_is_reset_where_its_own_episode_ended() -> None:
         np.testing.assert_array_equal(step.discount, np.where(ended & (episode % 2 == 0), 0, 1))
         assert (step.reward.dtype, step.discount.dtype) == (np.float32, np.float32)
         assert (step.last.dtype, step.policy_train_step.dtype) == (np.bool_, np.int64)
+        assert step.valid.tolist() == [True] * 3
 
 
 def test_what_was_answered_does_not_change_later() -> None:
@@ -130,8 +135,16 @@ def run_episodes(lengths: list[int], env_steps: int, window: int = 10) -> Episod
     statistics = EpisodeStatistics(len(lengths), window)
     for number in range(env_steps):
         step = batch.step(actions_for(len(lengths), number), 0)
-        statistics.add(step.reward, step.last)
+        statistics.add(step)
     return statistics
+
+
+def ends(rewards: Iterable[float], valid: bool = True) -> EnvSteps:
+    """The end of an episode in each environment."""
+    reward = np.array(list(rewards), np.float32)
+    nothing = np.zeros_like(reward)
+    every = np.ones(len(reward), np.bool_)
+    return EnvSteps(nothing, every, nothing, reward, nothing, nothing, every, nothing, every & valid)
 
 
 def return_of(index: int, length: int) -> float:
@@ -167,12 +180,50 @@ def test_returns_start_anew_with_each_episode() -> None:
 def test_averages_are_over_the_newest_episodes() -> None:
     statistics = EpisodeStatistics(environments=1, window=2)
     for reward in (1.0, 2.0, 4.0):
-        statistics.add(np.array([reward], np.float32), np.array([True]))
+        statistics.add(ends([reward]))
     assert statistics.episodes == 3
     assert statistics.average_return == 3.0
 
 
 def test_one_window_holds_an_episode_of_each_environment() -> None:
     statistics = EpisodeStatistics(environments=32, window=10)
-    statistics.add(np.arange(32, dtype=np.float32), np.ones(32, np.bool_))
+    statistics.add(ends(range(32)))
     assert statistics.average_return == np.mean(np.arange(32))
+
+
+class Failing(Counting):
+    """Fails at every third env step."""
+
+    def step(self, action: dict[str, np.ndarray]) -> Step | None:  # type: ignore[override]
+        if len(self.actions) % 3 == 2:
+            self.actions.append(action)
+            self.faults += 1
+            return None
+        return super().step(action)
+
+
+def test_an_environment_that_fails_is_reset_and_the_others_go_on() -> None:
+    batch = EnvironmentBatch([Counting(0, length=10), Failing(1, length=10)])
+    statistics = EpisodeStatistics(2)
+    for number in range(3):
+        before = batch.observations
+        step = batch.step(actions_for(2, number), 0)
+        statistics.add(step)
+    assert step.valid.tolist() == [True, False]
+    np.testing.assert_array_equal(step.next_observation["state"], [[0, 0, 3], [1, 0, 2]])
+    np.testing.assert_array_equal(step.next_observation["state"][1], before["state"][1])
+    np.testing.assert_array_equal(batch.observations["state"], [[0, 0, 3], [1, 1, 0]])
+    assert batch.first.tolist() == [False, True]
+    assert batch.faults == 1
+    assert statistics.episodes == 0
+
+
+def test_an_episode_that_is_given_up_counts_nowhere() -> None:
+    statistics = EpisodeStatistics(1)
+    for steps in (ends([5.0], valid=False), ends([1.0])):
+        statistics.add(steps)
+    assert (statistics.episodes, statistics.average_return, statistics.average_episode_length) == (
+        1,
+        1.0,
+        1.0,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.errors import RunError
 from actorlearner.learning import publisher as publisher_module
 from actorlearner.learning.publisher import Publisher
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables
@@ -117,3 +118,20 @@ def test_a_failed_push_is_raised_where_training_goes_on(
         publisher.flush(LONG_S)
     with pytest.raises(ValueError, match="shapes differ"):
         publisher.publish()
+
+
+@pytest.mark.parametrize("spoilt", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_never_published(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher, spoilt: float
+) -> None:
+    train_to(parts, 10)
+    publisher.publish()
+    variable = parts.policy_variables[-1]
+    variable.assign(variable * 0 + spoilt)
+    with pytest.raises(RunError, match="the policy of train step 10 has weights that are NaN or infinite"):
+        publisher.publish()
+    with pytest.raises(RunError):
+        publisher.publish_for_evaluation(env_steps=1)
+    container.let.release()
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [("newest", 10, 10.0)]

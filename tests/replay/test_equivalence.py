@@ -51,6 +51,8 @@ class Episode:
 
     discounts: tuple[float, ...]
     ended: bool = True
+    failed: bool = False
+    """Whether the env step that follows fails, so that the episode is given up."""
 
     @property
     def length(self) -> int:
@@ -68,12 +70,15 @@ def episodes(draw: st.DrawFn) -> list[list[Episode]]:
 def _episodes(draw: st.DrawFn, env_steps: int) -> list[Episode]:
     made, left = [], env_steps
     while left:
-        length = draw(st.integers(1, left))
-        left -= length
-        ended = left > 0 or draw(st.booleans())
+        failed = draw(st.sampled_from([False, False, False, True]))
+        length = draw(st.integers(0 if failed else 1, left - failed))
+        left -= length + failed
+        ended = not failed and (left > 0 or draw(st.booleans()))
         terminated = ended and draw(st.booleans())
         inner = draw(st.lists(st.sampled_from([1.0, 0.5]), min_size=length, max_size=length))
-        made.append(Episode((*inner[:-1], 0.0 if terminated else inner[-1]), ended))
+        if terminated:
+            inner[-1] = 0.0
+        made.append(Episode(tuple(inner), ended, failed))
     return made
 
 
@@ -106,9 +111,30 @@ def _of_one(specs: EnvironmentSpecs, environment: int, episodes: list[Episode]) 
                     next_observation=value(specs.observation, number + 1),
                     last=np.bool_(episode.ended and k == episode.length - 1),
                     policy_train_step=np.int64(number),
+                    valid=np.bool_(True),
                 )
             )
+        if episode.failed:
+            steps.append(
+                _failed(specs, first=episode.length == 0, number=30 * environment + len(steps) + index)
+            )
     return steps
+
+
+def _failed(specs: EnvironmentSpecs, first: bool, number: int) -> EnvSteps:
+    """An env step in which the environment failed; none of its numbers may come to replay."""
+    observation = value(specs.observation, number)
+    return EnvSteps(
+        observation=observation,
+        first=np.bool_(first),
+        action=value(specs.action, number + 1),
+        reward=np.float32(np.nan),
+        discount=np.float32(1.0),
+        next_observation=observation,
+        last=np.bool_(True),
+        policy_train_step=np.int64(number),
+        valid=np.bool_(False),
+    )
 
 
 def expected_transitions(
@@ -132,7 +158,7 @@ def expected_transitions(
                         policy_train_step=window[0].policy_train_step,
                     )
                 )
-            begin += episode.length
+            begin += episode.length + episode.failed
     return expected
 
 
@@ -208,6 +234,7 @@ def random_steps(specs: EnvironmentSpecs, count: int) -> list[EnvSteps]:
             next_observation=observations[k + 1],
             last=np.array([k % 4 == 3]),
             policy_train_step=np.array([k]),
+            valid=np.array([True]),
         )
         for k in range(count)
     ]
@@ -251,6 +278,7 @@ def test_both_layouts_hold_exactly_the_transitions_of_the_episodes(
     specs = EnvironmentSpecs(spec, ACTIONS[action], time_step.time_step_spec(spec))
     steps = env_steps(specs, environments)
     expected = expected_transitions(specs, environments, n)
+    hypothesis.assume(expected)
     packed = separately(through_replay("packed", specs, steps, n))
     assert as_sorted(packed, policies=True) == as_sorted(expected, policies=True)
     stepwise = separately(through_replay("trajectory", specs, steps, n))

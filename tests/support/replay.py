@@ -61,6 +61,7 @@ def numbered(numbers: np.ndarray) -> EnvSteps:
         next_observation={"vector": following["vector"] + 1.0, "image": following["image"] + 1},
         last=np.ones(len(numbers), np.bool_),
         policy_train_step=numbers // 10,
+        valid=np.ones(len(numbers), np.bool_),
     )
 
 

@@ -1,0 +1,157 @@
+"""An environment that may fail without harm: its answers are checked, and after a fault it is made anew."""
+
+import logging
+import math
+from collections.abc import Callable
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Environment, Nest, Step
+from actorlearner.environments.load import load_environment
+from actorlearner.environments.seeds import seed_for
+from actorlearner.errors import RunError
+from actorlearner.finite import all_finite
+
+_log = logging.getLogger(__name__)
+
+_FORGIVEN_AFTER = 1_000
+"""Good env steps in a row, or one whole episode, after which faults are counted anew."""
+
+
+class GuardedEnvironment:
+    """Passes on what an environment answers only if it can be used.
+
+    A fault is an exception from the environment, and a NaN or an infinite number in an action, an
+    observation, a reward or a discount. Each is logged and counted.
+
+    Attributes:
+      observation_spec, action_spec: those of the environment.
+      faults: how many there were.
+    """
+
+    def __init__(self, make: Callable[[int], Environment], title: str, max_faults: int) -> None:
+        """Makes the environment.
+
+        Args:
+          make: makes it; called with 0, and with the number of the fault after each.
+          title: names it in messages, as in "environment 3".
+          max_faults: faults in a row after which there is no next attempt.
+        """
+        self._make = make
+        self._title = title
+        self._max_faults = max_faults
+        self._environment = make(0)
+        self.observation_spec: Nest = self._environment.observation_spec
+        self.action_spec: Nest = self._environment.action_spec
+        self.faults = 0
+        self._in_a_row = 0
+        self._good_steps = 0
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation, from a new environment if it must.
+
+        Raises:
+          RunError: the environment failed too often in a row.
+        """
+        while True:
+            try:
+                observation = self._environment.reset()
+            except Exception as error:  # The environment is somebody else's code.
+                self._replace(f"reset raised {_line(error)}")
+                continue
+            if all_finite(observation):
+                return observation
+            self._replace("reset returned an observation that is not finite")
+
+    def step(self, action: Nest) -> Step | None:
+        """Takes one env step.
+
+        Returns:
+          What came of it, or None after a fault: then there is a new environment, and `reset` comes next.
+
+        Raises:
+          RunError: the environment failed too often in a row.
+        """
+        if not all_finite(action):
+            self._replace(f"the policy chose an action that is not finite: {action}")
+            return None
+        try:
+            step = self._environment.step(action)
+        except Exception as error:  # The environment is somebody else's code.
+            self._replace(f"step raised {_line(error)}")
+            return None
+        wrong = _wrong(step)
+        if wrong:
+            self._replace(wrong)
+            return None
+        self._good_steps += 1
+        if step.last or self._good_steps >= _FORGIVEN_AFTER:
+            self._in_a_row = self._good_steps = 0
+        return step
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._environment.close()
+
+    def _replace(self, reason: str) -> None:
+        """Counts a fault and makes the environment anew."""
+        self.faults += 1
+        self._in_a_row += 1
+        self._good_steps = 0
+        if self._in_a_row > self._max_faults:
+            raise RunError(
+                f"{self._title} failed {self._in_a_row} times in a row (environment.max_faults: "
+                f"{self._max_faults}), at last: {reason}"
+            )
+        _log.warning(
+            "%s: %s; its episode is given up and it is made anew (fault %d in a row, %d are allowed)",
+            self._title,
+            reason,
+            self._in_a_row,
+            self._max_faults,
+        )
+        try:
+            self._environment.close()
+        except Exception as error:  # It is broken already.
+            _log.info("%s: close raised %s", self._title, _line(error))
+        try:
+            self._environment = self._make(self.faults)
+        except Exception as error:
+            self._replace(f"it cannot be made anew: {_line(error)}")
+
+
+def load_guarded(
+    config: EnvironmentConfig, seed: int, role: str, index: int, environment: int
+) -> GuardedEnvironment:
+    """Loads the environment of a role; one that is made anew continues with other random numbers.
+
+    Args:
+      config: which environment.
+      seed: the run's seed.
+      role: the role's name.
+      index: which of the role's processes, from 0.
+      environment: which of its environments, from 0.
+
+    Raises:
+      ConfigurationError: the environment cannot be loaded.
+    """
+
+    def make(attempt: int) -> Environment:
+        stream = role if attempt == 0 else f"{role}, after fault {attempt}"
+        return load_environment(config, seed_for(seed, stream, index, environment))
+
+    return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
+
+
+def _wrong(step: Step) -> str:
+    """What is wrong with an answer; empty if nothing is."""
+    if not all_finite(step.observation):
+        return "step returned an observation that is not finite"
+    if not math.isfinite(step.reward):
+        return f"step returned the reward {step.reward}"
+    if not 0.0 <= step.discount <= 1.0:
+        return f"step returned the discount {step.discount}"
+    return ""
+
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,151 @@
+"""Faults of an environment: caught, counted, and survived up to a limit."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tf_agents.specs import array_spec
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Step
+from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.errors import RunError
+
+OBSERVATION = {"state": np.zeros(2, np.float32), "pixel": np.zeros((2, 2), np.uint8)}
+ACTION = np.zeros(1, np.float32)
+GOOD = Step(OBSERVATION, 1.0, 1.0, last=False)
+NAN_OBSERVATION = OBSERVATION | {"state": np.array([0.0, np.nan], np.float32)}
+
+
+class Scripted:
+    """Answers what it is told to; an exception is raised."""
+
+    observation_spec = array_spec.ArraySpec([2], np.float32)
+    action_spec = array_spec.ArraySpec([1], np.float32)
+
+    def __init__(self, steps: list[Any], resets: list[Any]) -> None:
+        self._steps = list(steps)
+        self._resets = list(resets)
+        self.closed = False
+
+    def reset(self) -> Any:
+        return _answer(self._resets.pop(0)) if self._resets else OBSERVATION
+
+    def step(self, action: Any) -> Any:
+        return _answer(self._steps.pop(0)) if self._steps else GOOD
+
+    def close(self) -> None:
+        self.closed = True
+        raise OSError("closing fails too")
+
+
+def _answer(scripted: Any) -> Any:
+    if isinstance(scripted, Exception):
+        raise scripted
+    return scripted
+
+
+Guard = Callable[..., tuple[GuardedEnvironment, list[Scripted]]]
+
+
+@pytest.fixture
+def guard() -> Guard:
+    def make(
+        *scripts: dict[str, list[Any]], max_faults: int = 3
+    ) -> tuple[GuardedEnvironment, list[Scripted]]:
+        made: list[Scripted] = []
+
+        def environment(attempt: int) -> Any:
+            assert attempt == len(made)
+            script = scripts[attempt] if attempt < len(scripts) else {}
+            if "make" in script:
+                made.append(Scripted([], []))
+                raise script["make"][0]
+            made.append(Scripted(script.get("steps", []), script.get("resets", [])))
+            return made[-1]
+
+        return GuardedEnvironment(environment, "environment 7", max_faults), made
+
+    return make
+
+
+FAULTS = {
+    "raises": (RuntimeError("physics\nexploded"), "step raised RuntimeError: physics exploded"),
+    "NaN observed": (GOOD._replace(observation=NAN_OBSERVATION), "observation that is not finite"),
+    "infinite reward": (GOOD._replace(reward=float("inf")), "the reward inf"),
+    "NaN reward": (GOOD._replace(reward=float("nan")), "the reward nan"),
+    "NaN discount": (GOOD._replace(discount=float("nan")), "the discount nan"),
+    "discount above 1": (GOOD._replace(discount=2.0), "the discount 2.0"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named_and_the_environment_made_anew(
+    guard: Guard, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer, message = FAULTS[fault]
+    environment, made = guard({"steps": [GOOD, answer]})
+    environment.reset()
+    assert environment.step(ACTION) == GOOD
+    with caplog.at_level(logging.WARNING):
+        assert environment.step(ACTION) is None
+    assert environment.faults == 1
+    assert message in caplog.text
+    assert "environment 7" in caplog.text
+    assert made[0].closed
+    assert environment.reset() is OBSERVATION
+    assert environment.step(ACTION) == GOOD
+    assert len(made) == 2
+
+
+def test_an_action_that_is_not_finite_never_reaches_the_environment(guard: Guard) -> None:
+    environment, made = guard({"steps": [AssertionError("stepped")]})
+    environment.reset()
+    assert environment.step(np.array([np.inf], np.float32)) is None
+    assert made[0]._steps
+
+
+def test_resets_are_tried_again(guard: Guard) -> None:
+    environment, made = guard({"resets": [OSError("no display")]}, {"resets": [NAN_OBSERVATION]})
+    assert environment.reset() is OBSERVATION
+    assert environment.faults == 2
+    assert len(made) == 3
+
+
+def test_an_environment_that_cannot_be_made_anew(guard: Guard) -> None:
+    environment, made = guard({"steps": [OSError("crash")]}, {"make": [OSError("no licence")]})
+    environment.reset()
+    assert environment.step(ACTION) is None
+    assert environment.faults == 2
+    assert environment.reset() is OBSERVATION
+    assert len(made) == 3
+
+
+def test_too_many_faults_in_a_row_end_it(guard: Guard) -> None:
+    environment, _ = guard(*[{"resets": [OSError("no display")]}] * 4)
+    with pytest.raises(RunError, match=r"environment 7 failed 4 times in a row .*max_faults: 3.*no display"):
+        environment.reset()
+
+
+@pytest.mark.parametrize("good", ["an episode", "many env steps"])
+def test_faults_are_counted_anew_after_enough_that_is_good(guard: Guard, good: str) -> None:
+    well = [GOOD] * 999 + [GOOD] if good == "many env steps" else [GOOD._replace(last=True)]
+    script = {"steps": [*well, OSError("crash")]}
+    environment, _ = guard(*[script] * 5, max_faults=1)
+    for _ in range(5):
+        environment.reset()
+        while environment.step(ACTION) is not None:
+            pass
+    assert environment.faults == 5
+
+
+def test_an_environment_made_anew_has_other_random_numbers() -> None:
+    config = EnvironmentConfig(suite="gym", name="Pendulum-v1")
+    first, second = (load_guarded(config, 3, "collect-actor", 0, 1) for _ in range(2))
+    np.testing.assert_array_equal(first.reset(), second.reset())
+    assert first.step(np.array([np.nan], np.float32)) is None
+    assert not np.array_equal(first.reset(), second.reset())
+    first.close()
+    second.close()
