@@ -14,6 +14,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.resolved import differing_keys, fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.seal import write_atomically
 
 _PACKAGES = ("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet")
 
@@ -58,9 +59,9 @@ class RunDirectory:
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            _write(self.manifest, json.dumps(_manifest(config), indent=2) + "\n")
+            write_atomically(self.manifest, json.dumps(_manifest(config), indent=2) + "\n")
             # Last, because this file is what makes the directory a run.
-            _write(self.config, to_yaml(config))
+            write_atomically(self.config, to_yaml(config))
         except OSError as error:
             raise RunError(f"cannot write to the run directory {self.path}: {error.strerror}") from error
 
@@ -104,10 +105,3 @@ def _version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None  # A checkout that runs without being installed has no version of itself.
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes a file so that it is there whole or not at all."""
-    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)

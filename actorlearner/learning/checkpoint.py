@@ -7,40 +7,96 @@ from pathlib import Path
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.seal import BrokenError, seal, unseal
 
 _log = logging.getLogger(__name__)
 
 _KEPT = 3
+_PREFIX = "ckpt"
+_SEAL = ".seal.json"
 
 
 class LearnerCheckpoint:
-    """Saves what training goes on from, and restores the newest."""
+    """Saves what training goes on from, and restores the newest that is whole."""
 
     def __init__(self, directory: Path, parts: AgentParts) -> None:
         """Neither reads nor writes yet."""
+        self._directory = directory
         self._train_step = parts.train_step
         self._checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
-        self._manager = tf.train.CheckpointManager(self._checkpoint, str(directory), max_to_keep=_KEPT)
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, str(directory), max_to_keep=_KEPT, checkpoint_name=_PREFIX
+        )
         self._saved = -1
         # A stop saves from the main thread while the training thread may be saving, too.
         self._lock = threading.Lock()
 
     def restore(self) -> None:
-        """Restores the newest checkpoint, if there is one; slots of optimisers follow once they exist."""
-        newest = self._manager.latest_checkpoint
-        if newest:
-            self._checkpoint.restore(newest)
-            self._saved = int(self._train_step.numpy())
-            _log.info("restored train step %d from %s", self._saved, newest)
+        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist."""
+        for step in sorted(self._sealed(), reverse=True):
+            try:
+                unseal(self._seal(step))
+            except BrokenError as error:
+                _log.warning("the checkpoint of train step %d is left out: %s", step, error)
+                continue
+            self._checkpoint.restore(self._path(step))
+            self._saved = step
+            _log.info("restored train step %d", step)
+            return
 
     def describe(self) -> str:
         """Which checkpoint is the newest, in words."""
         return f"the checkpoint of train step {self._saved}" if self._saved >= 0 else "the start"
 
-    def save(self) -> None:
-        """Writes a checkpoint of this train step, unless it was just written."""
+    def save(self) -> bool:
+        """Writes a checkpoint of this train step, unless it was just written.
+
+        Returns:
+          Whether there is one. A disk that is full or fails is logged, and what was saved before is kept.
+        """
         with self._lock:
             step = int(self._train_step.numpy())
-            if step != self._saved:
+            if step == self._saved:
+                return True
+            try:
                 self._manager.save(checkpoint_number=step)
-                self._saved = step
+                seal(self._seal(step), self._files(step), {"train_step": step})
+            except (OSError, tf.errors.OpError) as error:
+                _log.error("train step %d was not saved: %s", step, _line(error))
+                self._remove(step)
+                return False
+            self._saved = step
+            self._remove_seals_without_files()
+            return True
+
+    def _path(self, step: int) -> str:
+        return str(self._directory / f"{_PREFIX}-{step}")
+
+    def _seal(self, step: int) -> Path:
+        return self._directory / f"{_PREFIX}-{step}{_SEAL}"
+
+    def _files(self, step: int) -> list[Path]:
+        files = self._directory.glob(f"{_PREFIX}-{step}.*")
+        return [
+            file
+            for file in files
+            if file.name.startswith((f"{_PREFIX}-{step}.data", f"{_PREFIX}-{step}.index"))
+        ]
+
+    def _sealed(self) -> list[int]:
+        seals = self._directory.glob(f"{_PREFIX}-*{_SEAL}")
+        return [int(path.name.removesuffix(_SEAL).removeprefix(f"{_PREFIX}-")) for path in seals]
+
+    def _remove(self, step: int) -> None:
+        """Removes what is left of a checkpoint that could not be written; its room may be needed."""
+        for file in self._directory.glob(f"{_PREFIX}-{step}[._]*"):
+            file.unlink(missing_ok=True)
+
+    def _remove_seals_without_files(self) -> None:
+        for step in self._sealed():
+            if not self._files(step):
+                self._seal(step).unlink(missing_ok=True)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,5 +1,7 @@
 """A checkpoint holds all that training goes on from."""
 
+import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +91,57 @@ def test_the_newest_is_restored_and_the_oldest_are_removed(tmp_path: Path) -> No
     LearnerCheckpoint(tmp_path, restored).restore()
     assert int(restored.train_step) == 120
     assert len(list(tmp_path.glob("*.index"))) == 3
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def _corrupt(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [_truncate, _corrupt, Path.unlink])
+@pytest.mark.parametrize("suffix", [".data-00000-of-00001", ".index", ".seal.json"])
+def test_a_checkpoint_that_is_not_whole_is_left_out(
+    tmp_path: Path, harm: Callable[[Path], None], suffix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    for train_step in (10, 20):
+        parts.train_step.assign(train_step)
+        checkpoint.save()
+    harm(tmp_path / f"ckpt-20{suffix}")
+    restored = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, restored)
+    checkpoint.restore()
+    assert int(restored.train_step) == 10
+    if (tmp_path / "ckpt-20.seal.json").exists():
+        assert "the checkpoint of train step 20 is left out" in caplog.text
+    restored.train_step.assign(20)
+    assert checkpoint.save()  # In place of the broken one.
+    again = make_parts()
+    LearnerCheckpoint(tmp_path, again).restore()
+    assert int(again.train_step) == 20
+
+
+def test_a_full_disk_keeps_what_was_saved_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    checkpoint.save()
+    parts.train_step.assign(5)
+    with monkeypatch.context() as patch:
+        patch.setattr("actorlearner.learning.checkpoint.seal", _no_room)
+        assert not checkpoint.save()
+    assert "train step 5 was not saved: [Errno 28] No space left on device" in caplog.text
+    assert checkpoint.describe() == "the checkpoint of train step 0"
+    assert not list(tmp_path.glob("ckpt-5*"))
+    assert checkpoint.save()
+
+
+def _no_room(*arguments: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,0 +1,89 @@
+"""Seals: what files that belong together should be, written last, so that it can be told if they are.
+
+A process may be killed while it writes a checkpoint, a disk may be full, a copy may be cut off. What is
+read back is therefore only what its seal describes: every file, its size and its checksum.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+_BLOCK = 1 << 20
+
+
+class BrokenError(Exception):
+    """Sealed files are not what their seal says; the message says how they differ."""
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file so that it is there whole or not at all, also after the machine has crashed."""
+    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:
+    """Seals files.
+
+    Args:
+      path: where the seal goes, beside or above the files.
+      files: what it describes; they must not change any more.
+      facts: what else a reader should know, as JSON.
+
+    Raises:
+      OSError: a file cannot be read or the seal cannot be written.
+    """
+    described = {}
+    for file in sorted(files):
+        with file.open("rb") as opened:
+            os.fsync(opened.fileno())
+        described[str(file.relative_to(path.parent))] = {"bytes": file.stat().st_size, "crc32": _crc32(file)}
+    write_atomically(path, json.dumps({"files": described, **facts}, indent=2) + "\n")
+
+
+def unseal(path: Path) -> dict[str, Any]:
+    """Checks sealed files.
+
+    Returns:
+      The facts of the seal.
+
+    Raises:
+      BrokenError: the seal or a file is missing, or is not what it was.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files: dict[str, dict[str, int]] = record.pop("files")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BrokenError(f"{path.name} cannot be read: {error}") from error
+    for name, expected in files.items():
+        _check(path.parent / name, expected)
+    facts: dict[str, Any] = record
+    return facts
+
+
+def _check(file: Path, expected: Mapping[str, int]) -> None:
+    try:
+        size = file.stat().st_size
+        if size != expected["bytes"]:
+            raise BrokenError(f"{file.name} has {size:,} bytes where {expected['bytes']:,} were written")
+        if _crc32(file) != expected["crc32"]:
+            raise BrokenError(f"{file.name} is not what was written: its checksum differs")
+    except OSError as error:
+        raise BrokenError(f"{file.name} cannot be read: {error.strerror}") from error
+
+
+def _crc32(file: Path) -> int:
+    checksum = 0
+    with file.open("rb") as opened:
+        while block := opened.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum

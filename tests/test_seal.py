@@ -1,0 +1,69 @@
+"""Sealed files: whole, or known not to be."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from actorlearner.seal import BrokenError, seal, unseal, write_atomically
+
+
+@pytest.fixture(name="sealed")
+def _sealed(tmp_path: Path) -> Path:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "a.data").write_bytes(b"x" * 3_000_000)
+    (tmp_path / "parts" / "b.index").write_bytes(b"")
+    path = tmp_path / "seal.json"
+    seal(path, [tmp_path / "a.data", tmp_path / "parts" / "b.index"], {"train_step": 7})
+    return path
+
+
+def test_whole_files_give_their_facts(sealed: Path) -> None:
+    assert unseal(sealed) == {"train_step": 7}
+
+
+def test_files_may_move_together(sealed: Path, tmp_path: Path) -> None:
+    sealed.parent.rename(tmp_path.with_name("elsewhere"))
+    assert unseal(tmp_path.with_name("elsewhere") / "seal.json") == {"train_step": 7}
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _corrupt(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (_truncate, "a.data has 2,999,999 bytes where 3,000,000 were written"),
+        (_corrupt, "a.data is not what was written: its checksum differs"),
+        (Path.unlink, "a.data cannot be read: No such file"),
+    ],
+)
+def test_harm_to_a_file_is_named(sealed: Path, harm: Callable[[Path], None], message: str) -> None:
+    harm(sealed.parent / "a.data")
+    with pytest.raises(BrokenError, match=message):
+        unseal(sealed)
+
+
+@pytest.mark.parametrize("harm", [_truncate, Path.unlink, lambda path: path.write_text("[]")])
+def test_harm_to_the_seal_is_named(sealed: Path, harm: Callable[[Path], None]) -> None:
+    _truncate(sealed)  # The newline, without which it is still whole.
+    assert unseal(sealed)
+    harm(sealed)
+    with pytest.raises(BrokenError, match=r"seal\.json cannot be read"):
+        unseal(sealed)
+
+
+def test_a_text_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, "before")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\ud800")
+    assert path.read_text() == "before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
