@@ -28,6 +28,7 @@ class RunDirectory:
         self.config = self.path / "config.yaml"
         self.manifest = self.path / "manifest.json"
         self.learner_checkpoints = self.path / "checkpoints" / "learner"
+        self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
 
     def metrics(self, name: str) -> Path:

@@ -78,6 +78,12 @@ class ReplayConfig:
         "Null: a few items of each actor.",
         above=0,
     )
+    checkpoint_interval_s: Optional[float] = setting(
+        300.0,
+        "Seconds between two checkpoints of the replay server; one is also written when it is stopped. All "
+        "its clients wait while it writes. Null: only then.",
+        above=0,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import reverb
 
 from actorlearner.config.schema import Config
+from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import RateLimit, items, plan_rate_limit
 
@@ -31,6 +32,9 @@ def _rate_limiter(limit: RateLimit) -> reverb.rate_limiters.RateLimiter:
     )
 
 
-def start_server(tables: Sequence[reverb.Table], port: int) -> reverb.Server:
-    """Starts a server of `tables` on `port`; returns once it listens."""
-    return reverb.Server(tables=list(tables), port=port)
+def start_server(
+    tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpoints | None = None
+) -> reverb.Server:
+    """Starts a server of `tables` on `port`; returns once it listens, with what `checkpoints` hold."""
+    checkpointer = checkpoints.restoring_checkpointer() if checkpoints else None
+    return reverb.Server(tables=list(tables), port=port, checkpointer=checkpointer)

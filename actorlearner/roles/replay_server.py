@@ -3,6 +3,10 @@
 import logging
 import os
 import socket
+import time
+from collections.abc import Callable, Sequence
+
+import reverb
 
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, ReplayConfig
@@ -10,9 +14,12 @@ from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
+from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
@@ -24,17 +31,17 @@ _STATUS_TIMEOUT_S = 30
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> None:
-    """Serves until `stop`.
+    """Serves until `stop`: what its newest whole checkpoint holds, and what comes. Saves at the end.
 
     Args:
       config: the experiment.
-      directory: where the metrics are written.
+      directory: where the checkpoints are and the metrics are written.
       stop: ends the server.
       port: the TCP port to listen on, on all interfaces.
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
-      RunError: the port is in use.
+      RunError: the port is in use, or the checkpoint is not of these tables.
     """
     start_up = StartUp()
     use_cpu(threads=1)
@@ -43,12 +50,34 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     variables = make_agent(config, specs).policy_variables
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
-    server = start_server([experience_table(config, layout), *variable_tables(variables)], port)
+    checkpoints = ReplayCheckpoints(
+        directory.replay_checkpoints,
+        plan_rate_limit(config, layout.transitions_per_item),
+        items(config.replay.capacity, layout.transitions_per_item),
+    )
+    server = _start([experience_table(config, layout), *variable_tables(variables)], port, checkpoints)
     _log.info("serving on port %d, %s", port, _describe(config.replay))
     start_up.ended("tables")
     start_up.tell("ready")
-    _record_metrics(ReplayMonitor(server.localhost_client(), layout), directory, stop)
+    client = server.localhost_client()
+    monitor = ReplayMonitor(client, layout)
+
+    def save() -> None:
+        checkpoints.save(client, monitor)
+
+    _record_metrics(monitor, directory, stop, save, config.replay.checkpoint_interval_s)
+    save()
     server.stop()
+
+
+def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpoints) -> reverb.Server:
+    try:
+        return start_server(tables, port, checkpoints)
+    except (RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise RunError(
+            f"the replay server cannot start with what {checkpoints.directory} holds: {reason}"
+        ) from error
 
 
 def _check_port(port: int) -> None:
@@ -67,12 +96,24 @@ def _describe(replay: ReplayConfig) -> str:
     return f"sampling from {replay.min_size} transitions on, {limit}"
 
 
-def _record_metrics(replay: ReplayMonitor, directory: RunDirectory, stop: Stop) -> None:
+def _record_metrics(
+    replay: ReplayMonitor,
+    directory: RunDirectory,
+    stop: Stop,
+    save: Callable[[], None],
+    save_interval_s: float | None,
+) -> None:
+    """Writes a record every METRICS_INTERVAL_S, and calls `save` every `save_interval_s`, until `stop`."""
     metrics = MetricsWriter(directory.metrics("replay"))
+    saved = time.monotonic()
     stopped = False
     while not stopped:
         stopped = stop.wait(METRICS_INTERVAL_S)
-        status = replay.status(_STATUS_TIMEOUT_S)
+        try:
+            status = replay.status(_STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
+            continue
         metrics.write(
             {
                 "size": status.size,
@@ -82,6 +123,9 @@ def _record_metrics(replay: ReplayMonitor, directory: RunDirectory, stop: Stop) 
                 "memory_bytes": _resident_bytes(),
             }
         )
+        if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
+            save()
+            saved = time.monotonic()
     metrics.close()
 
 

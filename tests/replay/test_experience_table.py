@@ -16,29 +16,20 @@ from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.replay.transition import StoredTransition
-from tests.support.replay import LONG_S, SPECS, Replay, numbered, stored, with_replay
-
-SHORT_S = 0.3
-"""How long something that must not happen is given to happen."""
+from tests.support.replay import (
+    LONG_S,
+    SHORT_S,
+    SPECS,
+    Replay,
+    numbered,
+    sample_until_barred,
+    stored,
+    with_replay,
+)
 
 LAYOUTS = ["packed", "trajectory"]
 
 Serve = Callable[..., Replay]
-
-
-def sample_until_barred(replay: Replay) -> int:
-    """Samples items until the rate limiter bars it for a while."""
-    specs = replay.layout.item_specs
-    dataset = reverb.TrajectoryDataset(
-        replay.address,
-        replay.layout.table,
-        dtypes=tree.map_structure(lambda spec: spec.dtype, specs),
-        shapes=tree.map_structure(lambda spec: spec.shape, specs),
-        max_in_flight_samples_per_worker=1,
-        num_workers_per_iterator=1,
-        rate_limiter_timeout_ms=round(SHORT_S * 1000),
-    )
-    return sum(1 for _ in dataset)
 
 
 @pytest.fixture

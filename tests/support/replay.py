@@ -22,6 +22,9 @@ from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 LONG_S = 30.0
+SHORT_S = 0.3
+"""How long something that must not happen is given to happen."""
+
 TIMEOUT_S = 10
 
 OBSERVATION = {
@@ -129,3 +132,18 @@ class Replay:
             expected = expected._replace(policy_train_step=np.full_like(expected.policy_train_step, -1))
         tree.map_structure(np.testing.assert_array_equal, found, expected)
         return sorted(found.reward.astype(int).tolist())
+
+
+def sample_until_barred(replay: Replay) -> int:
+    """Samples items until the rate limiter bars it for a while."""
+    specs = replay.layout.item_specs
+    dataset = reverb.TrajectoryDataset(
+        replay.address,
+        replay.layout.table,
+        dtypes=tree.map_structure(lambda spec: spec.dtype, specs),
+        shapes=tree.map_structure(lambda spec: spec.shape, specs),
+        max_in_flight_samples_per_worker=1,
+        num_workers_per_iterator=1,
+        rate_limiter_timeout_ms=round(SHORT_S * 1000),
+    )
+    return sum(1 for _ in dataset)

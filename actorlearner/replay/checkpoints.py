@@ -1,0 +1,123 @@
+"""Checkpoints of the replay server: all its tables, the experience and the variables.
+
+Reverb keeps one checkpoint and removes everything else beside it, so it writes into a directory of its own;
+what it has finished is sealed and moved out of there, and the newest two are kept.
+"""
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import reverb
+
+from actorlearner.replay.rate_limit import RateLimit
+from actorlearner.replay.status import ReplayMonitor
+from actorlearner.seal import BrokenError, seal, unseal
+
+_log = logging.getLogger(__name__)
+
+_KEPT = 2
+_WORKING = "working"
+_SEAL = ".seal.json"
+_STATUS_TIMEOUT_S = 30
+
+
+class ReplayCheckpoints:
+    """Saves a replay server, and restores the newest checkpoint that is whole.
+
+    Attributes:
+      directory: where the checkpoints are.
+    """
+
+    def __init__(self, directory: Path, limit: RateLimit, max_items: int) -> None:
+        """Neither reads nor writes yet.
+
+        Args:
+          directory: where the checkpoints are; nothing else should be there.
+          limit: the rate limiter of the experience table, for it is saved with the table.
+          max_items: the capacity of the experience table in items, which is saved, too.
+        """
+        self.directory = directory
+        self._working = directory / _WORKING
+        self._settings = {
+            "max_items": max_items,
+            "min_items": limit.min_size,
+            "samples_per_insert": limit.samples_per_insert,
+            "error_buffer": limit.error_buffer,
+        }
+
+    def restoring_checkpointer(self) -> "reverb.platform.checkpointers_lib.CheckpointerBase":
+        """Returns what a `reverb.Server` saves with and restores the newest whole checkpoint from, if any."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._working, ignore_errors=True)
+        self._working.mkdir()
+        for name in sorted(self._sealed(), reverse=True):
+            try:
+                facts = unseal(self._seal(name))
+            except BrokenError as error:
+                _log.warning("the replay checkpoint %s is left out: %s", name, error)
+                continue
+            shutil.copytree(self.directory / name, self._working / name, copy_function=_link)
+            _log.info("restoring %d transitions from the checkpoint %s", facts["size"], name)
+            self._compare(facts["settings"])
+            break
+        return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=str(self._working))
+
+    def _compare(self, saved: dict[str, float | None]) -> None:
+        for key, value in self._settings.items():
+            if saved.get(key) != value:
+                _log.warning(
+                    "the restored table keeps its %s of %s; this configuration's %s has no effect",
+                    key.replace("_", " "),
+                    saved.get(key),
+                    value,
+                )
+
+    def save(self, client: reverb.Client, monitor: ReplayMonitor) -> bool:
+        """Saves the server; all its calls wait meanwhile.
+
+        Returns:
+          Whether that worked. A disk that is full or fails is logged, and what was saved before is kept.
+        """
+        try:
+            written = Path(client.checkpoint())
+            target = self.directory / written.name
+            written.rename(target)
+            status = monitor.status(_STATUS_TIMEOUT_S)
+            facts = {"size": status.size, "inserts": status.inserts, "samples": status.samples}
+            files = [file for file in target.iterdir() if file.is_file()]
+            seal(self._seal(target.name), files, facts | {"settings": self._settings})
+        except (OSError, RuntimeError) as error:
+            _log.error("replay was not saved: %s", " ".join(str(error).split())[:200])
+            self._remove_unsealed()
+            return False
+        _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)
+        for name in sorted(self._sealed())[:-_KEPT]:
+            self._seal(name).unlink()
+        self._remove_unsealed()
+        return True
+
+    def _seal(self, name: str) -> Path:
+        return self.directory / f"{name}{_SEAL}"
+
+    def _sealed(self) -> list[str]:
+        """The names of all checkpoints, which are the times at which they were written."""
+        return [path.name.removesuffix(_SEAL) for path in self.directory.glob(f"*{_SEAL}")]
+
+    def _remove_unsealed(self) -> None:
+        """Removes what has no seal: older checkpoints, and any that could not be written."""
+        keep = {_WORKING, *self._sealed()}
+        for entry in self.directory.iterdir():
+            if entry.is_dir() and entry.name not in keep:
+                shutil.rmtree(entry, ignore_errors=True)
+        for entry in self._working.iterdir():
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _link(source: str, target: str) -> None:
+    """A second name for a file instead of a copy, where the file system has such."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

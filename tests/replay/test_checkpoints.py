@@ -1,0 +1,167 @@
+"""Checkpoints of a real replay server: restored whole, or the one before."""
+
+import errno
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import portpicker
+import pytest
+import reverb
+
+from actorlearner.config.schema import Config
+from actorlearner.replay.checkpoints import ReplayCheckpoints
+from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.rate_limit import items, plan_rate_limit
+from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.tables import experience_table, start_server
+from tests.support.replay import SPECS, Replay, sample_until_barred, with_replay
+
+LAYOUTS = ["packed", "trajectory"]
+
+
+class Saved(Replay):
+    """A replay server that can be saved."""
+
+    checkpoints: ReplayCheckpoints
+
+    def save(self) -> bool:
+        return self.checkpoints.save(self.client, ReplayMonitor(self.client, self.layout))
+
+    def sealed(self) -> list[str]:
+        return sorted(path.name for path in self.checkpoints.directory.glob("*.seal.json"))
+
+
+Serve = Callable[..., Saved]
+
+
+@pytest.fixture
+def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
+    servers = []
+
+    def serve(**replay: Any) -> Saved:
+        """Stops the server before, and starts one in its place."""
+        while servers:
+            servers.pop().stop()
+        config = with_replay(small_config, **replay)
+        layout = make_layout(config, SPECS)
+        size = layout.transitions_per_item
+        checkpoints = ReplayCheckpoints(
+            tmp_path / "replay", plan_rate_limit(config, size), items(config.replay.capacity, size)
+        )
+        port = portpicker.pick_unused_port()
+        servers.append(start_server([experience_table(config, layout)], port, checkpoints))
+        saved = Saved(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout)
+        saved.checkpoints = checkpoints
+        return saved
+
+    yield serve
+    for server in servers:
+        server.stop()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_was_saved_is_restored(serve: Serve, layout: str) -> None:
+    replay = serve(min_size=1, layout=layout)
+    replay.fill(3 * MOST_ROWS)
+    assert replay.numbers() == list(range(3 * MOST_ROWS))
+    assert replay.save()
+    before = replay.status()
+    replay.fill(MOST_ROWS)  # After the checkpoint.
+    restored = serve(min_size=1, layout=layout)
+    assert restored.status() == before
+    assert restored.numbers() == list(range(3 * MOST_ROWS))
+
+
+def test_sampling_goes_on_after_a_restore(serve: Serve) -> None:
+    settings = {"min_size": 2 * MOST_ROWS, "updates_per_env_step": 1.0, "error_buffer": 2.0 * MOST_ROWS}
+    replay = serve(**settings)
+    replay.fill(2 * MOST_ROWS)
+    assert replay.save()
+    without_restore = sample_until_barred(replay)
+    restored = serve(**settings)
+    assert sample_until_barred(restored) == without_restore > 0
+    restored.fill(2 * MOST_ROWS)
+    assert restored.status().inserts == 4 * MOST_ROWS
+
+
+def test_two_are_kept(serve: Serve) -> None:
+    replay = serve(min_size=1)
+    for _ in range(4):
+        replay.fill(MOST_ROWS)
+        assert replay.save()
+    assert len(replay.sealed()) == 2
+    entries = {path.name for path in replay.checkpoints.directory.iterdir() if path.is_dir()}
+    assert entries == {"working"} | {name.removesuffix(".seal.json") for name in replay.sealed()}
+    assert not list((replay.checkpoints.directory / "working").iterdir())
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def _corrupt(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [_truncate, _corrupt, Path.unlink])
+def test_a_checkpoint_that_is_not_whole_is_left_out(
+    serve: Serve, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    replay = serve(min_size=1)
+    for _ in range(2):
+        replay.fill(MOST_ROWS)
+        assert replay.save()
+    newest = replay.sealed()[-1].removesuffix(".seal.json")
+    harm(replay.checkpoints.directory / newest / "chunks.tfrecord")
+    restored = serve(min_size=1)
+    assert restored.status().size == MOST_ROWS
+    assert f"the replay checkpoint {newest} is left out" in caplog.text
+
+
+def test_what_has_no_seal_is_left_out(serve: Serve) -> None:
+    replay = serve(min_size=1)
+    replay.fill(MOST_ROWS)
+    assert replay.save()
+    (name,) = replay.sealed()
+    finished = replay.checkpoints.directory / name.removesuffix(".seal.json")
+    shutil.copytree(finished, finished.with_name("9999-01-01T00:00:00"))
+    assert serve(min_size=1).status().size == MOST_ROWS
+
+
+def test_a_full_disk_keeps_what_was_saved_before(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    replay = serve(min_size=1)
+    replay.fill(MOST_ROWS)
+    assert replay.save()
+    before = replay.sealed()
+    replay.fill(MOST_ROWS)
+    with monkeypatch.context() as patch:
+        patch.setattr("actorlearner.replay.checkpoints.seal", _no_room)
+        assert not replay.save()
+    assert "replay was not saved: [Errno 28] No space left on device" in caplog.text
+    assert replay.sealed() == before
+    assert len([path for path in replay.checkpoints.directory.iterdir() if path.is_dir()]) == 2
+    assert replay.save()
+    assert serve(min_size=1).status().size == 2 * MOST_ROWS
+
+
+def _no_room(*arguments: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_settings_that_the_restored_table_ignores_are_said(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    replay = serve(min_size=1, capacity=10 * MOST_ROWS)
+    replay.fill(MOST_ROWS)
+    assert replay.save()
+    serve(min_size=1, capacity=20 * MOST_ROWS)
+    assert (
+        "the restored table keeps its max items of 10; this configuration's 20 has no effect" in caplog.text
+    )
