@@ -3,19 +3,25 @@
 import tensorflow as tf
 
 from actorlearner.environments.batch import EpisodeStatistics
-from actorlearner.metrics import MetricsWriter, Rate
+from actorlearner.metrics import MetricsWriter, Rate, read_records
 from actorlearner.run_directory import RunDirectory
 
 
 class CollectMetrics:
-    """Writes a record now and then; `report` is cheap to call after every env step."""
+    """Writes a record now and then; `report` is cheap to call after every env step.
+
+    Attributes:
+      before: the last record of the actor that had this index before, which the counters continue.
+    """
 
     def __init__(self, directory: RunDirectory, actor_index: int) -> None:
         """Opens the files."""
         name = f"collect-{actor_index}"
+        recorded = read_records(directory.metrics(name))
+        self.before = recorded[-1] if recorded else {"env_steps": 0, "episodes": 0, "faults": 0}
         self._metrics = MetricsWriter(directory.metrics(name))
         self._summaries = tf.summary.create_file_writer(str(directory.summaries(name)))
-        self._rate = Rate()
+        self._rate = Rate(self.before["env_steps"])
         self._begun = False
 
     def report(
@@ -31,25 +37,26 @@ class CollectMetrics:
         """Writes a record if one is due, or if it is the first or the `final` one.
 
         Args:
-          env_steps: env steps of this actor so far.
-          episodes: its episodes so far.
+          env_steps: env steps of this actor since it was started.
+          episodes: its episodes since then.
           policy_train_step: of the variables it acts with; -1 while it acts randomly.
           policy_age_s: seconds since it got them; None while it acts randomly.
-          faults: how often its environments failed.
+          faults: how often its environments failed since then.
           final: whether the actor ends here.
         """
         if self._begun and not (self._rate.due or final):
             return
         self._begun = True
+        env_steps += self.before["env_steps"]
         record = {
             "env_steps": env_steps,
-            "episodes": episodes.episodes,
+            "episodes": self.before["episodes"] + episodes.episodes,
             "env_steps_per_s": round(self._rate.update(env_steps), 2),
             "average_return": episodes.average_return,
             "average_episode_length": episodes.average_episode_length,
             "policy_train_step": policy_train_step,
             "policy_age_s": policy_age_s,
-            "faults": faults,
+            "faults": self.before["faults"] + faults,
         }
         self._metrics.write(record)
         with self._summaries.as_default(step=env_steps):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The whole records of a metrics file, oldest first; none if there is no file."""
+    if not path.exists():
+        return []
+    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
+    return [json.loads(line) for line in whole.splitlines()]
+
+
 class MetricsWriter:
     """Appends records to a metrics file; each is whole and on disk when `write` returns."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file for appending."""
+        """Opens the file for appending, after its last whole record."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            content = path.read_bytes()
+            os.truncate(path, content.rfind(b"\n") + 1)  # A writer that was killed may have left half a line.
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
     def write(self, record: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The run directory: where a run keeps what it is, what it made and what it said."""
 
+import dataclasses
 import datetime
 import importlib.metadata
 import json
@@ -51,6 +52,8 @@ class RunDirectory:
     def prepare(self, config: Config) -> None:
         """Makes the directory this configuration's, or checks that it is already.
 
+        Of a run that is there, only `learn.train_steps` may be raised.
+
         Raises:
           ConfigurationError: it holds a run of another configuration.
           RunError: it cannot be written to.
@@ -70,12 +73,29 @@ class RunDirectory:
         there = load_config(str(self.config))
         if fingerprint(there) == fingerprint(config):
             return
+        if fingerprint(there) == fingerprint(_with_train_steps(config, there)) and (
+            config.learn.train_steps > there.learn.train_steps
+        ):
+            self._raise_train_steps(config)
+            return
         raise ConfigurationError(
             [
                 f"--run_dir: {self.path} holds a run of another configuration: {difference}"
                 for difference in differing_keys(config, there)
             ]
         )
+
+    def _raise_train_steps(self, config: Config) -> None:
+        """Makes a longer run of the one that the directory holds."""
+        manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
+        manifest["fingerprint"] = fingerprint(config)
+        write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
+        write_atomically(self.config, to_yaml(config))
+
+
+def _with_train_steps(config: Config, other: Config) -> Config:
+    learn = dataclasses.replace(config.learn, train_steps=other.learn.train_steps)
+    return dataclasses.replace(config, learn=learn)
 
 
 def new_run_directory(experiment: str) -> RunDirectory:

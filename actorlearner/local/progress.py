@@ -11,7 +11,11 @@ from actorlearner.run_directory import RunDirectory
 
 
 class MetricsTail:
-    """Follows a metrics file that another process appends to."""
+    """Follows a metrics file that another process appends to.
+
+    Attributes:
+      first, newest: records; empty before there is one.
+    """
 
     def __init__(self, path: Path) -> None:
         """The file need not exist yet."""
@@ -39,14 +43,13 @@ class Progress:
     """The newest figures of all roles.
 
     Attributes:
-      evaluations: all evaluations so far, in order.
+      evaluations: all evaluations so far, in order, with those of a run that is resumed.
     """
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
         """Nothing is read yet."""
         self.train_steps = config.learn.train_steps
         self.capacity = config.replay.capacity
-        self.evaluations: list[dict[str, Any]] = []
         self._started = time.monotonic()
         self._started_at = time.time()
         self._learner = MetricsTail(directory.metrics("learner"))
@@ -55,6 +58,17 @@ class Progress:
         self._collect = [
             MetricsTail(directory.metrics(f"collect-{i}")) for i in range(collect_actors(config.collect))
         ]
+        self.evaluations: list[dict[str, Any]] = []
+        self._train_step_before = 0
+        self._env_steps_before = 0
+
+    def skip_earlier(self) -> None:
+        """Takes what is there already for the earlier part of a run that is resumed."""
+        self.update()
+        for tail in (self._learner, *self._collect):
+            tail.first = {}
+        self._train_step_before = self.train_step
+        self._env_steps_before = self.env_steps
 
     def update(self) -> list[dict[str, Any]]:
         """Reads what is new; returns the new evaluations."""
@@ -84,6 +98,14 @@ class Progress:
     def train_step(self) -> int:
         """The newest train step reported."""
         return int(self._learner.newest.get("train_step", 0))
+
+    @property
+    def mean_rates(self) -> tuple[float, float]:
+        """Train steps and env steps a second since this part of the run was started."""
+        return (
+            (self.train_step - self._train_step_before) / self.elapsed_s,
+            (self.env_steps - self._env_steps_before) / self.elapsed_s,
+        )
 
     @property
     def train_steps_per_s(self) -> float:

@@ -5,8 +5,9 @@ from pathlib import Path
 from rich.console import Console
 
 from actorlearner.config.schema import Config
-from actorlearner.errors import EXIT_FINISHED, ConfigurationError
+from actorlearner.errors import EXIT_FINISHED
 from actorlearner.local.progress import Progress
+from actorlearner.local.resume import forget_after, look
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
@@ -20,25 +21,30 @@ _LOOK_INTERVAL_S = 0.25
 def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
     """Trains with all roles on this machine; returns the exit code.
 
+    A run that the directory holds is resumed, unless it has finished.
+
     Args:
       config: the experiment.
       run_dir: the run directory; None makes a new one under runs/.
       experiment: names a new run directory.
 
     Raises:
-      ConfigurationError: the run directory holds a run, or a role refused the configuration.
+      ConfigurationError: the run directory holds a run of another configuration, or a role refused it.
       RunError: a role failed; no process is left.
     """
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
-    if directory.holds_a_run:
-        raise ConfigurationError([f"--run_dir: {directory.path} holds a run already; name another directory"])
     stop = Stop()
     stop.install()
-    directory.prepare(config)
     console = Console(highlight=False)
+    resumes = directory.holds_a_run
+    directory.prepare(config)
     console.print(f"run directory: {directory.path}", soft_wrap=True)
-    console.print(describe(config.collect), soft_wrap=True)
     progress = Progress(config, directory)
+    if resumes:
+        if not _resume(config, directory, console):
+            return EXIT_FINISHED
+        progress.skip_earlier()
+    console.print(describe(config.collect), soft_wrap=True)
     supervisor = Supervisor(config, directory)
     try:
         with View(console, progress) as view:
@@ -53,3 +59,18 @@ def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
     for line in summary_lines(progress, directory, supervisor.start_ups):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
+
+
+def _resume(config: Config, directory: RunDirectory, console: Console) -> bool:
+    """Says where the run goes on; returns False if it has nothing more to do."""
+    resumed = look(directory)
+    if resumed.finished(config):
+        console.print(
+            f"this run has finished at train step {resumed.train_step:,}; raise learn.train_steps to go on"
+        )
+        return False
+    forget_after(directory, resumed.train_step)
+    console.print(
+        f"resuming at train step {resumed.train_step:,}, with {resumed.transitions:,} transitions in replay"
+    )
+    return True

@@ -36,10 +36,8 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
         )
         for role, phases in start_ups.items():
             yield f"  {role:<16} {phases}"
-    yield (
-        f"mean rates     {progress.train_step / progress.elapsed_s:.1f} train steps/s, "
-        f"{progress.env_steps / progress.elapsed_s:.1f} env steps/s, start-up included"
-    )
+    train_rate, env_rate = progress.mean_rates
+    yield f"mean rates     {train_rate:.1f} train steps/s, {env_rate:.1f} env steps/s, start-up included"
     yield f"files          {directory.path}"
     for what, path in (
         ("policies", directory.policies),

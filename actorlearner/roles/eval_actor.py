@@ -14,7 +14,7 @@ from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import environment_specs
-from actorlearner.metrics import MetricsWriter
+from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.reverb_calls import UNREACHABLE, connect
@@ -33,6 +33,9 @@ _STATUS_TIMEOUT_S = 5
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
     """Evaluates until the policy of the last train step has been, or `stop`.
+
+    A version stays in the queue until its evaluation is recorded, so that an eval actor that is started again
+    leaves no gap; one that was recorded before is not evaluated again.
 
     Args:
       config: the experiment.
@@ -59,14 +62,17 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     record = EvaluationRecorder(directory)
     start_up.ended("replay server")
     start_up.tell("ready")
-    while (request := _next_request(container, stop)) is not None:
-        update(request.version)
-        episodes = _play(environment, policy, config.evaluate.episodes, stop)
-        if episodes is None:
+    while record.train_step < config.learn.train_steps:
+        request = _next_request(container, stop)
+        if request is None:
             break
-        record.write(request, *episodes)
-        if request.version.train_step >= config.learn.train_steps:
-            break
+        if request.version.train_step > record.train_step:
+            update(request.version)
+            episodes = _play(environment, policy, config.evaluate.episodes, stop)
+            if episodes is None:
+                break
+            record.write(request, *episodes)
+        container.is_evaluated(request)
     record.close()
     environment.close()
 
@@ -77,7 +83,7 @@ def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest
     while not stop.wait(_POLL_S):
         try:
             if container.evaluations_waiting(_STATUS_TIMEOUT_S):
-                return container.take_evaluation()
+                return container.next_evaluation()
         except UNREACHABLE:
             report.say("the replay server, which does not answer")
             continue
@@ -122,10 +128,16 @@ def _play_one(
 
 
 class EvaluationRecorder:
-    """Writes evaluations to the metrics file and to TensorBoard."""
+    """Writes evaluations to the metrics file and to TensorBoard.
+
+    Attributes:
+      train_step: the last that was recorded, also by an eval actor before this one; -1 before the first.
+    """
 
     def __init__(self, directory: RunDirectory) -> None:
         """Opens both."""
+        recorded = read_records(directory.metrics("eval"))
+        self.train_step = int(recorded[-1]["train_step"]) if recorded else -1
         self._metrics = MetricsWriter(directory.metrics("eval"))
         self._summaries = tf.summary.create_file_writer(str(directory.summaries("eval")))
 
@@ -147,6 +159,7 @@ class EvaluationRecorder:
             tf.summary.scalar("eval/AverageReturn", average_return)
             tf.summary.scalar("eval/AverageEpisodeLength", average_length)
         self._summaries.flush()
+        self.train_step = train_step
         _log.info(
             "train step %d: AverageReturn %.2f, AverageEpisodeLength %.1f over %d episodes",
             train_step,

@@ -70,8 +70,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     publisher = Publisher(client, parts)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()
-    if int(parts.train_step.numpy()) == 0:
-        publisher.publish_for_evaluation(env_steps=0)
+    step = int(parts.train_step.numpy())
+    if (
+        step == config.learn.train_steps or step % config.evaluate.interval == 0
+    ):  # Again, in case it was lost.
+        publisher.publish_for_evaluation(ReplayMonitor(client, layout).status(_STATUS_TIMEOUT_S).inserts)
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.

@@ -41,10 +41,12 @@ class EvaluationRequest:
     Attributes:
       version: the variables.
       env_steps: env steps of all actors when the version was published.
+      key: Reverb's, of the item that it is in the queue; 0 before it is.
     """
 
     version: PolicyVariables
     env_steps: int
+    key: int = 0
 
 
 def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
@@ -71,7 +73,6 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
         sampler=reverb.selectors.Fifo(),
         remover=reverb.selectors.Fifo(),
         max_size=_EVALUATIONS_KEPT,
-        max_times_sampled=1,
         rate_limiter=reverb.rate_limiters.MinSize(1),
         signature=signature | {"env_steps": tf.TensorSpec([], tf.int64)},
     )
@@ -105,7 +106,7 @@ class VariableContainer:
 
     def pull(self) -> PolicyVariables:
         """The newest version; blocks while there is none (see `version`)."""
-        return _version(self._sample(VARIABLES_TABLE))
+        return _version(self._sample(VARIABLES_TABLE).data)
 
     def evaluations_waiting(self, timeout_s: int) -> int:
         """How many versions wait for their evaluation.
@@ -115,15 +116,20 @@ class VariableContainer:
         """
         return int(self._client.server_info(timeout=timeout_s)[EVALUATION_TABLE].current_size)
 
-    def take_evaluation(self) -> EvaluationRequest:
-        """Removes and returns the oldest version to evaluate; blocks while there is none."""
-        data = self._sample(EVALUATION_TABLE)
-        return EvaluationRequest(_version(data), int(data["env_steps"][0]))
+    def next_evaluation(self) -> EvaluationRequest:
+        """The oldest version to evaluate; blocks while there is none. It stays until it `is_evaluated`."""
+        sample = self._sample(EVALUATION_TABLE)
+        return EvaluationRequest(
+            _version(sample.data), int(sample.data["env_steps"][0]), key=int(np.ravel(sample.info.key)[0])
+        )
 
-    def _sample(self, table: str) -> dict[str, Any]:
+    def is_evaluated(self, request: EvaluationRequest) -> None:
+        """Removes a request from the queue; blocks until the server has."""
+        self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
+
+    def _sample(self, table: str) -> Any:
         samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
-        data: dict[str, Any] = next(iter(samples)).data
-        return data
+        return next(iter(samples))
 
 
 def _nest(version: PolicyVariables) -> dict[str, Any]:

@@ -156,13 +156,14 @@ def _signal_role(mark: str, role: str, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def test_a_run_directory_is_not_used_twice(start: Start, tmp_path: Path) -> None:
+def test_a_run_of_another_configuration_is_refused(start: Start, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.yaml").write_text((REPOSITORY / "configs" / "sac_pendulum.yaml").read_text())
     command = _local(start)
     assert command.finish() == 2
-    assert "holds a run already" in command.err
-    assert len(command.err.splitlines()) == 1
+    lines = command.err.splitlines()
+    assert len(lines) == len(TINY_RUN)
+    assert all("holds a run of another configuration: " in line for line in lines)
 
 
 def test_an_agent_that_cannot_act_there_is_refused(start: Start, mark: str) -> None:

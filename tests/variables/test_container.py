@@ -115,15 +115,18 @@ def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> N
     assert_whole(container.pull(), 1)
 
 
-def test_evaluations_are_taken_in_order_and_once(container: VariableContainer) -> None:
+def test_an_evaluation_stays_until_it_is_done(container: VariableContainer) -> None:
     for train_step in (0, 100, 200):
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=7 * train_step))
     assert container.evaluations_waiting(TIMEOUT_S) == 3
     for left, train_step in ((2, 0), (1, 100), (0, 200)):
-        request = container.take_evaluation()
-        assert_whole(request.version, train_step)
-        assert request.env_steps == 7 * train_step
+        for _ in range(2):  # Also to an eval actor that is started again.
+            request = container.next_evaluation()
+            assert_whole(request.version, train_step)
+            assert request.env_steps == 7 * train_step
+        container.is_evaluated(request)
         assert container.evaluations_waiting(TIMEOUT_S) == left
+    container.is_evaluated(request)  # Which another eval actor may have done.
     assert container.version(TIMEOUT_S) == 0  # The queue is not what actors pull.
 
 
@@ -135,7 +138,11 @@ def test_without_an_eval_actor_the_oldest_evaluations_are_dropped(
     for train_step in range(8):  # Returning at all shows that no push waits.
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=0))
     assert container.evaluations_waiting(TIMEOUT_S) == 3
-    taken = [container.take_evaluation().version.train_step for _ in range(3)]
+    taken = []
+    for _ in range(3):
+        request = container.next_evaluation()
+        container.is_evaluated(request)
+        taken.append(request.version.train_step)
     assert taken == [5, 6, 7]
 
 

@@ -1,0 +1,63 @@
+"""What a run directory holds that local mode can go on from."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from actorlearner.config.schema import Config
+from actorlearner.metrics import read_records
+from actorlearner.run_directory import RunDirectory
+from actorlearner.seal import BrokenError, unseal, write_atomically
+
+
+@dataclasses.dataclass(frozen=True)
+class Resumed:
+    """How far the run in a directory is.
+
+    Attributes:
+      train_step: of the learner's newest whole checkpoint; 0 without one.
+      transitions: in the newest whole checkpoint of replay; 0 without one.
+      evaluated: the train step of the last evaluation; -1 without one.
+    """
+
+    train_step: int
+    transitions: int
+    evaluated: int
+
+    def finished(self, config: Config) -> bool:
+        """Whether the last train step has been taken and evaluated."""
+        return min(self.train_step, self.evaluated) >= config.learn.train_steps
+
+
+def look(directory: RunDirectory) -> Resumed:
+    """Reads how far the run is; checks every checkpoint, which reads them whole."""
+    learner = _whole(directory.learner_checkpoints)
+    replay = _whole(directory.replay_checkpoints)
+    evaluations = read_records(directory.metrics("eval"))
+    return Resumed(
+        train_step=max((facts["train_step"] for facts in learner), default=0),
+        transitions=replay[-1]["size"] if replay else 0,
+        evaluated=evaluations[-1]["train_step"] if evaluations else -1,
+    )
+
+
+def forget_after(directory: RunDirectory, train_step: int) -> None:
+    """Removes the metrics of train steps after `train_step`, which are lost and will be taken again."""
+    for name in ("learner", "eval"):
+        path = directory.metrics(name)
+        records = read_records(path)
+        kept = [record for record in records if record["train_step"] <= train_step]
+        if len(kept) < len(records):
+            write_atomically(path, "".join(json.dumps(record) + "\n" for record in kept))
+
+
+def _whole(directory: Path) -> list[dict[str, Any]]:
+    """The facts of every whole checkpoint in a directory, ordered by name."""
+    found = []
+    for path in sorted(directory.glob("*.seal.json")):
+        try:
+            found.append(unseal(path))
+        except BrokenError:
+            continue  # The role that would restore it says so, and takes the one before.
+    return found

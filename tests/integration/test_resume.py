@@ -1,0 +1,108 @@
+"""A run that ended before its last train step goes on where it was."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+Start = Callable[..., Command]
+
+
+def _local(start: Start, train_steps: int, *settings: str) -> Command:
+    config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+    return start(
+        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run"),
+        *("--set", *TINY_RUN, "evaluate.interval=500", f"learn.train_steps={train_steps}", *settings),
+    )
+
+
+def _wait_for_train_step(command: Command, run: Path, train_step: int) -> None:
+    def reached() -> bool:
+        assert command.process.poll() is None, command.process.communicate()
+        return any(
+            record["train_step"] >= train_step for record in records(run / "metrics" / "learner.jsonl")
+        )
+
+    wait_for(reached, f"train step {train_step}")
+
+
+def _column(run: Path, name: str, key: str) -> list[Any]:
+    return [record[key] for record in records(run / "metrics" / f"{name}.jsonl")]
+
+
+def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
+    start: Start, mark: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    command = _local(start, 3000)
+    _wait_for_train_step(command, run, 600)
+    command.interrupt(signal.SIGTERM)
+    assert command.finish() == 143, command.err
+    stopped_at = _column(run, "learner", "train_step")[-1]
+    in_replay = _column(run, "replay", "size")[-1]
+    env_steps = _column(run, "collect-0", "env_steps")[-1]
+    manifest = json.loads((run / "manifest.json").read_text())
+
+    command = _local(start, 3000)
+    assert command.finish() == 0, command.err
+    assert f"resuming at train step {stopped_at:,}, with " in command.out
+    (resumed_with,) = [
+        int(line.partition(", with ")[2].split()[0].replace(",", ""))
+        for line in command.out.splitlines()
+        if line.startswith("resuming")
+    ]
+    assert resumed_with >= in_replay  # The actors' last transitions came after the last record.
+    log = (run / "logs" / "replay-server.log").read_text()
+    assert f"restoring {resumed_with} transitions from the checkpoint" in log
+    assert json.loads((run / "manifest.json").read_text()) == manifest
+    _check_curves(run, 3000)
+    assert min(_column(run, "replay", "size")[-3:]) > resumed_with
+    assert _column(run, "collect-0", "env_steps")[-1] > env_steps
+
+    command = _local(start, 3000)
+    assert command.finish() == 0
+    assert "this run has finished at train step 3,000" in command.out
+    command = _local(start, 3500)
+    assert command.finish() == 0, command.err
+    assert "resuming at train step 3,000" in command.out
+    _check_curves(run, 3500)
+    changed = {"fingerprint"}
+    after = json.loads((run / "manifest.json").read_text())
+    assert {key for key in after if after[key] != manifest[key]} == changed
+    assert marked_processes(mark) == []
+
+
+def _check_curves(run: Path, train_steps: int) -> None:
+    """Every train step is reported once, in order, and so is every evaluation."""
+    steps = _column(run, "learner", "train_step")
+    assert steps == sorted(set(steps))
+    assert steps[-1] == train_steps
+    assert _column(run, "eval", "train_step") == list(range(0, train_steps + 1, 500))
+    env_steps = _column(run, "collect-0", "env_steps")
+    assert env_steps == sorted(env_steps)
+
+
+def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
+    start: Start, mark: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    settings = ("learn.checkpoint_interval=300", "replay.checkpoint_interval_s=1")
+    command = _local(start, 2500, *settings)
+    _wait_for_train_step(command, run, 1200)
+    command.process.kill()  # And with it, all roles.
+    command.finish()
+    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+    command = _local(start, 2500, *settings)
+    assert command.finish() == 0, command.err
+    (line,) = [line for line in command.out.splitlines() if line.startswith("resuming")]
+    train_step = int(line.split()[4].replace(",", "").rstrip(","))
+    assert train_step >= 900
+    assert train_step % 300 == 0
+    _check_curves(run, 2500)
