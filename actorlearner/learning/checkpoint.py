@@ -17,7 +17,12 @@ _SEAL = ".seal.json"
 
 
 class LearnerCheckpoint:
-    """Saves what training goes on from, and restores the newest that is whole."""
+    """Saves what training goes on from, and restores the newest that is whole.
+
+    Attributes:
+      generation: of the learner, see PolicyVariables. A restore makes it at least that of the learner which
+        saved; -1 before.
+    """
 
     def __init__(self, directory: Path, parts: AgentParts) -> None:
         """Neither reads nor writes yet."""
@@ -28,6 +33,7 @@ class LearnerCheckpoint:
             self._checkpoint, str(directory), max_to_keep=_KEPT, checkpoint_name=_PREFIX
         )
         self._saved = -1
+        self.generation = -1
         # A stop saves from the main thread while the training thread may be saving, too.
         self._lock = threading.Lock()
 
@@ -35,12 +41,13 @@ class LearnerCheckpoint:
         """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist."""
         for step in sorted(self._sealed(), reverse=True):
             try:
-                unseal(self._seal(step))
+                facts = unseal(self._seal(step))
             except BrokenError as error:
                 _log.warning("the checkpoint of train step %d is left out: %s", step, error)
                 continue
             self._checkpoint.restore(self._path(step))
             self._saved = step
+            self.generation = max(self.generation, facts["generation"])
             _log.info("restored train step %d", step)
             return
 
@@ -60,7 +67,7 @@ class LearnerCheckpoint:
                 return True
             try:
                 self._manager.save(checkpoint_number=step)
-                seal(self._seal(step), self._files(step), {"train_step": step})
+                seal(self._seal(step), self._files(step), {"train_step": step, "generation": self.generation})
             except (OSError, tf.errors.OpError) as error:
                 _log.error("train step %d was not saved: %s", step, _line(error))
                 self._remove(step)

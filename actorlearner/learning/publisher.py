@@ -1,7 +1,10 @@
 """Publishes the policy variables to the variable container, off the training thread."""
 
 import collections
+import logging
 import threading
+import time
+from collections.abc import Callable
 
 import reverb
 import tensorflow as tf
@@ -9,34 +12,60 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
 from actorlearner.finite import all_finite
+from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
+from actorlearner.waiting import WaitReport
+
+_log = logging.getLogger(__name__)
+
+_LOOK_INTERVAL_S = 1.0
+"""How often the container is looked at while there is nothing to push."""
+
+_TIMEOUT_S = 5
+_PUSH_TIMEOUT_S = 30.0
+_EVALUATIONS_KEPT = 8
+"""Of those that were pushed, for a replay server that comes back without them."""
 
 
 class Publisher:
     """Copies variables when it is told to, and pushes them on a thread of its own.
 
     Of the versions for acting only the newest counts: one that training overtakes is never pushed.
-    Versions for evaluation are all pushed, in order.
+    Versions for evaluation are all pushed, in order. A replay server that was started again and has lost the
+    last ones gets them again.
     """
 
-    def __init__(self, client: reverb.Client, parts: AgentParts) -> None:
-        """Starts the thread; it ends with the process."""
+    def __init__(self, client: reverb.Client, parts: AgentParts, generation: int = 0) -> None:
+        """Starts the thread; it ends with the process.
+
+        Args:
+          client: of the replay server.
+          parts: whose policy is published.
+          generation: of this learner, see PolicyVariables.
+        """
         self._container = VariableContainer(client)
         self._variables = parts.policy_variables
         self._train_step = parts.train_step
+        self._generation = generation
         self._newest: PolicyVariables | None = None
+        self._pushed: PolicyVariables | None = None
         self._evaluations: collections.deque[EvaluationRequest] = collections.deque()
+        self._evaluations_pushed: collections.deque[EvaluationRequest] = collections.deque(
+            maxlen=_EVALUATIONS_KEPT
+        )
+        self._versions = 0  # That the container should count, as far as this learner knows.
         self._pushing = False
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
-        # A daemon, because a push to a server that is away does not return.
+        # A daemon, because it may be waiting for a server.
         threading.Thread(target=self._push_for_ever, name="publisher", daemon=True).start()
 
     def publish(self) -> None:
         """Makes this train step's variables the newest. Does not block.
 
         Raises:
-          RunError: the variables are not finite; actors keep the version before.
+          RunError: the variables are not finite; actors keep the version before. Or another learner has taken
+            over the run.
           Exception: what an earlier push raised.
         """
         version = self._version()
@@ -52,7 +81,7 @@ class Publisher:
           env_steps: env steps of all actors so far.
 
         Raises:
-          RunError: the variables are not finite; actors keep the version before.
+          RunError: as `publish`.
           Exception: what an earlier push raised.
         """
         request = EvaluationRequest(self._version(), env_steps)
@@ -85,28 +114,79 @@ class Publisher:
         train_step = int(self._train_step.numpy())
         if not all_finite(values):
             raise RunError(f"the policy of train step {train_step} has weights that are NaN or infinite")
-        return PolicyVariables(train_step, values)
+        return PolicyVariables(train_step, values, self._generation)
 
     def _push_for_ever(self) -> None:
+        looked = time.monotonic()
         try:
             while True:
-                self._push_next()
+                if self._wait_for_work():
+                    self._push_next()
+                if time.monotonic() - looked >= _LOOK_INTERVAL_S:
+                    self._look()
+                    looked = time.monotonic()
         except Exception as error:
             with self._changed:
                 self._failure = error  # Raised again on the training thread.
                 self._changed.notify_all()
 
-    def _push_next(self) -> None:
+    def _wait_for_work(self) -> bool:
+        """Waits for something to push; returns False after _LOOK_INTERVAL_S without."""
         with self._changed:
             self._pushing = False
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._newest is not None or self._evaluations)
-            self._pushing = True
+            wanted = self._changed.wait_for(lambda: self._newest or self._evaluations, _LOOK_INTERVAL_S)
+            self._pushing = bool(wanted)
+            return self._pushing
+
+    def _push_next(self) -> None:
+        with self._changed:
             request = self._evaluations.popleft() if self._evaluations else None
             newest = None
             if request is None:
                 newest, self._newest = self._newest, None
         if request is not None:
-            self._container.push_evaluation(request)
+            self._push_evaluation(request)
+            self._evaluations_pushed.append(request)
         elif newest is not None:
-            self._container.push(newest)
+            self._push(newest)
+
+    def _push(self, version: PolicyVariables) -> None:
+        self._until_taken(lambda: self._container.push(version))
+        self._pushed = version
+        self._versions += 1
+
+    def _push_evaluation(self, request: EvaluationRequest) -> None:
+        self._until_taken(lambda: self._container.push_evaluation(request))
+
+    def _until_taken(self, push: Callable[[], None]) -> None:
+        """Pushes, however long the server is away; pushing twice does no harm."""
+        report = WaitReport()
+        while True:
+            try:
+                self._container.version(
+                    _TIMEOUT_S
+                )  # Has a deadline: a push to a server that is away has none.
+                within(_PUSH_TIMEOUT_S, push)
+                return
+            except UNREACHABLE:
+                report.say("the replay server to take the policy variables")
+
+    def _look(self) -> None:
+        """Looks whether the server still has what was pushed, and whether another learner pushes, too."""
+        try:
+            versions = self._container.version(_TIMEOUT_S)
+            newest = within(_PUSH_TIMEOUT_S, self._container.pull) if versions > self._versions else None
+        except UNREACHABLE:
+            return  # The next push says so.
+        if newest is not None and newest.generation > self._generation:
+            raise RunError(
+                f"another learner, which is at train step {newest.train_step}, has taken over this run"
+            )
+        lost = versions < self._versions
+        self._versions = versions
+        if lost and self._pushed is not None:
+            _log.warning("the replay server was started again: it gets the policy variables again")
+            self._push(self._pushed)
+            for request in self._evaluations_pushed:
+                self._push_evaluation(request)

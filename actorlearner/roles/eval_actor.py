@@ -17,18 +17,19 @@ from actorlearner.environments.specs import environment_specs
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
-from actorlearner.reverb_calls import UNREACHABLE, connect
+from actorlearner.reverb_calls import UNREACHABLE, connect, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
-from actorlearner.waiting import WaitReport
+from actorlearner.waiting import WaitReport, wait_until
 
 _log = logging.getLogger(__name__)
 
 _ROLE = "eval-actor"
 _POLL_S = 0.2
 _STATUS_TIMEOUT_S = 5
+_PULL_TIMEOUT_S = 30.0
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
@@ -72,7 +73,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             if episodes is None:
                 break
             record.write(request, *episodes)
-        container.is_evaluated(request)
+        _finish(container, request, stop)
     record.close()
     environment.close()
 
@@ -83,12 +84,25 @@ def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest
     while not stop.wait(_POLL_S):
         try:
             if container.evaluations_waiting(_STATUS_TIMEOUT_S):
-                return container.next_evaluation()
+                return within(_PULL_TIMEOUT_S, container.next_evaluation)
         except UNREACHABLE:
             report.say("the replay server, which does not answer")
             continue
         report.say("the next policy to evaluate")
     return None
+
+
+def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop) -> None:
+    """Removes a request from the queue, once the replay server answers."""
+
+    def removed() -> bool:
+        try:
+            within(_PULL_TIMEOUT_S, lambda: container.is_evaluated(request))
+        except UNREACHABLE:
+            return False
+        return True
+
+    wait_until("the replay server to remove a request", removed, stop, deadline_s=None)
 
 
 def _play(

@@ -7,6 +7,7 @@ import threading
 import time
 
 import numpy as np
+import reverb
 import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 
@@ -25,16 +26,18 @@ from actorlearner.process import keep_until_exit
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
-from actorlearner.reverb_calls import UNREACHABLE, connect
+from actorlearner.reverb_calls import UNREACHABLE, connect, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
+from actorlearner.variables.container import VariableContainer
 from actorlearner.waiting import wait_until
 
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
 _PUBLISH_TIMEOUT_S = 3.0
+_PULL_TIMEOUT_S = 30.0
 _STARVED_AFTER_S = 3.0
 """How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
 
@@ -67,7 +70,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     if client is None:
         return
     start_up.ended("replay server")
-    publisher = Publisher(client, parts)
+    checkpoint.generation = 1 + max(checkpoint.generation, _published_generation(client))
+    publisher = Publisher(client, parts, checkpoint.generation)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()
     step = int(parts.train_step.numpy())
@@ -92,6 +96,16 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
     if not publisher.flush(_PUBLISH_TIMEOUT_S):
         _log.warning("the last policy was not published: the replay server does not answer")
+
+
+def _published_generation(client: reverb.Client) -> int:
+    """The generation of the learner that published last; -1 if none has."""
+    container = VariableContainer(client)
+    if not container.version(_STATUS_TIMEOUT_S):
+        return -1
+    newest = within(_PULL_TIMEOUT_S, container.pull)
+    _log.warning("this learner takes over from one that had published train step %d", newest.train_step)
+    return newest.generation
 
 
 def _make_learner(

@@ -17,6 +17,9 @@ import tensorflow as tf
 VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"
 
+_GENERATION = 2**40
+"""More than the train steps of any run."""
+
 _EVALUATIONS_KEPT = 64
 """Unevaluated versions in the queue; with no eval actor the oldest are dropped beyond that."""
 
@@ -28,10 +31,18 @@ class PolicyVariables:
     Attributes:
       train_step: the train step after which these were the weights.
       values: one array for each of the policy's variables, in their order.
+      generation: which of the run's learners published it, counted from 0; it grows when a learner is
+        started again.
     """
 
     train_step: int
     values: list[npt.NDArray[Any]]
+    generation: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Greater for a newer version: that of a later learner, or of a later train step of the same one."""
+        return self.generation, self.train_step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,10 +70,12 @@ def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
 def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
     """The tables of the container, for policy variables shaped as these."""
     signature = _signature(variables)
+    # The item with the lowest priority goes, also if that is the one just inserted: no learner that was
+    # thought dead can overwrite a newer version. Of equal priorities the one before goes.
     newest = reverb.Table(
         name=VARIABLES_TABLE,
         sampler=reverb.selectors.Uniform(),
-        remover=reverb.selectors.Fifo(),
+        remover=reverb.selectors.MinHeap(),
         max_size=1,
         rate_limiter=reverb.rate_limiters.MinSize(1),
         signature=signature,
@@ -87,16 +100,18 @@ class VariableContainer:
         self._client = client
 
     def push(self, version: PolicyVariables) -> None:
-        """Publishes a version; blocks until the server has taken it."""
-        self._client.insert(_nest(version), {VARIABLES_TABLE: 1.0})
+        """Publishes a version; blocks until the server has taken it, or dropped it for one that is newer."""
+        self._client.insert(_nest(version), {VARIABLES_TABLE: _priority(version)})
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
         """Queues a version for evaluation; blocks until the server has taken it."""
         nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
-        self._client.insert(nest, {EVALUATION_TABLE: 1.0})
+        self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version)})
 
     def version(self, timeout_s: int) -> int:
         """How many versions were ever published: 0 means that there is none to pull yet.
+
+        It is lower than before where the replay server was restored from a checkpoint.
 
         Raises:
           reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
@@ -106,7 +121,7 @@ class VariableContainer:
 
     def pull(self) -> PolicyVariables:
         """The newest version; blocks while there is none (see `version`)."""
-        return _version(self._sample(VARIABLES_TABLE).data)
+        return _version(self._sample(VARIABLES_TABLE))
 
     def evaluations_waiting(self, timeout_s: int) -> int:
         """How many versions wait for their evaluation.
@@ -120,7 +135,7 @@ class VariableContainer:
         """The oldest version to evaluate; blocks while there is none. It stays until it `is_evaluated`."""
         sample = self._sample(EVALUATION_TABLE)
         return EvaluationRequest(
-            _version(sample.data), int(sample.data["env_steps"][0]), key=int(np.ravel(sample.info.key)[0])
+            _version(sample), int(sample.data["env_steps"][0]), key=int(np.ravel(sample.info.key)[0])
         )
 
     def is_evaluated(self, request: EvaluationRequest) -> None:
@@ -136,11 +151,17 @@ def _nest(version: PolicyVariables) -> dict[str, Any]:
     return {"policy_variables": version.values, "train_step": np.int64(version.train_step)}
 
 
-def _version(data: dict[str, Any]) -> PolicyVariables:
+def _priority(version: PolicyVariables) -> float:
+    """A version's order as one number: exact, because a double holds integers of 53 bits."""
+    return float(version.generation * _GENERATION + version.train_step)
+
+
+def _version(sample: Any) -> PolicyVariables:
     # Every leaf has a leading dimension of one: the item's single step.
     return PolicyVariables(
-        train_step=int(data["train_step"][0]),
-        values=[values[0] for values in data["policy_variables"]],
+        train_step=int(sample.data["train_step"][0]),
+        values=[values[0] for values in sample.data["policy_variables"]],
+        generation=int(np.ravel(sample.info.priority)[0]) // _GENERATION,
     )
 
 

@@ -6,7 +6,7 @@ import time
 
 import reverb
 
-from actorlearner.reverb_calls import UNREACHABLE
+from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.stop import Stop
 from actorlearner.variables.container import PolicyVariables, VariableContainer
 from actorlearner.waiting import WaitReport
@@ -14,6 +14,7 @@ from actorlearner.waiting import WaitReport
 _log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 5
+_PULL_TIMEOUT_S = 30.0
 
 
 class VariablePuller:
@@ -28,8 +29,9 @@ class VariablePuller:
         self._fresh: PolicyVariables | None = None
         self._pulled_at = time.monotonic()
         self._train_step = -1
+        self._order = (-1, -1)
         self._failure: BaseException | None = None
-        # A daemon, because a pull from a server that died meanwhile never returns.
+        # A daemon, because it may be waiting for a server.
         threading.Thread(target=self._pull_for_ever, name="variables", daemon=True).start()
 
     @property
@@ -67,13 +69,23 @@ class VariablePuller:
             except UNREACHABLE:
                 report.say("the variable container: the replay server does not answer")
                 continue
-            report = WaitReport()
-            # 0 where a server came back empty: a pull would block, for ever if that one ends as well.
+            # 0 where a server came back empty: a pull would block until there is a version.
             if version not in (0, seen):
-                self._keep(self._container.pull())
+                try:
+                    self._keep(within(_PULL_TIMEOUT_S, self._container.pull))
+                except UNREACHABLE:
+                    report.say("policy variables from the replay server")
+                    continue
+            report = WaitReport()
             seen = version
 
     def _keep(self, version: PolicyVariables) -> None:
+        """Keeps a version unless it is older than the last, as after a restore of the replay server."""
+        if version.order <= self._order:
+            return
+        if version.train_step < self._train_step:
+            _log.warning("a learner that was started again is at train step %d", version.train_step)
+        self._order = version.order
         with self._lock:
             self._fresh = version
             self._train_step = version.train_step

@@ -1,7 +1,7 @@
 """Publishing: nothing waits for it, the newest version wins, and every evaluation arrives."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,8 @@ from tests.support.training import make_parts
 
 LONG_S = 30.0
 
+Eventually = Callable[..., None]
+
 
 class HeldContainer:
     """A container whose server takes a push only when it is let to."""
@@ -24,9 +26,18 @@ class HeldContainer:
         self.begun = threading.Semaphore(0)
         self.let = threading.Semaphore(0)
         self.failure: Exception | None = None
+        self.versions = 0
+        self.other: PolicyVariables | None = None
+
+    def version(self, timeout_s: int) -> int:
+        return self.versions
+
+    def pull(self) -> PolicyVariables | None:
+        return self.other
 
     def push(self, version: PolicyVariables) -> None:
         self._take("newest", version)
+        self.versions += 1
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
         self._take(f"evaluation after {request.env_steps} env steps", request.version)
@@ -135,3 +146,46 @@ def test_weights_that_are_not_finite_are_never_published(
     container.let.release()
     assert publisher.flush(LONG_S)
     assert container.pushed == [("newest", 10, 10.0)]
+
+
+def test_a_server_that_lost_what_was_pushed_gets_it_again(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    for _ in range(20):
+        container.let.release()
+    for train_step in (10, 20):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.publish()
+        assert publisher.flush(LONG_S)
+    before = len(container.pushed)
+    container.versions = 1  # As restored from a checkpoint.
+    eventually(lambda: len(container.pushed) >= before + 3)
+    assert container.pushed[before:] == [
+        ("newest", 20, 20.0),
+        ("evaluation after 10 env steps", 10, 10.0),
+        ("evaluation after 20 env steps", 20, 20.0),
+    ]
+
+
+def test_a_learner_that_was_replaced_ends(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    container.let.release()
+    publisher.publish()
+    assert publisher.flush(LONG_S)
+    container.other = PolicyVariables(7, [], generation=1)
+    container.versions += 1
+    eventually(lambda: publisher._failure is not None)
+    with pytest.raises(RunError, match="another learner, which is at train step 7, has taken over this run"):
+        publisher.publish()

@@ -33,9 +33,10 @@ def make_variables() -> list[tf.Variable]:
     return [tf.Variable(tf.zeros(shape, dtype)) for shape, dtype in SHAPES]
 
 
-def version(train_step: int) -> PolicyVariables:
+def version(train_step: int, generation: int = 0) -> PolicyVariables:
     """A version whose values tell its train step."""
-    return PolicyVariables(train_step, [np.full(shape, train_step, dtype) for shape, dtype in SHAPES])
+    values = [np.full(shape, train_step, dtype) for shape, dtype in SHAPES]
+    return PolicyVariables(train_step, values, generation)
 
 
 def assert_whole(actual: PolicyVariables, train_step: int) -> None:
@@ -107,6 +108,24 @@ def test_values_and_train_step_belong_together_while_versions_change(container: 
     assert_whole(container.pull(), 199)
 
 
+def test_an_older_version_does_not_overwrite_a_newer_one(container: VariableContainer) -> None:
+    orders = [(0, 10), (0, 20), (0, 15), (1, 5), (0, 1_000_000), (1, 6), (0, 7), (7_000, 3), (6_999, 2**39)]
+    newest = orders[0]
+    for generation, train_step in orders:
+        container.push(version(train_step, generation))
+        newest = max(newest, (generation, train_step))
+        assert container.pull().order == newest
+    assert_whole(container.pull(), 3)
+
+
+def test_equal_orders_are_replaced(container: VariableContainer) -> None:
+    """Unmodified learners of TF-Agents push all their versions with one priority."""
+    for number in range(4):
+        values = [np.full(shape, number, dtype) for shape, dtype in SHAPES]
+        container.push(PolicyVariables(7, values))
+        np.testing.assert_array_equal(container.pull().values[0], values[0])
+
+
 def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> None:
     container.push(version(1))
     other = version(2)
@@ -149,8 +168,8 @@ def test_without_an_eval_actor_the_oldest_evaluations_are_dropped(
 def test_assigner_sets_all_variables_and_the_train_step(container: VariableContainer) -> None:
     variables, train_step = make_variables(), tf.Variable(0, dtype=tf.int64)
     update = assigner(variables, train_step)
-    for step in (20, 3):
-        container.push(version(step))
+    for generation, step in enumerate((20, 3)):
+        container.push(version(step, generation))
         update(container.pull())
         assert_whole(PolicyVariables(int(train_step), [v.numpy() for v in variables]), step)
 
@@ -319,3 +338,24 @@ def test_what_goes_wrong_while_pulling_is_raised_where_the_variables_are_taken(
         return False
 
     eventually(raises)
+
+
+def test_puller_never_goes_back_but_to_a_later_learner(
+    server: Server,
+    container: VariableContainer,
+    start_puller: Callable[[], VariablePuller],
+    look_again: Callable[[], None],
+    eventually: Eventually,
+) -> None:
+    container.push(version(20))
+    puller = start_puller()
+    eventually(lambda: puller.train_step == 20)
+    server.stop()
+    container = server.start()  # As if from a checkpoint that is older.
+    for older in (5, 15):
+        container.push(version(older))
+    look_again()
+    look_again()
+    assert puller.train_step == 20
+    container.push(version(10, generation=1))
+    eventually(lambda: puller.train_step == 10)
