@@ -17,7 +17,13 @@ def is_supervised() -> bool:
 
 
 def notify(state: str, message: str = "") -> None:
-    """Tells that the role is `ready`, has `started` what it waited to start, or `failed`, with a message."""
+    """Tells how the role is doing, with a message.
+
+    Args:
+      state: `ready`; `started` what it waited to start; `failed`, as it would again; or `crashed`, which
+        it may not do again.
+      message: more about it.
+    """
     if is_supervised():
         line = json.dumps({"state": state, "message": message}) + "\n"
         # If the listener is gone, its death signal is on its way.

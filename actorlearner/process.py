@@ -68,7 +68,7 @@ def run_role(
     except Exception as error:
         traceback.print_exc()  # Standard error is the log file by now.
         first_line = (str(error).strip().splitlines() or [""])[0]
-        _fail(terminal, name, [f"{type(error).__name__}: {first_line}"], EXIT_FAILED)
+        _fail(terminal, name, [f"{type(error).__name__}: {first_line}"], EXIT_FAILED, state="crashed")
     _log.info("ended, exit code %d", stop.exit_code)
     _leave(stop.exit_code)
 
@@ -136,10 +136,12 @@ def _configure_logging(name: str, terminal: TextIO) -> None:
         package.addHandler(handler)
 
 
-def _fail(terminal: TextIO, name: str, problems: Sequence[str], exit_code: int) -> NoReturn:
+def _fail(
+    terminal: TextIO, name: str, problems: Sequence[str], exit_code: int, state: str = "failed"
+) -> NoReturn:
     for problem in problems:
         print(f"{name}: error: {problem}", file=sys.stderr)
         if not is_supervised():
             print(f"actorlearner: error: {name}: {problem}", file=terminal)
-    notify("failed", "\n".join(problems))
+    notify(state, "\n".join(problems))
     _leave(exit_code)

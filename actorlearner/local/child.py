@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ class Child:
       ready: whether the role has said that it is.
       start_up: where the time until then went, as the role says, and until it started to work.
       error: what the role said when it failed, else empty.
+      may_be_restarted: whether another process in its place may fare better.
     """
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
@@ -34,6 +36,8 @@ class Child:
         self.ready = False
         self.start_up = ""
         self.error = ""
+        self.may_be_restarted = True
+        self.started = time.monotonic()
         self._unread = b""
         self._reader, writer = os.pipe()
         os.set_blocking(self._reader, False)
@@ -52,6 +56,14 @@ class Child:
                 preexec_fn=lambda: _die_with(parent),
             )
         os.close(writer)
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, in words."""
+        code = self.exit_code
+        if self.error or code is None:
+            return self.error
+        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
     @property
     def exit_code(self) -> int | None:
@@ -73,8 +85,9 @@ class Child:
             self._take(json.loads(line))
 
     def _take(self, told: dict[str, Any]) -> None:
-        if told["state"] == "failed":
+        if told["state"] in ("failed", "crashed"):
             self.error = told["message"]
+            self.may_be_restarted = told["state"] == "crashed"
         else:
             self.ready = True
             self.start_up = told["message"]

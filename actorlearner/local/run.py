@@ -49,7 +49,8 @@ def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
     try:
         with View(console, progress) as view:
             while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
-                supervisor.check()
+                for line in supervisor.check():
+                    console.print(line, soft_wrap=True)
                 view.update(supervisor.unready)
     finally:
         supervisor.shut_down()

@@ -2,11 +2,12 @@
 
 import socket
 import time
-from pathlib import Path
+from collections.abc import Iterator
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
+from actorlearner.local.restarts import Restarts
 from actorlearner.machine import collect_actors
 from actorlearner.run_directory import RunDirectory
 
@@ -15,85 +16,109 @@ _READY_DEADLINE_S = 180.0
 # What each kind of role gets to save and close; together below the 15 s within which Ctrl-C ends a run.
 _LEARNER_GRACE_S = 7.0
 _ACTORS_GRACE_S = 3.5
-_SERVER_GRACE_S = 2.0
+_ALL_GRACE_S = 13.0
+
+_SERVER = "replay-server"
+_LEARNER = "learner"
+_EVALUATOR = "eval-actor"
 
 
 class Supervisor:
-    """The children of a local run."""
+    """The children of a local run: started, watched, started again where they died, and ended."""
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
         """Starts all roles at once; those that need the replay server wait for it by themselves."""
-        self._started = time.monotonic()
         port = _free_port()
-        address = f"127.0.0.1:{port}"
         common = ["--config", str(directory.config), "--run_dir", str(directory.path)]
-        to_server = [*common, "--replay_address", address]
+        to_server = [*common, "--replay_address", f"127.0.0.1:{port}"]
+        self._arguments = {
+            _SERVER: [_SERVER, *common, "--port", str(port)],
+            _LEARNER: [_LEARNER, *to_server],
+            **{
+                f"collect-actor-{i}": ["collect-actor", *to_server, "--actor_index", str(i)]
+                for i in range(collect_actors(config.collect))
+            },
+            _EVALUATOR: [_EVALUATOR, *to_server],
+        }
+        self._directory = directory
+        self._restarts = {name: Restarts() for name in self._arguments}
+        self._due: dict[str, float] = {}
+        self._children: dict[str, Child] = {}
+        for name in self._arguments:
+            self._start(name)
 
-        def start(role: str, arguments: list[str], suffix: str = "") -> Child:
-            log: Path = directory.log(role + suffix)
-            return Child(role + suffix, [role, *arguments], log)
-
-        self.server = start("replay-server", [*common, "--port", str(port)])
-        self.learner = start("learner", to_server)
-        self.actors = [
-            start("collect-actor", [*to_server, "--actor_index", str(i)], f"-{i}")
-            for i in range(collect_actors(config.collect))
-        ]
-        self.evaluator = start("eval-actor", to_server)
-
-    @property
-    def children(self) -> list[Child]:
-        """All roles, the replay server first."""
-        return [self.server, self.learner, *self.actors, self.evaluator]
+    def _start(self, name: str) -> None:
+        self._children[name] = Child(name, self._arguments[name], self._directory.log(name))
 
     @property
     def finished(self) -> bool:
         """Whether the learner has taken its last train step and the eval actor has evaluated it."""
-        return self.learner.exit_code == 0 and self.evaluator.exit_code == 0
+        return all(self._children[name].exit_code == 0 for name in (_LEARNER, _EVALUATOR))
 
     @property
     def unready(self) -> list[str]:
-        """The names of the roles that are still starting."""
-        return [child.name for child in self.children if not child.ready]
+        """The names of the roles that are still starting, or that wait to be started again."""
+        return [name for name, child in self._children.items() if name in self._due or not child.ready]
 
     @property
     def start_ups(self) -> dict[str, str]:
         """Where the time of each role's start went, for the roles that said so."""
-        return {child.name: child.start_up for child in self.children if child.start_up}
+        return {name: child.start_up for name, child in self._children.items() if child.start_up}
 
-    def check(self) -> None:
-        """Looks at every role.
+    def check(self) -> list[str]:
+        """Looks at every role, and starts those again that died; returns what there is to say of that.
 
         Raises:
           ConfigurationError: a role refused the configuration.
-          RunError: a role failed, or was not ready in time.
+          RunError: a role failed for good, died too often, or was not ready in time.
         """
-        for child in self.children:
+        now = time.monotonic()
+        for child in self._children.values():
             child.listen()
-        for child in self.children:
-            self._check(child)
-        if self.unready and time.monotonic() - self._started > _READY_DEADLINE_S:
-            raise RunError(f"not ready within {_READY_DEADLINE_S:.0f} s: {', '.join(self.unready)}")
+        said = [line for name in self._children for line in self._check(name, now)]
+        for name, due in list(self._due.items()):
+            if now >= due:
+                del self._due[name]
+                self._start(name)
+        return said
 
-    def _check(self, child: Child) -> None:
-        code = child.exit_code
-        if code is None or (code == 0 and child is not self.server):
+    def _check(self, name: str, now: float) -> Iterator[str]:
+        child = self._children[name]
+        if name in self._due:
+            return
+        if child.exit_code is None:
+            if not child.ready and now - child.started > _READY_DEADLINE_S:
+                raise RunError(f"not ready within {_READY_DEADLINE_S:.0f} s: {name}")
+            return
+        if child.exit_code == 0 and name != _SERVER:
             return
         child.listen()  # Its last words may have come since.
-        if code == EXIT_USAGE and child.error:
+        if child.exit_code == EXIT_USAGE and child.error:
             raise ConfigurationError(child.error.splitlines())
-        reason = child.error or ("killed by signal " + str(-code) if code < 0 else f"exit code {code}")
-        log = [f"the last lines of {child.log}:", *("  " + line for line in child.last_log_lines())]
-        raise RunError(f"{child.name} failed: {reason}", log)
+        delay_s = self._restarts[name].delay_s(now) if child.may_be_restarted else None
+        if delay_s is None:
+            log = [f"the last lines of {child.log}:", *("  " + line for line in child.last_log_lines())]
+            died = "died too often" if child.may_be_restarted else "failed"
+            raise RunError(f"{name} {died}: {child.reason}", log)
+        self._due[name] = now + delay_s
+        yield f"{name} died: {child.reason}; starting it again in {delay_s:.0f} s ({self._restarts[name]})"
+        if name in (_SERVER, _LEARNER):
+            # A learner that had finished publishes again what the server has lost, and ends. Actors that had
+            # finished are needed again by a learner that goes back to its checkpoint.
+            others = set(self._children) - {_SERVER, _EVALUATOR}
+            self._due |= {other: now + delay_s for other in others if self._children[other].exit_code == 0}
 
     def shut_down(self) -> None:
         """Ends every role that still runs: first the learner, while data still flows to it.
 
-        Each gets time to save and close, and is killed after it; at most 13 s altogether.
+        Each gets time to save and close, and is killed after it; 13 s altogether. The replay server comes
+        last and has what the others left.
         """
-        _end([self.learner], _LEARNER_GRACE_S)
-        _end([*self.actors, self.evaluator], _ACTORS_GRACE_S)
-        _end([self.server], _SERVER_GRACE_S)
+        actors = [child for name, child in self._children.items() if name not in (_SERVER, _LEARNER)]
+        began = time.monotonic()
+        _end([self._children[_LEARNER]], _LEARNER_GRACE_S)
+        _end(actors, _ACTORS_GRACE_S)
+        _end([self._children[_SERVER]], _ALL_GRACE_S - (time.monotonic() - began))
 
 
 def _end(children: list[Child], grace_s: float) -> None:

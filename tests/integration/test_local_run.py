@@ -1,7 +1,6 @@
 """Local mode with all its processes: it trains, ends by itself, and leaves nothing behind."""
 
 import json
-import os
 import re
 import signal
 import time
@@ -137,23 +136,6 @@ def test_no_role_outlives_a_killed_parent(start: Start, mark: str, tmp_path: Pat
     command.process.kill()
     command.finish()
     wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
-
-
-def test_a_dead_role_ends_the_run_and_is_named(start: Start, mark: str, tmp_path: Path) -> None:
-    command = _local(start, "learn.train_steps=1000000")
-    _wait_until_training(command, tmp_path / "run")
-    _signal_role(mark, "collect-actor", signal.SIGKILL)
-    assert command.finish() == 1
-    assert marked_processes(mark) == []
-    lines = command.err.splitlines()
-    assert lines[0] == "actorlearner: error: collect-actor-0 failed: killed by signal 9"
-    assert "the last lines of" in lines[1]
-
-
-def _signal_role(mark: str, role: str, number: signal.Signals) -> None:
-    for pid in marked_processes(mark):
-        if role in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
-            os.kill(pid, number)
 
 
 def test_a_run_of_another_configuration_is_refused(start: Start, tmp_path: Path) -> None:
