@@ -25,10 +25,11 @@ class WaitReport:
         """Seconds since the wait began."""
         return time.monotonic() - self._started
 
-    def say(self, what: str) -> None:
-        """Logs `what` if it was not said in the last ten seconds."""
+    def say(self, what: str | Callable[[], str]) -> None:
+        """Logs `what`, or what it returns, if nothing was said in the last ten seconds."""
         if time.monotonic() - self._said >= _REPORT_INTERVAL_S:
-            _log.warning("waiting for %s, for %.0f s so far", what, self.waited_s)
+            text = what if isinstance(what, str) else what()
+            _log.warning("waiting for %s, for %.0f s so far", text, self.waited_s)
             self._said = time.monotonic()
 
 

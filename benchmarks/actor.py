@@ -23,6 +23,7 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.learning.publisher import Publisher
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.status import ReplayMonitor
 from actorlearner.roles.collect_actor import Collector
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
@@ -104,9 +105,11 @@ def _collector(config: Config, address: str, directory: Path) -> Callable[[], No
     puller = VariablePuller(address, config.collect.variables_interval_s, stop)
     wait_until("the first variables", lambda: puller.train_step >= 0, stop, deadline_s=60)
     policy = _then_randomly(PolicyFunction(parts.agent.collect_policy, specs, _ENVIRONMENTS), specs)
+    layout = make_layout(config, specs)
     collector = Collector(
         EnvironmentBatch(environments),
-        make_layout(config, specs).writer(client, _ENVIRONMENTS),
+        layout.writer(client, _ENVIRONMENTS),
+        ReplayMonitor(client, layout),
         puller,
         CollectMetrics(RunDirectory(directory), 0),
         config.learn.train_steps,

@@ -124,3 +124,19 @@ def test_a_report_counts_from_its_beginning(clock: Clock, said: list[str]) -> No
     report.say("a third")
     assert report.waited_s == 10.5
     assert said == ["waiting for another, for 10 s so far"]
+
+
+def test_a_reason_is_asked_for_only_when_it_is_said(clock: Clock, said: list[str]) -> None:
+    asked = []
+
+    def reason() -> str:
+        asked.append(clock.now)
+        return "the learner"
+
+    report = WaitReport()
+    for _ in range(25):
+        report.say(reason)
+        clock.now += 1.0
+    assert asked == [1_010.0, 1_020.0]
+    assert len(said) == 2
+    assert "waiting for the learner, for 20 s so far" in said[1]

@@ -69,9 +69,11 @@ def run(
         return
     start_up.ended("replay server")
     puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop)
+    replay = ReplayMonitor(client, layout)
     collector = Collector(
         EnvironmentBatch(environments),
         layout.writer(client, count),
+        replay,
         puller,
         CollectMetrics(directory, actor_index),
         config.learn.train_steps,
@@ -80,7 +82,7 @@ def run(
     start_up.ended("first observations")
     start_up.tell("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index)
-    _act_randomly(config, collector, ReplayMonitor(client, layout), RandomFunction(specs, count, random_seed))
+    _act_randomly(config, collector, replay, RandomFunction(specs, count, random_seed))
     _act_with_policy(config, collector, specs, puller, stop)
     collector.close()
 
@@ -135,6 +137,7 @@ class Collector:
         self,
         environments: EnvironmentBatch,
         writer: ReplayWriter,
+        replay: ReplayMonitor,
         puller: VariablePuller,
         metrics: CollectMetrics,
         train_steps: int,
@@ -144,6 +147,7 @@ class Collector:
         self._environments = environments
         self._count = len(environments.first)
         self._writer = writer
+        self._replay = replay
         self._puller = puller
         self._metrics = metrics
         self._train_steps = train_steps
@@ -171,8 +175,18 @@ class Collector:
     def _wait_for_replay(self) -> None:
         report = WaitReport()
         while not self._writer.flush(_FLUSH_TIMEOUT_S) and not self.ended:
-            report.say("the replay server to take transitions: its rate limiter waits for the learner")
+            report.say(self._why_waiting)
             self._report()
+
+    def _why_waiting(self) -> str:
+        try:
+            status = self._replay.status(_STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            return "the replay server, which does not answer; transitions are kept until it does"
+        return (
+            f"the rate limiter to let transitions in: the learner has sampled {status.samples:,} for "
+            f"{status.inserts:,} inserted"
+        )
 
     def _report(self, *, final: bool = False) -> None:
         age = self._puller.age_s if self._policy_train_step >= 0 else None
@@ -188,6 +202,6 @@ class Collector:
     def close(self) -> None:
         """Writes what is pending, within a bound, and closes everything."""
         if not self._writer.close(_CLOSE_TIMEOUT_S):
-            _log.info("some transitions were not confirmed: the rate limiter holds inserts back")
+            _log.info("the replay server did not take the last transitions in time; they are left out")
         self._report(final=True)
         self._environments.close()
