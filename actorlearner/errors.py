@@ -9,6 +9,11 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
+def one_line(error: BaseException) -> str:
+    """What an error of somebody else's code is and says, as one line of at most 200 characters."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
 class ConfigurationError(Exception):
     """The configuration or the command line cannot work: exit code 2, one line per problem.
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
+from actorlearner.metrics import read_records
 from actorlearner.run_directory import RunDirectory
 
 _HEADER = ("experiment", "layout", "seed", "train steps: AverageReturn", "train steps/s", "minutes")
@@ -67,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def read(path: Path) -> Run:
     """Reads a run directory."""
     directory = RunDirectory(path)
-    evaluations = _records(directory.metrics("eval"))
-    rates = [record["train_steps_per_s"] for record in _records(directory.metrics("learner"))]
+    evaluations = read_records(directory.metrics("eval"))
+    rates = [record["train_steps_per_s"] for record in read_records(directory.metrics("learner"))]
     created = datetime.fromisoformat(json.loads(directory.manifest.read_text())["created"]).timestamp()
     return Run(
         config=load_config(str(directory.config)),
@@ -133,10 +134,6 @@ def _draw(axes: Any, runs: Sequence[Run]) -> None:
             axes.plot(of_layout[0].train_steps, means, color=colour, linewidth=2.5, label=label)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
-
-
-def _records(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 if __name__ == "__main__":

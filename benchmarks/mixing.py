@@ -17,6 +17,7 @@ from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
+from benchmarks import filling
 from benchmarks.halfcheetah import configuration, random_env_steps
 from benchmarks.report import Row
 from benchmarks.servers import replay_server
@@ -50,13 +51,7 @@ def _design_effects(
     """Of each number: for single batches, for all batches from the same items, and how many those are."""
     layout = make_layout(config, specs)
     with replay_server() as server:
-        writer = layout.writer(reverb.Client(server.address), environments)
-        for step in steps:
-            writer.write(step)
-            while not writer.flush(timeout_s=5):
-                pass
-        if not writer.close(timeout_s=60):
-            raise RuntimeError("the benchmark's server did not take all env steps within 60 s")
+        filling.write(steps, layout.writer(reverb.Client(server.address), environments))
         count = layout.transitions_per_item
         dataset = experience_dataset(server.address, layout, _BATCH, _BATCH)
         means = np.array(

@@ -8,7 +8,7 @@ from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
-from actorlearner.errors import RunError
+from actorlearner.errors import RunError, one_line
 from actorlearner.finite import all_finite
 
 _log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class GuardedEnvironment:
             try:
                 observation = self._environment.reset()
             except Exception as error:  # The environment is somebody else's code.
-                self._replace(f"reset raised {_line(error)}")
+                self._replace(f"reset raised {one_line(error)}")
                 continue
             if all_finite(observation):
                 return observation
@@ -77,7 +77,7 @@ class GuardedEnvironment:
         try:
             step = self._environment.step(action)
         except Exception as error:  # The environment is somebody else's code.
-            self._replace(f"step raised {_line(error)}")
+            self._replace(f"step raised {one_line(error)}")
             return None
         wrong = _wrong(step)
         if wrong:
@@ -112,11 +112,11 @@ class GuardedEnvironment:
         try:
             self._environment.close()
         except Exception as error:  # It is broken already.
-            _log.info("%s: close raised %s", self._title, _line(error))
+            _log.info("%s: close raised %s", self._title, one_line(error))
         try:
             self._environment = self._make(self.faults)
         except Exception as error:
-            self._replace(f"it cannot be made anew: {_line(error)}")
+            self._replace(f"it cannot be made anew: {one_line(error)}")
 
 
 def load_guarded(
@@ -151,7 +151,3 @@ def _wrong(step: Step) -> str:
     if not 0.0 <= step.discount <= 1.0:
         return f"step returned the discount {step.discount}"
     return ""
-
-
-def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

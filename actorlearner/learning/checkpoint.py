@@ -7,6 +7,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.errors import one_line
 from actorlearner.seal import BrokenError, seal, unseal
 
 _log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class LearnerCheckpoint:
                 self._manager.save(checkpoint_number=step)
                 seal(self._seal(step), self._files(step), {"train_step": step, "generation": self.generation})
             except (OSError, tf.errors.OpError) as error:
-                _log.error("train step %d was not saved: %s", step, _line(error))
+                _log.error("train step %d was not saved: %s", step, one_line(error))
                 self._remove(step)
                 return False
             self._saved = step
@@ -103,7 +104,3 @@ class LearnerCheckpoint:
         for step in self._sealed():
             if not self._files(step):
                 self._seal(step).unlink(missing_ok=True)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

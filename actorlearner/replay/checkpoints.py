@@ -11,6 +11,7 @@ from pathlib import Path
 
 import reverb
 
+from actorlearner.errors import one_line
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.seal import BrokenError, seal, unseal
@@ -89,7 +90,7 @@ class ReplayCheckpoints:
             files = [file for file in target.iterdir() if file.is_file()]
             seal(self._seal(target.name), files, facts | {"settings": self._settings})
         except (OSError, RuntimeError) as error:
-            _log.error("replay was not saved: %s", " ".join(str(error).split())[:200])
+            _log.error("replay was not saved: %s", one_line(error))
             self._remove_unsealed()
             return False
         _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)

@@ -145,14 +145,13 @@ class Collector:
     ) -> None:
         """Begins at the environments' first observations."""
         self._environments = environments
-        self._count = len(environments.first)
         self._writer = writer
         self._replay = replay
         self._puller = puller
         self._metrics = metrics
         self._train_steps = train_steps
         self._stop = stop
-        self._episodes = EpisodeStatistics(self._count)
+        self._episodes = EpisodeStatistics(len(environments.first))
         self._env_steps = 0
         self._policy_train_step = RANDOM_POLICY
 

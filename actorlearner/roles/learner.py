@@ -92,8 +92,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         start_up.ended("filling replay")
         loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop, start_up)
         _train_on_a_thread(loop, learner, stop)
-    checkpoint.save()
-    _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
+    if checkpoint.save():
+        _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
     if not publisher.flush(_PUBLISH_TIMEOUT_S):
         _log.warning("the last policy was not published: the replay server does not answer")
 

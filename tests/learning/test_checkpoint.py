@@ -1,6 +1,5 @@
 """A checkpoint holds all that training goes on from."""
 
-import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.learning.checkpoint import LearnerCheckpoint
+from tests.support.harm import corrupt, no_room, truncate
 from tests.support.training import fixed_dataset, make_learner, make_parts, values_of
 
 BATCH = 8
@@ -93,17 +93,7 @@ def test_the_newest_is_restored_and_the_oldest_are_removed(tmp_path: Path) -> No
     assert len(list(tmp_path.glob("*.index"))) == 3
 
 
-def _truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-10])
-
-
-def _corrupt(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 255
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize("harm", [_truncate, _corrupt, Path.unlink])
+@pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
 @pytest.mark.parametrize("suffix", [".data-00000-of-00001", ".index", ".seal.json"])
 def test_a_checkpoint_that_is_not_whole_is_left_out(
     tmp_path: Path, harm: Callable[[Path], None], suffix: str, caplog: pytest.LogCaptureFixture
@@ -135,13 +125,9 @@ def test_a_full_disk_keeps_what_was_saved_before(
     checkpoint.save()
     parts.train_step.assign(5)
     with monkeypatch.context() as patch:
-        patch.setattr("actorlearner.learning.checkpoint.seal", _no_room)
+        patch.setattr("actorlearner.learning.checkpoint.seal", no_room)
         assert not checkpoint.save()
-    assert "train step 5 was not saved: [Errno 28] No space left on device" in caplog.text
+    assert "train step 5 was not saved: OSError: [Errno 28] No space left on device" in caplog.text
     assert checkpoint.describe() == "the checkpoint of train step 0"
     assert not list(tmp_path.glob("ckpt-5*"))
     assert checkpoint.save()
-
-
-def _no_room(*arguments: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")

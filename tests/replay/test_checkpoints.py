@@ -1,6 +1,5 @@
 """Checkpoints of a real replay server: restored whole, or the one before."""
 
-import errno
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
+from tests.support.harm import corrupt, no_room, truncate
 from tests.support.replay import SPECS, Replay, sample_until_barred, with_replay
 
 LAYOUTS = ["packed", "trajectory"]
@@ -98,17 +98,7 @@ def test_two_are_kept(serve: Serve) -> None:
     assert not list((replay.checkpoints.directory / "working").iterdir())
 
 
-def _truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-10])
-
-
-def _corrupt(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 255
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize("harm", [_truncate, _corrupt, Path.unlink])
+@pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
 def test_a_checkpoint_that_is_not_whole_is_left_out(
     serve: Serve, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,17 +132,13 @@ def test_a_full_disk_keeps_what_was_saved_before(
     before = replay.sealed()
     replay.fill(MOST_ROWS)
     with monkeypatch.context() as patch:
-        patch.setattr("actorlearner.replay.checkpoints.seal", _no_room)
+        patch.setattr("actorlearner.replay.checkpoints.seal", no_room)
         assert not replay.save()
-    assert "replay was not saved: [Errno 28] No space left on device" in caplog.text
+    assert "replay was not saved: OSError: [Errno 28] No space left on device" in caplog.text
     assert replay.sealed() == before
     assert len([path for path in replay.checkpoints.directory.iterdir() if path.is_dir()]) == 2
     assert replay.save()
     assert serve(min_size=1).status().size == 2 * MOST_ROWS
-
-
-def _no_room(*arguments: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_settings_that_the_restored_table_ignores_are_said(
