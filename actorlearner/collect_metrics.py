@@ -11,7 +11,8 @@ class CollectMetrics:
     """Writes a record now and then; `report` is cheap to call after every env step.
 
     Attributes:
-      before: the last record of the actor that had this index before, which the counters continue.
+      before: the last record of the actor that had this index before, which the counters continue. What
+        that actor did after it, if it was killed, is not counted: up to a second.
     """
 
     def __init__(self, directory: RunDirectory, actor_index: int) -> None:

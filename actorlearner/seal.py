@@ -47,7 +47,8 @@ def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:
         with file.open("rb") as opened:
             os.fsync(opened.fileno())
         described[str(file.relative_to(path.parent))] = {"bytes": file.stat().st_size, "crc32": _crc32(file)}
-    write_atomically(path, json.dumps({"files": described, **facts}, indent=2) + "\n")
+    record = {"files": described, **facts}
+    write_atomically(path, json.dumps({"crc32": _crc32_of(record), "record": record}, indent=2) + "\n")
 
 
 def unseal(path: Path) -> dict[str, Any]:
@@ -60,14 +61,17 @@ def unseal(path: Path) -> dict[str, Any]:
       BrokenError: the seal or a file is missing, or is not what it was.
     """
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        files: dict[str, dict[str, int]] = record.pop("files")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        record: dict[str, Any] = written["record"]
+        whole = written["crc32"] == _crc32_of(record)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise BrokenError(f"{path.name} cannot be read: {error}") from error
+    if not whole:
+        raise BrokenError(f"{path.name} is not what was written: its checksum differs")
+    files: dict[str, dict[str, int]] = record.pop("files")
     for name, expected in files.items():
         _check(path.parent / name, expected)
-    facts: dict[str, Any] = record
-    return facts
+    return record
 
 
 def _check(file: Path, expected: Mapping[str, int]) -> None:
@@ -79,6 +83,10 @@ def _check(file: Path, expected: Mapping[str, int]) -> None:
             raise BrokenError(f"{file.name} is not what was written: its checksum differs")
     except OSError as error:
         raise BrokenError(f"{file.name} cannot be read: {error.strerror}") from error
+
+
+def _crc32_of(record: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(record, sort_keys=True).encode())
 
 
 def _crc32(file: Path) -> int:

@@ -49,6 +49,21 @@ def test_harm_to_the_seal_is_named(sealed: Path, harm: Callable[[Path], None]) -
         unseal(sealed)
 
 
+def test_no_bit_of_the_seal_can_change_unnoticed(tmp_path: Path) -> None:
+    path = tmp_path / "seal.json"
+    seal(path, [], {"train_step": 7})
+    written = path.read_bytes()
+    for position in range(len(written)):
+        for bit in range(8):
+            changed = bytearray(written)
+            changed[position] ^= 1 << bit
+            path.write_bytes(changed)
+            try:
+                assert unseal(path) == {"train_step": 7}  # Such as a space that became a tab.
+            except BrokenError:
+                continue
+
+
 def test_a_text_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomically(path, "before")

@@ -2,19 +2,24 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import one_line
+from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
 from actorlearner.seal import BrokenError, seal, unseal
+from actorlearner.variables.container import EvaluationRequest
 
 _log = logging.getLogger(__name__)
 
 _KEPT = 3
 _PREFIX = "ckpt"
 _SEAL = ".seal.json"
+_UNEVALUATED = ".unevaluated.npz"
+_FILES = (".data", ".index", _UNEVALUATED)
 
 
 class LearnerCheckpoint:
@@ -52,12 +57,21 @@ class LearnerCheckpoint:
             _log.info("restored train step %d", step)
             return
 
+    def unevaluated(self) -> list[EvaluationRequest]:
+        """Reads the policies that were still to be evaluated when what was restored was saved."""
+        if self._saved < 0:
+            return []
+        return read_unevaluated(self._unevaluated(self._saved), self.generation)
+
     def describe(self) -> str:
         """Which checkpoint is the newest, in words."""
         return f"the checkpoint of train step {self._saved}" if self._saved >= 0 else "the start"
 
-    def save(self) -> bool:
+    def save(self, unevaluated: Sequence[EvaluationRequest] = ()) -> bool:
         """Writes a checkpoint of this train step, unless it was just written.
+
+        Args:
+          unevaluated: the policies that are still to be evaluated.
 
         Returns:
           Whether there is one. A disk that is full or fails is logged, and what was saved before is kept.
@@ -68,13 +82,14 @@ class LearnerCheckpoint:
                 return True
             try:
                 self._manager.save(checkpoint_number=step)
+                write_unevaluated(self._unevaluated(step), unevaluated)
                 seal(self._seal(step), self._files(step), {"train_step": step, "generation": self.generation})
             except (OSError, tf.errors.OpError) as error:
                 _log.error("train step %d was not saved: %s", step, one_line(error))
                 self._remove(step)
                 return False
             self._saved = step
-            self._remove_seals_without_files()
+            self._remove_rests()
             return True
 
     def _path(self, step: int) -> str:
@@ -83,13 +98,11 @@ class LearnerCheckpoint:
     def _seal(self, step: int) -> Path:
         return self._directory / f"{_PREFIX}-{step}{_SEAL}"
 
+    def _unevaluated(self, step: int) -> Path:
+        return self._directory / f"{_PREFIX}-{step}{_UNEVALUATED}"
+
     def _files(self, step: int) -> list[Path]:
-        files = self._directory.glob(f"{_PREFIX}-{step}.*")
-        return [
-            file
-            for file in files
-            if file.name.startswith((f"{_PREFIX}-{step}.data", f"{_PREFIX}-{step}.index"))
-        ]
+        return [file for suffix in _FILES for file in self._directory.glob(f"{_PREFIX}-{step}{suffix}*")]
 
     def _sealed(self) -> list[int]:
         seals = self._directory.glob(f"{_PREFIX}-*{_SEAL}")
@@ -100,7 +113,8 @@ class LearnerCheckpoint:
         for file in self._directory.glob(f"{_PREFIX}-{step}[._]*"):
             file.unlink(missing_ok=True)
 
-    def _remove_seals_without_files(self) -> None:
+    def _remove_rests(self) -> None:
+        """Removes what stands beside the checkpoints that the manager has removed."""
         for step in self._sealed():
-            if not self._files(step):
-                self._seal(step).unlink(missing_ok=True)
+            if not Path(f"{self._path(step)}.index").exists():
+                self._remove(step)

@@ -4,7 +4,7 @@ import collections
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import reverb
 import tensorflow as tf
@@ -13,7 +13,12 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
 from actorlearner.finite import all_finite
 from actorlearner.reverb_calls import UNREACHABLE, within
-from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
+from actorlearner.variables.container import (
+    EVALUATIONS_KEPT,
+    EvaluationRequest,
+    PolicyVariables,
+    VariableContainer,
+)
 from actorlearner.waiting import WaitReport
 
 _log = logging.getLogger(__name__)
@@ -23,8 +28,6 @@ _LOOK_INTERVAL_S = 1.0
 
 _TIMEOUT_S = 5
 _PUSH_TIMEOUT_S = 30.0
-_EVALUATIONS_KEPT = 8
-"""Of those that were pushed, for a replay server that comes back without them."""
 
 
 class Publisher:
@@ -51,7 +54,7 @@ class Publisher:
         self._pushed: PolicyVariables | None = None
         self._evaluations: collections.deque[EvaluationRequest] = collections.deque()
         self._evaluations_pushed: collections.deque[EvaluationRequest] = collections.deque(
-            maxlen=_EVALUATIONS_KEPT
+            maxlen=EVALUATIONS_KEPT
         )
         self._versions = 0  # That the container should count, as far as this learner knows.
         self._pushing = False
@@ -84,10 +87,34 @@ class Publisher:
           RunError: as `publish`.
           Exception: what an earlier push raised.
         """
-        request = EvaluationRequest(self._version(), env_steps)
+        self._queue([EvaluationRequest(self._version(), env_steps)])
+
+    def take_over(self, unevaluated: Sequence[EvaluationRequest]) -> None:
+        """Puts the evaluations that this learner's checkpoint asks for in place of those that are queued.
+
+        Those may be of train steps that came after the checkpoint, which are lost and will be taken again.
+        Blocks until the queue is empty, however long the server is away.
+
+        Raises:
+          Exception: what an earlier push raised.
+        """
+        self._until_taken(self._container.forget_evaluations)
+        self._queue(unevaluated)
+
+    def unevaluated(self) -> list[EvaluationRequest]:
+        """The versions that may not have been evaluated yet, in order; blocks for up to _TIMEOUT_S."""
+        with self._changed:
+            pushed, queued = list(self._evaluations_pushed), list(self._evaluations)
+        try:
+            waiting = self._container.evaluations_waiting(_TIMEOUT_S)
+        except UNREACHABLE:
+            waiting = len(pushed)  # As far as can be told.
+        return pushed[max(0, len(pushed) - waiting) :] + queued
+
+    def _queue(self, requests: Sequence[EvaluationRequest]) -> None:
         with self._changed:
             self._raise_failure()
-            self._evaluations.append(request)
+            self._evaluations.extend(requests)
             self._changed.notify_all()
 
     def flush(self, timeout_s: float) -> bool:
@@ -141,13 +168,14 @@ class Publisher:
 
     def _push_next(self) -> None:
         with self._changed:
-            request = self._evaluations.popleft() if self._evaluations else None
+            request = self._evaluations[0] if self._evaluations else None
             newest = None
             if request is None:
                 newest, self._newest = self._newest, None
         if request is not None:
             self._push_evaluation(request)
-            self._evaluations_pushed.append(request)
+            with self._changed:  # Never in neither of the two, see `unevaluated`.
+                self._evaluations_pushed.append(self._evaluations.popleft())
         elif newest is not None:
             self._push(newest)
 

@@ -74,11 +74,10 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     publisher = Publisher(client, parts, checkpoint.generation)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()
-    step = int(parts.train_step.numpy())
-    if (
-        step == config.learn.train_steps or step % config.evaluate.interval == 0
-    ):  # Again, in case it was lost.
-        publisher.publish_for_evaluation(ReplayMonitor(client, layout).status(_STATUS_TIMEOUT_S).inserts)
+    if checkpoint.generation > 0:
+        publisher.take_over(checkpoint.unevaluated())
+    if int(parts.train_step.numpy()) == 0:
+        publisher.publish_for_evaluation(env_steps=0)
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
@@ -92,7 +91,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         start_up.ended("filling replay")
         loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop, start_up)
         _train_on_a_thread(loop, learner, stop)
-    if checkpoint.save():
+    if checkpoint.save(publisher.unevaluated()):
         _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
     if not publisher.flush(_PUBLISH_TIMEOUT_S):
         _log.warning("the last policy was not published: the replay server does not answer")
@@ -274,7 +273,7 @@ class TrainingLoop:
 
     def _save(self, step: int) -> None:
         if self._due(self._config.learn.checkpoint_interval, step):
-            self._checkpoint.save()
+            self._checkpoint.save(self._publisher.unevaluated())
             self._export.save()
 
     def _report(self, step: int, loss: LossInfo) -> None:

@@ -20,7 +20,7 @@ EVALUATION_TABLE = "evaluation"
 _GENERATION = 2**40
 """More than the train steps of any run."""
 
-_EVALUATIONS_KEPT = 64
+EVALUATIONS_KEPT = 64
 """Unevaluated versions in the queue; with no eval actor the oldest are dropped beyond that."""
 
 
@@ -85,7 +85,7 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
         name=EVALUATION_TABLE,
         sampler=reverb.selectors.Fifo(),
         remover=reverb.selectors.Fifo(),
-        max_size=_EVALUATIONS_KEPT,
+        max_size=EVALUATIONS_KEPT,
         rate_limiter=reverb.rate_limiters.MinSize(1),
         signature=signature | {"env_steps": tf.TensorSpec([], tf.int64)},
     )
@@ -141,6 +141,10 @@ class VariableContainer:
     def is_evaluated(self, request: EvaluationRequest) -> None:
         """Removes a request from the queue; blocks until the server has."""
         self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
+
+    def forget_evaluations(self) -> None:
+        """Empties the queue; blocks until the server has."""
+        self._client.reset(EVALUATION_TABLE)
 
     def _sample(self, table: str) -> Any:
         samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.variables.container import EvaluationRequest, PolicyVariables
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.training import fixed_dataset, make_learner, make_parts, values_of
 
@@ -90,11 +91,43 @@ def test_the_newest_is_restored_and_the_oldest_are_removed(tmp_path: Path) -> No
     restored = make_parts()
     LearnerCheckpoint(tmp_path, restored).restore()
     assert int(restored.train_step) == 120
-    assert len(list(tmp_path.glob("*.index"))) == 3
+    kept = {path.name.split(".")[0] for path in tmp_path.glob("ckpt-*")}
+    assert kept == {
+        "ckpt-100",
+        "ckpt-110",
+        "ckpt-120",
+    }
+
+
+def test_what_was_still_to_be_evaluated_is_kept(tmp_path: Path) -> None:
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    assert checkpoint.unevaluated() == []
+    values = [np.full((2, 3), 1.5, np.float32), np.arange(4)]
+    requests = [
+        EvaluationRequest(
+            PolicyVariables(train_step, [value + train_step for value in values]), 2 * train_step
+        )
+        for train_step in (10, 20)
+    ]
+    parts.train_step.assign(25)
+    checkpoint.save(requests)
+    restored = LearnerCheckpoint(tmp_path, make_parts())
+    restored.restore()
+    restored.generation = 3
+    for actual, expected in zip(restored.unevaluated(), requests, strict=True):
+        assert actual.env_steps == expected.env_steps
+        assert actual.version.order == (3, expected.version.train_step)
+        for value, wanted in zip(actual.version.values, expected.version.values, strict=True):
+            np.testing.assert_array_equal(value, wanted, strict=True)
+    parts.train_step.assign(30)
+    checkpoint.save()
+    restored.restore()
+    assert restored.unevaluated() == []
 
 
 @pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
-@pytest.mark.parametrize("suffix", [".data-00000-of-00001", ".index", ".seal.json"])
+@pytest.mark.parametrize("suffix", [".data-00000-of-00001", ".index", ".unevaluated.npz", ".seal.json"])
 def test_a_checkpoint_that_is_not_whole_is_left_out(
     tmp_path: Path, harm: Callable[[Path], None], suffix: str, caplog: pytest.LogCaptureFixture
 ) -> None:

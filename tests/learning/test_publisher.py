@@ -28,6 +28,7 @@ class HeldContainer:
         self.failure: Exception | None = None
         self.versions = 0
         self.other: PolicyVariables | None = None
+        self.evaluated = 0
 
     def version(self, timeout_s: int) -> int:
         return self.versions
@@ -41,6 +42,12 @@ class HeldContainer:
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
         self._take(f"evaluation after {request.env_steps} env steps", request.version)
+
+    def evaluations_waiting(self, timeout_s: int) -> int:
+        return sum(what.startswith("evaluation") for what, _, _ in self.pushed) - self.evaluated
+
+    def forget_evaluations(self) -> None:
+        self.pushed = [pushed for pushed in self.pushed if not pushed[0].startswith("evaluation")]
 
     def _take(self, what: str, version: PolicyVariables) -> None:
         self.begun.release()
@@ -189,3 +196,32 @@ def test_a_learner_that_was_replaced_ends(
     eventually(lambda: publisher._failure is not None)
     with pytest.raises(RunError, match="another learner, which is at train step 7, has taken over this run"):
         publisher.publish()
+
+
+def test_it_knows_which_versions_have_not_been_evaluated(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    for train_step in (10, 20, 30):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+    assert [request.version.train_step for request in publisher.unevaluated()] == [10, 20, 30]
+    for _ in range(3):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    assert [request.version.train_step for request in publisher.unevaluated()] == [10, 20, 30]
+    container.evaluated = 1
+    assert [request.version.train_step for request in publisher.unevaluated()] == [20, 30]
+    container.evaluated = 3
+    assert publisher.unevaluated() == []
+
+
+def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    container.pushed = [("evaluation of a train step that is lost", 90, 90.0)]
+    train_to(parts, 50)
+    request = EvaluationRequest(PolicyVariables(50, [parts.policy_variables[0].numpy()], 1), 60)
+    container.let.release()
+    publisher.take_over([request])
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [("evaluation after 60 env steps", 50, 50.0)]

@@ -55,6 +55,12 @@ def records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def saved_train_step(run: Path) -> int:
+    """The train step of the learner's last checkpoint; 0 while there is none."""
+    seals = (run / "checkpoints" / "learner").glob("ckpt-*.seal.json")
+    return max((int(path.name.split(".")[0].removeprefix("ckpt-")) for path in seals), default=0)
+
+
 class Command:
     """A running command of the package."""
 

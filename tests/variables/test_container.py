@@ -152,7 +152,7 @@ def test_an_evaluation_stays_until_it_is_done(container: VariableContainer) -> N
 def test_without_an_eval_actor_the_oldest_evaluations_are_dropped(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container_module, "_EVALUATIONS_KEPT", 3)
+    monkeypatch.setattr(container_module, "EVALUATIONS_KEPT", 3)
     container = server.start()
     for train_step in range(8):  # Returning at all shows that no push waits.
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=0))
