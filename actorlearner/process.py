@@ -52,7 +52,7 @@ def run_role(
     stop = Stop()
     stop.install()
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
-    directory.prepare(config)
+    directory.prepare(config, joins="replay_address" in options)
     name = f"{role}-{options['actor_index']}" if "actor_index" in options else role
     terminal = _redirect_output(directory.log(name))
     _configure_logging(name, terminal)

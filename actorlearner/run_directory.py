@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.config.load import load_config
-from actorlearner.config.resolved import differing_keys, fingerprint, to_yaml
+from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.seal import write_atomically
@@ -49,10 +49,31 @@ class RunDirectory:
         """Whether a run was begun here."""
         return self.config.exists()
 
-    def prepare(self, config: Config) -> None:
+    @property
+    def run_id(self) -> str | None:
+        """Of the run that the directory belongs to; None where that is yet to be told by a replay server."""
+        run_id: str | None = self._read_manifest()["run_id"]
+        return run_id
+
+    @run_id.setter
+    def run_id(self, run_id: str) -> None:
+        self._write_manifest(self._read_manifest() | {"run_id": run_id})
+
+    def own_run_id(self) -> str:
+        """The run id; a new one where the directory has none yet: its replay server decides."""
+        if self.run_id is None:
+            self.run_id = _new_run_id()
+        assert self.run_id is not None
+        return self.run_id
+
+    def prepare(self, config: Config, *, joins: bool = False) -> None:
         """Makes the directory this configuration's, or checks that it is already.
 
         Of a run that is there, only `learn.train_steps` may be raised.
+
+        Args:
+          config: the experiment.
+          joins: whether a replay server will tell which run this is; if not, a new run begins here.
 
         Raises:
           ConfigurationError: it holds a run of another configuration.
@@ -63,7 +84,7 @@ class RunDirectory:
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.manifest, json.dumps(_manifest(config), indent=2) + "\n")
+            self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
             # Last, because this file is what makes the directory a run.
             write_atomically(self.config, to_yaml(config))
         except OSError as error:
@@ -81,16 +102,21 @@ class RunDirectory:
         raise ConfigurationError(
             [
                 f"--run_dir: {self.path} holds a run of another configuration: {difference}"
-                for difference in differing_keys(config, there)
+                for difference in differences(canonical(config), canonical(there))
             ]
         )
 
     def _raise_train_steps(self, config: Config) -> None:
         """Makes a longer run of the one that the directory holds."""
-        manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
-        manifest["fingerprint"] = fingerprint(config)
-        write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
+        self._write_manifest(self._read_manifest() | {"fingerprint": fingerprint(config)})
         write_atomically(self.config, to_yaml(config))
+
+    def _read_manifest(self) -> dict[str, Any]:
+        manifest: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
+        return manifest
+
+    def _write_manifest(self, manifest: dict[str, Any]) -> None:
+        write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
 
 
 def _with_train_steps(config: Config, other: Config) -> Config:
@@ -109,9 +135,12 @@ def new_run_directory(experiment: str) -> RunDirectory:
     return RunDirectory(path)
 
 
+def _new_run_id() -> str:
+    return uuid.uuid4().hex[:12]
+
+
 def _manifest(config: Config) -> dict[str, Any]:
     return {
-        "run_id": uuid.uuid4().hex[:12],
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "fingerprint": fingerprint(config),
         "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],

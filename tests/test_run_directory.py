@@ -86,6 +86,23 @@ def test_runs_have_different_ids(tmp_path: Path, small_config: Config) -> None:
     assert len(ids) == 2
 
 
+def test_a_directory_that_joins_is_told_its_run_once(directory: RunDirectory, small_config: Config) -> None:
+    directory.prepare(small_config, joins=True)
+    assert directory.run_id is None
+    directory.run_id = "from a server"
+    assert RunDirectory(directory.path).run_id == "from a server"
+    assert directory.own_run_id() == "from a server"
+
+
+def test_the_replay_server_of_a_directory_that_joined_nothing_decides(
+    directory: RunDirectory, small_config: Config
+) -> None:
+    directory.prepare(small_config, joins=True)
+    run_id = directory.own_run_id()
+    assert run_id
+    assert directory.run_id == run_id == directory.own_run_id()
+
+
 def test_a_run_is_resumed_by_the_same_configuration(directory: RunDirectory, small_config: Config) -> None:
     directory.prepare(small_config)
     before = directory.manifest.read_bytes(), directory.config.read_bytes()

@@ -21,15 +21,19 @@ def to_yaml(config: Config) -> str:
     return dump(tree)
 
 
+def canonical(config: Config) -> str:
+    """JSON text that is equal for equal configurations, on any machine."""
+    return json.dumps(_tree(config), sort_keys=True, separators=(",", ":"))
+
+
 def fingerprint(config: Config) -> str:
-    """16 hexadecimal digits that are equal for equal configurations, on any machine."""
-    canonical = json.dumps(_tree(config), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+    """16 hexadecimal digits of the canonical text."""
+    return hashlib.sha256(canonical(config).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
-def differing_keys(here: Config, there: Config) -> list[str]:
-    """One line for each key that differs: `learn.batch_size: 256 here, 128 there`."""
-    ours, theirs = _flat(_tree(here)), _flat(_tree(there))
+def differences(here: str, there: str) -> list[str]:
+    """One line for each key that differs in two canonical texts: `learn.batch_size: 256 here, 128 there`."""
+    ours, theirs = _flat(json.loads(here)), _flat(json.loads(there))
     return [
         f"{key}: {_shown(ours, key)} here, {_shown(theirs, key)} there"
         for key in dict.fromkeys((*ours, *theirs))

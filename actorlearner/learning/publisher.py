@@ -38,15 +38,18 @@ class Publisher:
     last ones gets them again.
     """
 
-    def __init__(self, client: reverb.Client, parts: AgentParts, generation: int = 0) -> None:
+    def __init__(
+        self, client: reverb.Client, parts: AgentParts, generation: int = 0, run_id: str | None = None
+    ) -> None:
         """Starts the thread; it ends with the process.
 
         Args:
           client: of the replay server.
           parts: whose policy is published.
           generation: of this learner, see PolicyVariables.
+          run_id: of this run; None accepts a server of any.
         """
-        self._container = VariableContainer(client)
+        self._container = VariableContainer(client, run_id)
         self._variables = parts.policy_variables
         self._train_step = parts.train_step
         self._generation = generation

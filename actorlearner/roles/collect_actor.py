@@ -10,6 +10,7 @@ import tensorflow as tf
 from actorlearner.agents.make import make_agent
 from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config
+from actorlearner.connection import connect
 from actorlearner.devices import use_cpu
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.guarded import load_guarded
@@ -21,7 +22,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.transition import RANDOM_POLICY
 from actorlearner.replay.writer import ReplayWriter
-from actorlearner.reverb_calls import UNREACHABLE, connect
+from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
@@ -64,11 +65,11 @@ def run(
     specs = environment_specs(environments[0])
     start_up.ended("environments")
     layout = make_layout(config, specs)
-    client = connect(replay_address, layout, stop)
+    client = connect(replay_address, layout, directory, config, stop)
     if client is None:
         return
     start_up.ended("replay server")
-    puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop)
+    puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop, directory.run_id)
     replay = ReplayMonitor(client, layout)
     collector = Collector(
         EnvironmentBatch(environments),

@@ -10,6 +10,7 @@ from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
+from actorlearner.connection import connect
 from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
@@ -17,7 +18,7 @@ from actorlearner.environments.specs import environment_specs
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
-from actorlearner.reverb_calls import UNREACHABLE, connect, within
+from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
@@ -57,9 +58,9 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")
-    if connect(replay_address, make_layout(config, specs), stop) is None:
+    if connect(replay_address, make_layout(config, specs), directory, config, stop) is None:
         return
-    container = VariableContainer(reverb.Client(replay_address))
+    container = VariableContainer(reverb.Client(replay_address), directory.run_id)
     record = EvaluationRecorder(directory)
     start_up.ended("replay server")
     start_up.tell("ready")

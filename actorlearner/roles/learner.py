@@ -13,6 +13,7 @@ from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
+from actorlearner.connection import connect
 from actorlearner.devices import make_strategy, share_cpus
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
@@ -26,7 +27,7 @@ from actorlearner.process import keep_until_exit
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
-from actorlearner.reverb_calls import UNREACHABLE, connect, within
+from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
@@ -66,12 +67,12 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     checkpoint.restore()
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
-    client = connect(replay_address, layout, stop)
+    client = connect(replay_address, layout, directory, config, stop)
     if client is None:
         return
     start_up.ended("replay server")
     checkpoint.generation = 1 + max(checkpoint.generation, _published_generation(client))
-    publisher = Publisher(client, parts, checkpoint.generation)
+    publisher = Publisher(client, parts, checkpoint.generation, directory.run_id)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()
     if checkpoint.generation > 0:

@@ -21,6 +21,7 @@ from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
+from actorlearner.run_identity import announce, identity_table
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from actorlearner.variables.container import variable_tables
@@ -55,11 +56,14 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
         plan_rate_limit(config, layout.transitions_per_item),
         items(config.replay.capacity, layout.transitions_per_item),
     )
-    server = _start([experience_table(config, layout), *variable_tables(variables)], port, checkpoints)
-    _log.info("serving on port %d, %s", port, _describe(config.replay))
+    run_id = directory.own_run_id()
+    tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
+    server = _start(tables, port, checkpoints)
+    client = server.localhost_client()
+    announce(client, run_id, config)
+    _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
     start_up.tell("ready")
-    client = server.localhost_client()
     monitor = ReplayMonitor(client, layout)
 
     def save() -> None:

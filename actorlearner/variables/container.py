@@ -14,6 +14,8 @@ import numpy.typing as npt
 import reverb
 import tensorflow as tf
 
+from actorlearner.run_identity import check_same_run
+
 VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"
 
@@ -95,9 +97,15 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
 class VariableContainer:
     """A client of the container."""
 
-    def __init__(self, client: reverb.Client) -> None:
-        """Does not connect yet."""
+    def __init__(self, client: reverb.Client, run_id: str | None = None) -> None:
+        """Does not connect yet.
+
+        Args:
+          client: of the replay server.
+          run_id: of this run; None accepts a server of any.
+        """
         self._client = client
+        self._run_id = run_id
 
     def push(self, version: PolicyVariables) -> None:
         """Publishes a version; blocks until the server has taken it, or dropped it for one that is newer."""
@@ -115,8 +123,9 @@ class VariableContainer:
 
         Raises:
           reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+          RunError: another run's server has taken the place of this run's.
         """
-        table = self._client.server_info(timeout=timeout_s)[VARIABLES_TABLE]
+        table = self._tables(timeout_s)[VARIABLES_TABLE]
         return int(table.rate_limiter_info.insert_stats.completed) if table.current_size else 0
 
     def pull(self) -> PolicyVariables:
@@ -128,8 +137,9 @@ class VariableContainer:
 
         Raises:
           reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+          RunError: another run's server has taken the place of this run's.
         """
-        return int(self._client.server_info(timeout=timeout_s)[EVALUATION_TABLE].current_size)
+        return int(self._tables(timeout_s)[EVALUATION_TABLE].current_size)
 
     def next_evaluation(self) -> EvaluationRequest:
         """The oldest version to evaluate; blocks while there is none. It stays until it `is_evaluated`."""
@@ -145,6 +155,11 @@ class VariableContainer:
     def forget_evaluations(self) -> None:
         """Empties the queue; blocks until the server has."""
         self._client.reset(EVALUATION_TABLE)
+
+    def _tables(self, timeout_s: int) -> dict[str, Any]:
+        tables: dict[str, Any] = self._client.server_info(timeout=timeout_s)
+        check_same_run(tables, self._run_id)
+        return tables
 
     def _sample(self, table: str) -> Any:
         samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)

@@ -20,9 +20,16 @@ _PULL_TIMEOUT_S = 30.0
 class VariablePuller:
     """Looks for a newer version every `interval_s` and pulls it only if there is one."""
 
-    def __init__(self, address: str, interval_s: float, stop: Stop) -> None:
-        """Starts the thread; it ends with the process or at `stop`."""
-        self._container = VariableContainer(reverb.Client(address))
+    def __init__(self, address: str, interval_s: float, stop: Stop, run_id: str | None = None) -> None:
+        """Starts the thread; it ends with the process or at `stop`.
+
+        Args:
+          address: HOST:PORT of the replay server.
+          interval_s: seconds between two looks.
+          stop: ends it.
+          run_id: of this run; None accepts a server of any.
+        """
+        self._container = VariableContainer(reverb.Client(address), run_id)
         self._interval_s = interval_s
         self._stop = stop
         self._lock = threading.Lock()
@@ -36,7 +43,12 @@ class VariablePuller:
 
     @property
     def train_step(self) -> int:
-        """The train step of the newest version pulled; -1 before the first."""
+        """The train step of the newest version pulled; -1 before the first.
+
+        Raises:
+          RunError: another run's server has taken the place of this run's.
+        """
+        self._raise_failure()
         return self._train_step
 
     @property
@@ -45,14 +57,17 @@ class VariablePuller:
         return time.monotonic() - self._pulled_at
 
     def take(self) -> PolicyVariables | None:
-        """The newest version, if it was not taken before. Does not block."""
-        if self._failure is not None:
-            raise self._failure
+        """The newest version, if it was not taken before. Does not block; raises as `train_step`."""
+        self._raise_failure()
         if self._fresh is None:
             return None
         with self._lock:
             fresh, self._fresh = self._fresh, None
         return fresh
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     def _pull_for_ever(self) -> None:
         try:

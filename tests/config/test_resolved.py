@@ -8,7 +8,7 @@ import pytest
 
 from actorlearner.agents import registry
 from actorlearner.config.load import load_config
-from actorlearner.config.resolved import differing_keys, fingerprint, to_yaml
+from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -105,7 +105,7 @@ def test_fingerprint_does_not_depend_on_how_a_value_was_written() -> None:
     other = config_with({"b": 2, "a": 1}, gamma=1.0, layers=[4, 5], rates=[1.0])
     assert fingerprint(one) == fingerprint(other)
     assert to_yaml(one).splitlines().sort() == to_yaml(other).splitlines().sort()
-    assert differing_keys(one, other) == []
+    assert differences(canonical(one), canonical(other)) == []
 
 
 @pytest.mark.parametrize(
@@ -127,30 +127,28 @@ def test_fingerprint_stays_the_same_from_one_release_to_the_next() -> None:
     assert fingerprint(Small()) == "93e6642e47e4bf95"  # type: ignore[arg-type]
 
 
-def test_differing_keys() -> None:
+def test_differences() -> None:
     here = dataclasses.replace(config_with({"a": 1, "c": True}, layers=[1]), seed=3)
     there = config_with({"a": "1", "b": [2], "c": True}, gamma=0.5)
-    assert differing_keys(here, there) == [
-        'environment.kwargs.a: 1 here, "1" there',
+    assert differences(canonical(here), canonical(there)) == [
         "agent.gamma: 0.99 here, 0.5 there",
         "agent.layers: [1] here, [256] there",
+        'environment.kwargs.a: 1 here, "1" there',
         "seed: 3 here, 0 there",
         "environment.kwargs.b: absent here, [2] there",
     ]
 
 
-def test_differing_keys_of_different_agents() -> None:
-    assert differing_keys(Config(agent=AgentConfig("bare")), config_with(name="MinitaurBulletEnv-v0"))[
-        :2
-    ] == [
-        'agent.name: "bare" here, "fake" there',
-        "agent.layers: absent here, [256] there",
-    ]
+def test_differences_of_different_agents() -> None:
+    bare = Config(agent=AgentConfig("bare"))
+    found = differences(canonical(bare), canonical(config_with(name="MinitaurBulletEnv-v0")))
+    assert 'agent.name: "bare" here, "fake" there' in found
+    assert "agent.layers: absent here, [256] there" in found
 
 
 def test_long_values_differ_although_they_look_the_same() -> None:
     texts = ["x" * 300 + end for end in "ab"]
-    assert len(differing_keys(*(config_with({"a": text}) for text in texts))) == 1
+    assert len(differences(*(canonical(config_with({"a": text})) for text in texts))) == 1
 
 
 def test_a_configuration_with_other_keys_is_refused(tmp_path: pathlib.Path) -> None:

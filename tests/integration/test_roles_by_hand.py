@@ -1,5 +1,6 @@
 """The four roles started by hand with the launch scripts, with nothing shared but the address."""
 
+import json
 import re
 import signal
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -47,18 +48,47 @@ def test_four_roles_with_four_run_directories_train(
             assert re.match(r"\d\d:\d\d:\d\d (replay-server|collect-actor-0|eval-actor|learner): ", line)
 
 
-def test_a_role_of_another_environment_is_refused(start: Callable[..., Command], free_port: int) -> None:
-    address = f"localhost:{free_port}"
-    server = start("-m", "actorlearner", "replay-server", "--config", _PENDULUM, "--port", str(free_port))
-    cheetah = str(REPOSITORY / "configs" / "sac_halfcheetah.yaml")
-    actor = start(
-        "-m", "actorlearner", "collect-actor", "--config", cheetah, "--replay_address", address,
-        "--actor_index", "0",
-    )  # fmt: skip
+def test_a_role_of_another_run_or_configuration_is_refused(
+    start: Callable[..., Command], tmp_path: Path, free_port: int
+) -> None:
+    def serve(directory: str) -> Command:
+        return start(*_role("replay-server"), "--port", str(free_port), "--run_dir", directory)
+
+    def act(*options: str) -> Command:
+        to_server = ("--replay_address", f"localhost:{free_port}", "--actor_index", "0")
+        return start(*_role("collect-actor"), *to_server, *options)
+
+    first = serve("first")
+    actor = act("--run_dir", "acting")
+    wait_for(lambda: _run_id(tmp_path / "acting"), "the actor to join the run")
+    assert _run_id(tmp_path / "acting") == _run_id(tmp_path / "first")
+    other = act("--set", "agent.gamma=0.5", "learn.batch_size=32")
+    assert other.finish() == 2
+    assert [line.partition("another configuration: ")[2] for line in other.err.splitlines()[-2:]] == [
+        "agent.gamma: 0.5 here, 0.99 there",
+        "learn.batch_size: 32 here, 256 there",
+    ]
+    first.process.kill()
+    first.finish()
+    second = serve("second")
     assert actor.finish() == 1
-    assert "stores transitions of another environment" in actor.err.splitlines()[-1]
-    server.interrupt(signal.SIGTERM)
-    assert server.finish(timeout_s=20) == 143
+    replaced = f"replaced by one of run {_run_id(tmp_path / 'second')}; this role belongs to run"
+    assert replaced in actor.err.splitlines()[-1]
+    actor = act("--run_dir", "acting")
+    assert actor.finish() == 2
+    assert f"acting belongs to run {_run_id(tmp_path / 'first')}" in actor.err.splitlines()[-1]
+    second.interrupt(signal.SIGTERM)
+    assert second.finish(timeout_s=20) == 143
+
+
+def _role(role: str) -> tuple[str, ...]:
+    return ("-m", "actorlearner", role, "--config", _PENDULUM)
+
+
+def _run_id(directory: Path) -> str | None:
+    manifest = directory / "manifest.json"
+    run_id: str | None = json.loads(manifest.read_text())["run_id"] if manifest.exists() else None
+    return run_id
 
 
 def test_a_port_in_use_is_refused(start: Callable[..., Command], free_port: int) -> None:

@@ -17,7 +17,11 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
-_SETTINGS = [*TINY_RUN, "replay.layout=trajectory", "replay.updates_per_env_step=null"]
+_TRAIN_STEPS = 400
+_SETTINGS = [
+    *(*TINY_RUN, "replay.layout=trajectory", "replay.updates_per_env_step=null"),
+    *(f"learn.train_steps={_TRAIN_STEPS}", f"evaluate.interval={_TRAIN_STEPS}"),
+]
 
 Role = Callable[..., Command]
 
@@ -31,11 +35,9 @@ def _address(free_port: int) -> str:
 def _role(start: Callable[..., Command], address: str) -> Iterator[Role]:
     """Starts our roles; the replay server runs from the start and is ended after the test."""
 
-    def role(name: str, *options: str, settings: tuple[str, ...] = ()) -> Command:
-        return start(
-            *("-m", "actorlearner", name, "--config", _PENDULUM, "--run_dir", name, *options),
-            *("--set", *_SETTINGS, *settings),
-        )
+    def role(name: str, *options: str) -> Command:
+        arguments = ("-m", "actorlearner", name, "--config", _PENDULUM, "--run_dir", name, *options)
+        return start(*arguments, "--set", *_SETTINGS)
 
     server = role("replay-server", "--port", address.rpartition(":")[2])
     yield role
@@ -44,9 +46,7 @@ def _role(start: Callable[..., Command], address: str) -> Iterator[Role]:
 
 
 def test_stock_collect_and_eval_jobs_work_with_our_learner(role: Role, address: str, tmp_path: Path) -> None:
-    learner = role(
-        "learner", "--replay_address", address, settings=("learn.train_steps=600", "evaluate.interval=600")
-    )
+    learner = role("learner", "--replay_address", address)
     collect_policy = saved_policy(tmp_path / "learner", "collect_policy")
     collect = CollectJob(suite_gym.load("Pendulum-v1"), collect_policy, address, tmp_path / "collect")
     collect_randomly(collect.environment, collect.train_step, collect.observer, 200)
@@ -54,27 +54,26 @@ def test_stock_collect_and_eval_jobs_work_with_our_learner(role: Role, address: 
         collect.step()
     assert learner.finish() == 0, learner.err
     collect.step()
-    assert collect.train_step.numpy() == 600
+    assert collect.train_step.numpy() == _TRAIN_STEPS
     collect.observer.close()
 
     newest = records(tmp_path / "learner" / "metrics" / "learner.jsonl")[-1]
-    assert newest["train_step"] == 600
+    assert newest["train_step"] == _TRAIN_STEPS
     assert newest["env_steps"] >= 200
     assert newest["staleness_mean"] is None  # Stock jobs do not say which policy acted.
     greedy_policy = saved_policy(tmp_path / "learner", "greedy_policy")
     evaluation = EvalJob(suite_gym.load("Pendulum-v1"), greedy_policy, address, episodes=2)
     assert -2000 < evaluation.evaluate() < 0
-    assert evaluation.train_step.numpy() == 600
+    assert evaluation.train_step.numpy() == _TRAIN_STEPS
 
 
 def test_a_stock_train_job_works_with_our_collect_actor(role: Role, address: str, tmp_path: Path) -> None:
-    settings = ("learn.train_steps=300",)
-    actor = role("collect-actor", "--replay_address", address, "--actor_index", "0", settings=settings)
-    config = load_config(_PENDULUM, [*_SETTINGS, *settings])
+    actor = role("collect-actor", "--replay_address", address, "--actor_index", "0")
+    config = load_config(_PENDULUM, _SETTINGS)
     parts = make_agent(config, load_specs(config.environment))
     job = TrainJob(parts.agent, parts.train_step, address, tmp_path / "stock", config.learn.batch_size)
     before = [variable.numpy() for variable in parts.policy_variables]
-    for _ in range(300):
+    for _ in range(_TRAIN_STEPS):
         job.step()
     # Our actor acts with what the job pushed, and ends at the last train step.
     assert actor.finish() == 0, actor.err

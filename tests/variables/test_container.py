@@ -321,8 +321,12 @@ def test_puller_outlives_a_server_that_comes_late_and_one_that_comes_back(
     assert_whole(taken, 40)
 
 
-def test_what_goes_wrong_while_pulling_is_raised_where_the_variables_are_taken(
-    start_puller: Callable[[], VariablePuller], monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+@pytest.mark.parametrize("look", [VariablePuller.take, lambda puller: puller.train_step])
+def test_what_goes_wrong_while_pulling_is_raised_where_the_variables_are_used(
+    look: Callable[[VariablePuller], object],
+    start_puller: Callable[[], VariablePuller],
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
 ) -> None:
     def broken(self: VariableContainer, timeout_s: int) -> int:
         raise OSError("the disk is on fire")
@@ -332,7 +336,7 @@ def test_what_goes_wrong_while_pulling_is_raised_where_the_variables_are_taken(
 
     def raises() -> bool:
         try:
-            puller.take()
+            look(puller)
         except OSError as error:
             return "on fire" in str(error)
         return False
