@@ -19,6 +19,7 @@ from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
 
 PROGRAM = "actorlearner"
 
@@ -50,17 +51,25 @@ def _index(text: str) -> int:
     return int(text)
 
 
+def _network(text: str) -> str:
+    if text not in NETWORKS:
+        raise ValueError(" or ".join(NETWORKS))
+    return text
+
+
 @dataclasses.dataclass(frozen=True)
 class _Flag:
-    """A flag that only some roles have.
+    """A flag that only some commands have.
 
     Attributes:
       read: turns the text into the option, or raises a ValueError that says what is allowed.
+      default: the text where the flag is not given; None where it has to be.
     """
 
     metavar: str
     help: str
     read: Callable[[str], int | str]
+    default: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +85,13 @@ class _Command:
 _FLAGS = {
     "port": _Flag("PORT", f"the port to serve on, 1 to {_HIGHEST_PORT}", _port),
     "replay_address": _Flag("HOST:PORT", "where the replay server listens", _address),
+    "network": _Flag(
+        "|".join(NETWORKS),
+        f"{PRIVATE}, the default, keeps everything outside this run away from the replay server, where the "
+        f"system allows that; {HOST} is for environments that need the network",
+        _network,
+        default=PRIVATE,
+    ),
     "actor_index": _Flag("I", "which of the collect actors this is, counted from 0", _index),
 }
 
@@ -85,6 +101,7 @@ _COMMANDS = {
         "Starts a replay server, the collect actors, an eval actor and a learner on this machine, and ends "
         "when the learner has finished and its last policy is evaluated.",
         "--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
+        ("network",),
     ),
     "replay-server": _Command(
         "hold the experience, and pass the policy variables on",
@@ -174,7 +191,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if role == "local":
         from actorlearner.local.run import run_local
 
-        return run_local(config, run_dir, experiment)
+        return run_local(config, run_dir, experiment, str(options["network"]))
     from actorlearner.process import run_role
 
     return run_role(role, config, run_dir, options, experiment)
@@ -254,7 +271,13 @@ def _add_flags(parser: argparse.ArgumentParser, command: _Command) -> None:
     )
     for name in command.flags:
         flag = _FLAGS[name]
-        parser.add_argument(f"--{name}", metavar=flag.metavar, required=True, help=flag.help)
+        parser.add_argument(
+            f"--{name}",
+            metavar=flag.metavar,
+            required=flag.default is None,
+            default=flag.default,
+            help=flag.help,
+        )
 
 
 def _examples(*names: str) -> str:

@@ -169,7 +169,7 @@ def test_a_good_configuration_gets_past_the_checks(
     code = (
         "import sys, types; from actorlearner import cli\n"
         "run = sys.modules['actorlearner.local.run'] = types.ModuleType('run')\n"
-        "run.run_local = lambda config, run_dir, experiment: 55\n"
+        "run.run_local = lambda config, run_dir, experiment, network: 55\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
     done = python(poisoned, "-P", "-c", code, "local", "--config", "exp.yaml")
@@ -231,8 +231,8 @@ def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
     flags = ["--set", "seed=1", "collect.actors=2", "--config", "exp.yaml", "--set", "seed=4"]
     assert cli.main(["local", *flags]) == 143
-    ((role, config, run_dir, experiment),) = calls
-    assert (role, run_dir, experiment) == ("local", None, "exp")
+    ((role, config, run_dir, experiment, network),) = calls
+    assert (role, run_dir, experiment, network) == ("local", None, "exp", "private")
     assert (config.seed, config.collect.actors) == (4, 2)
 
 
@@ -245,7 +245,7 @@ def test_experiment_is_named_after_the_file(
     (configs / "sac_minitaur.yaml").write_text(GOOD)
     monkeypatch.setattr("actorlearner.config.shipped._PACKAGE", start_folder / "shipped" / "package")
     assert cli.main(["local", "--config", name]) == 143
-    assert calls[0][-1] == "sac_minitaur"
+    assert calls[0][3] == "sac_minitaur"
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,7 @@ def test_experiment_is_named_after_the_file(
         (["local", "--config", "exp.yaml", "--set"], ["argument --set: expected at least one argument"]),
         (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
         (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
+        (["local", "--config", "exp.yaml", "--network", "x"], ["--network: 'x' cannot be used; allowed: p"]),
         (["local", "--config", "exp.yaml", "--run_dir", ""], ["--run_dir: '' cannot be used; allowed: "]),
         (
             ["collect-actor", "--config", "exp.yaml", "--replay_address", "nowhere", "--actor_index", "-1",

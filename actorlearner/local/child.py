@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.notify import NOTIFY_VARIABLE
 
 _PR_SET_PDEATHSIG = 1
@@ -29,8 +30,17 @@ class Child:
       may_be_restarted: whether another process in its place may fare better.
     """
 
-    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
-        """Starts `actorlearner ARGUMENTS` in a session of its own, with all its output in `log`."""
+    def __init__(
+        self, name: str, arguments: Sequence[str], log: Path, network: PrivateNetwork | None = None
+    ) -> None:
+        """Starts `actorlearner ARGUMENTS` in a session of its own.
+
+        Args:
+          name: the role, with its index where there are several.
+          arguments: of the command line.
+          log: where all its output goes.
+          network: that it is to be in; None for the machine's own.
+        """
         self.name = name
         self.log = log
         self.ready = False
@@ -53,7 +63,7 @@ class Child:
                 pass_fds=[writer],
                 env=os.environ | {NOTIFY_VARIABLE: str(writer)},
                 start_new_session=True,
-                preexec_fn=lambda: _die_with(parent),
+                preexec_fn=lambda: _prepare(parent, network),
             )
         os.close(writer)
 
@@ -117,6 +127,13 @@ class Child:
 def _arguments(arguments: Sequence[str]) -> list[str]:
     """What the Python interpreter is started with."""
     return ["-m", "actorlearner", *arguments]
+
+
+def _prepare(parent: int, network: PrivateNetwork | None) -> None:
+    """Runs in the child, between fork and exec."""
+    if network is not None:
+        network.enter()
+    _die_with(parent)  # Last, because a process that enters a namespace may lose this.
 
 
 def _die_with(parent: int) -> None:

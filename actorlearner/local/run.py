@@ -6,6 +6,7 @@ from rich.console import Console
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED
+from actorlearner.local.networks import choose_network
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import forget_after, look
 from actorlearner.local.summary import summary_lines
@@ -18,7 +19,7 @@ from actorlearner.stop import Stop
 _LOOK_INTERVAL_S = 0.25
 
 
-def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
+def run_local(config: Config, run_dir: str | None, experiment: str, network: str) -> int:
     """Trains with all roles on this machine; returns the exit code.
 
     A run that the directory holds is resumed, unless it has finished.
@@ -27,6 +28,7 @@ def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
       config: the experiment.
       run_dir: the run directory; None makes a new one under runs/.
       experiment: names a new run directory.
+      network: see `choose_network`.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or a role refused it.
@@ -45,7 +47,9 @@ def run_local(config: Config, run_dir: str | None, experiment: str) -> int:
             return EXIT_FINISHED
         progress.skip_earlier()
     console.print(describe(config.collect), soft_wrap=True)
-    supervisor = Supervisor(config, directory)
+    private_network, line = choose_network(network)
+    console.print(line, soft_wrap=True)
+    supervisor = Supervisor(config, directory, private_network)
     try:
         with View(console, progress) as view:
             while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
+from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
 from actorlearner.machine import collect_actors
 from actorlearner.run_directory import RunDirectory
@@ -26,8 +27,17 @@ _EVALUATOR = "eval-actor"
 class Supervisor:
     """The children of a local run: started, watched, started again where they died, and ended."""
 
-    def __init__(self, config: Config, directory: RunDirectory) -> None:
-        """Starts all roles at once; those that need the replay server wait for it by themselves."""
+    def __init__(
+        self, config: Config, directory: RunDirectory, network: PrivateNetwork | None = None
+    ) -> None:
+        """Starts all roles at once; those that need the replay server wait for it by themselves.
+
+        Args:
+          config: the experiment.
+          directory: of the run.
+          network: that they are to be in; None for the machine's own.
+        """
+        self._network = network
         port = _free_port()
         common = ["--config", str(directory.config), "--run_dir", str(directory.path)]
         to_server = [*common, "--replay_address", f"127.0.0.1:{port}"]
@@ -48,7 +58,7 @@ class Supervisor:
             self._start(name)
 
     def _start(self, name: str) -> None:
-        self._children[name] = Child(name, self._arguments[name], self._directory.log(name))
+        self._children[name] = Child(name, self._arguments[name], self._directory.log(name), self._network)
 
     @property
     def finished(self) -> bool:

@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import reverb
 
+from actorlearner.local.private_network import PrivateNetwork, RefusedError
 from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.reverb_calls import UNREACHABLE
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -19,9 +22,9 @@ Start = Callable[..., Command]
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
 
-def _local(start: Start, *settings: str) -> Command:
+def _local(start: Start, *settings: str, network: str = "private") -> Command:
     return start(
-        *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run"),
+        *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run", "--network", network),
         *("--set", *TINY_RUN, *settings),
     )
 
@@ -98,13 +101,34 @@ def _check_printed(out: str) -> None:
     assert "tensorflow" not in out.lower()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def _may_be_private() -> bool:
+    try:
+        PrivateNetwork().close()
+    except RefusedError:
+        return False
+    return True
+
+
+def _is_reachable(run: Path) -> bool:
+    """Whether this process, which is not one of the run, can talk to its replay server."""
+    (port,) = re.findall(r"serving run \w+ on port (\d+)", (run / "logs" / "replay-server.log").read_text())
+    try:
+        reverb.Client(f"127.0.0.1:{port}").server_info(timeout=2)
+    except UNREACHABLE:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "network"), [(signal.SIGINT, 130, "private"), (signal.SIGTERM, 143, "host")]
+)
 def test_a_signal_in_the_middle_saves_and_leaves_nothing(
-    start: Start, mark: str, tmp_path: Path, number: signal.Signals, code: int
+    start: Start, mark: str, tmp_path: Path, number: signal.Signals, code: int, network: str
 ) -> None:
-    command = _local(start, "learn.train_steps=1000000")
+    command = _local(start, "learn.train_steps=1000000", network=network)
     run = tmp_path / "run"
     _wait_until_training(command, run)
+    reachable = _is_reachable(run)
     began = time.monotonic()
     command.interrupt(number)
     assert command.finish() == code, command.err
@@ -115,6 +139,10 @@ def test_a_signal_in_the_middle_saves_and_leaves_nothing(
     saved = [int(path.stem.removeprefix("ckpt-")) for path in checkpoints]
     assert max(saved) == records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
     assert f"stopped at train step {max(saved):,}; a checkpoint was written" in command.out
+    said = "network: the replay server's port is open" if reachable else "network: private; nothing outside"
+    assert said in command.out
+    if network == "host" or _may_be_private():
+        assert reachable == (network == "host")
     assert command.err == ""
 
 

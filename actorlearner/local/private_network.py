@@ -1,0 +1,115 @@
+"""A network for the roles of a local run alone.
+
+Reverb listens on all interfaces and asks nobody who they are. In a network namespace of their own, the
+roles have a loopback that no other machine and no other process of this one reaches. That needs no
+privileges where the kernel lets anybody make user namespaces. Environments that need the network
+themselves cannot have it there.
+"""
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 0x1
+_LOOPBACK = b"lo"
+_MAKE_TIMEOUT_S = 10.0
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class RefusedError(Exception):
+    """The system does not let us make such a network; the message says why."""
+
+
+class PrivateNetwork:
+    """A network namespace that children may enter."""
+
+    def __init__(self) -> None:
+        """Makes the namespace; blocks for about 0.1 s.
+
+        Raises:
+          RefusedError: the system does not allow it.
+        """
+        # In a process of its own: one with several threads, as this may be, cannot make user namespaces.
+        maker = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        with maker:
+            assert maker.stdout is not None
+            answer = maker.stdout.readline().strip()
+            if answer != _MADE:
+                raise RefusedError(answer or "the process that should make it died")
+            # What is open here keeps the namespaces alive, without a process in them.
+            paths = [Path(f"/proc/{maker.pid}/ns/{kind}") for kind in ("user", "net")]
+            self._namespaces = [
+                os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                for path in paths
+                if path.stat().st_ino != Path(f"/proc/self/ns/{path.name}").stat().st_ino
+            ]
+
+    def enter(self) -> None:
+        """Moves this process, which must have a single thread, into the network.
+
+        Raises:
+          OSError: it is not allowed.
+        """
+        for namespace in self._namespaces:
+            _check(_libc.setns(namespace, 0))
+
+    def close(self) -> None:
+        """Forgets the network; it goes with the last process in it."""
+        while self._namespaces:
+            os.close(self._namespaces.pop())
+
+
+_MADE = "made"
+
+
+def _make() -> None:
+    """Moves this process into a new network with a loopback that works."""
+    try:
+        _check(_libc.unshare(_CLONE_NEWNET))  # Where we may, files stay those of this user in every respect.
+    except PermissionError:
+        user, group = os.geteuid(), os.getegid()
+        _check(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET))
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = struct.pack("16sh14x", _LOOPBACK, _IFF_UP)
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, request)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname(), timeout=_MAKE_TIMEOUT_S).close()
+
+
+def _check(result: int) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def main() -> None:
+    """Makes a network, says so or why not, and stays in it until standard input is closed."""
+    try:
+        _make()
+    except OSError as error:
+        print(error.strerror or error, flush=True)
+        return
+    print(_MADE, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The network of a local run: a loopback of its own, or a reason why not."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from actorlearner.local import networks, private_network
+from actorlearner.local.networks import choose_network
+from actorlearner.local.private_network import PrivateNetwork, RefusedError
+
+
+@pytest.fixture(name="network")
+def _network() -> PrivateNetwork:
+    try:
+        return PrivateNetwork()
+    except RefusedError as error:
+        pytest.skip(f"this system refuses a private network: {error}")
+
+
+def _python(code: str, network: PrivateNetwork | None) -> str:
+    enter = network.enter if network else None
+    done = subprocess.run(
+        [sys.executable, "-c", code], preexec_fn=enter, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.strip()
+
+
+def test_processes_in_it_reach_each_other_and_nobody_else_does(network: PrivateNetwork) -> None:
+    connect = "import socket; print(socket.socket().connect_ex(('127.0.0.1', {})))"
+    serve = (
+        "import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); s.accept()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", serve], preexec_fn=network.enter, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        assert socket.socket().connect_ex(("127.0.0.1", port)) != 0
+        assert _python(connect.format(port), network) == "0"
+        assert server.wait(timeout=60) == 0
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        port = outside.getsockname()[1]
+        assert _python(connect.format(port), None) == "0"
+        assert _python(connect.format(port), network) != "0"
+    network.close()
+
+
+def test_files_stay_those_of_the_same_user(network: PrivateNetwork) -> None:
+    who = "import os; print(os.getuid(), os.geteuid(), os.stat(os.curdir).st_uid)"
+    assert _python(who, network) == _python(who, None)
+    network.close()
+
+
+def test_a_system_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_network, "__file__", "/dev/null")  # A maker that says nothing.
+    with pytest.raises(RefusedError, match="the process that should make it died"):
+        PrivateNetwork()
+    network, line = choose_network(networks.PRIVATE)
+    assert network is None
+    assert line.startswith("network: the replay server's port is open to all")
+    assert line.endswith("a private network is refused: the process that should make it died")
+
+
+def test_the_machines_own_network_is_said_to_be_open() -> None:
+    network, line = choose_network(networks.HOST)
+    assert network is None
+    assert line.startswith("network: the replay server's port is open to all that reach this machine")
