@@ -1,6 +1,8 @@
 """The learner's checkpoints: agent, optimisers and train step."""
 
 import logging
+import re
+import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -109,12 +111,17 @@ class LearnerCheckpoint:
         return [int(path.name.removesuffix(_SEAL).removeprefix(f"{_PREFIX}-")) for path in seals]
 
     def _remove(self, step: int) -> None:
-        """Removes what is left of a checkpoint that could not be written; its room may be needed."""
-        for file in self._directory.glob(f"{_PREFIX}-{step}[._]*"):
-            file.unlink(missing_ok=True)
+        """Removes all that there is of a checkpoint; its room may be needed."""
+        for left in self._directory.glob(f"{_PREFIX}-{step}[._]*"):
+            if left.is_dir():  # TensorFlow's, while it writes.
+                shutil.rmtree(left)
+            else:
+                left.unlink(missing_ok=True)
 
     def _remove_rests(self) -> None:
-        """Removes what stands beside the checkpoints that the manager has removed."""
-        for step in self._sealed():
-            if not Path(f"{self._path(step)}.index").exists():
+        """Removes what the manager leaves of those it removed, and what a killed learner had not sealed."""
+        whole = {step for step in self._sealed() if Path(f"{self._path(step)}.index").exists()}
+        for path in self._directory.glob(f"{_PREFIX}-*"):
+            step = int(re.split("[-._]", path.name)[1])
+            if step not in whole:
                 self._remove(step)

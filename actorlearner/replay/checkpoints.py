@@ -22,6 +22,8 @@ _KEPT = 2
 _WORKING = "working"
 _SEAL = ".seal.json"
 _STATUS_TIMEOUT_S = 30
+_NOT_SAVED = (OSError, RuntimeError, IndexError, ValueError)
+"""What a failed write ends in: ours, and Reverb's, for which a full disk is an IndexError."""
 
 
 class ReplayCheckpoints:
@@ -89,7 +91,7 @@ class ReplayCheckpoints:
             facts = {"size": status.size, "inserts": status.inserts, "samples": status.samples}
             files = [file for file in target.iterdir() if file.is_file()]
             seal(self._seal(target.name), files, facts | {"settings": self._settings})
-        except (OSError, RuntimeError) as error:
+        except _NOT_SAVED as error:
             _log.error("replay was not saved: %s", one_line(error))
             self._remove_unsealed()
             return False

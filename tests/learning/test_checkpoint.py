@@ -150,6 +150,17 @@ def test_a_checkpoint_that_is_not_whole_is_left_out(
     assert int(again.train_step) == 20
 
 
+def test_what_a_killed_learner_left_is_removed(tmp_path: Path) -> None:
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    (tmp_path / "ckpt-7_temp").mkdir()
+    (tmp_path / "ckpt-7_temp" / "part-00000-of-00001").touch()
+    (tmp_path / "ckpt-9.index").touch()
+    parts.train_step.assign(10)
+    assert checkpoint.save()
+    assert {path.name.split(".")[0] for path in tmp_path.glob("ckpt-*")} == {"ckpt-10"}
+
+
 def test_a_full_disk_keeps_what_was_saved_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
