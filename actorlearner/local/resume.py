@@ -2,8 +2,12 @@
 
 import dataclasses
 import json
+import time
 from pathlib import Path
 from typing import Any
+
+from tensorboard.compat.proto import event_pb2
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from actorlearner.config.schema import Config
 from actorlearner.metrics import read_records
@@ -43,13 +47,22 @@ def look(directory: RunDirectory) -> Resumed:
 
 
 def forget_after(directory: RunDirectory, train_step: int) -> None:
-    """Removes the metrics of train steps after `train_step`, which are lost and will be taken again."""
+    """Forgets the metrics and curves of train steps after `train_step`: they are lost and taken again."""
     for name in ("learner", "eval"):
+        _restart_curves(directory.summaries(name), train_step)
         path = directory.metrics(name)
         records = read_records(path)
         kept = [record for record in records if record["train_step"] <= train_step]
         if len(kept) < len(records):
             write_atomically(path, "".join(json.dumps(record) + "\n" for record in kept))
+
+
+def _restart_curves(summaries: Path, train_step: int) -> None:
+    """Has TensorBoard drop what its event files hold after `train_step`, by the event of a restart."""
+    writer = EventFileWriter(str(summaries))
+    restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+    writer.add_event(event_pb2.Event(wall_time=time.time(), step=train_step + 1, session_log=restart))
+    writer.close()
 
 
 def _whole(directory: Path) -> list[dict[str, Any]]:

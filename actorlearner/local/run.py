@@ -60,7 +60,12 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
         supervisor.shut_down()
     progress.update()
     if not supervisor.finished:
-        console.print(f"stopped at train step {progress.train_step:,}; a checkpoint was written")
+        saved = look(directory)
+        console.print(
+            f"stopped at train step {progress.train_step:,}; saved: train step {saved.train_step:,}, with "
+            f"{saved.transitions:,} transitions in replay",
+            soft_wrap=True,
+        )
     for line in summary_lines(progress, directory, supervisor.start_ups):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code

@@ -138,7 +138,8 @@ def test_a_signal_in_the_middle_saves_and_leaves_nothing(
     checkpoints = (run / "checkpoints" / "learner").glob("*.index")
     saved = [int(path.stem.removeprefix("ckpt-")) for path in checkpoints]
     assert max(saved) == records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
-    assert f"stopped at train step {max(saved):,}; a checkpoint was written" in command.out
+    stopped = f"stopped at train step {max(saved):,}; saved: train step {max(saved):,}, with "
+    assert stopped in command.out
     said = "network: the replay server's port is open" if reachable else "network: private; nothing outside"
     assert said in command.out
     if network == "host" or _may_be_private():

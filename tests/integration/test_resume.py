@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tests.support.processes import (
     REPOSITORY,
@@ -95,6 +96,14 @@ def _check_curves(run: Path, train_steps: int) -> None:
     assert _column(run, "eval", "train_step") == list(range(0, train_steps + 1, 500))
     env_steps = _column(run, "collect-0", "env_steps")
     assert env_steps == sorted(env_steps)
+    assert _curve(run, "learner", "learner/loss") == steps
+    assert _curve(run, "eval", "eval/AverageReturn") == _column(run, "eval", "train_step")
+
+
+def _curve(run: Path, role: str, tag: str) -> list[int]:
+    """The train steps of a curve, as TensorBoard shows it."""
+    events = EventAccumulator(str(run / "summaries" / role), size_guidance={"tensors": 0})
+    return [event.step for event in events.Reload().Tensors(tag)]
 
 
 def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
