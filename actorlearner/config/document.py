@@ -5,12 +5,13 @@ twice. It is parsed here because OmegaConf tells neither lines nor more than the
 """
 
 import dataclasses
+import pathlib
 import re
 from typing import Any
 
 import yaml
 
-from actorlearner.config.problems import problem
+from actorlearner.config.problems import problem, show
 from actorlearner.config.shipped import find_config
 from actorlearner.errors import ConfigurationError
 
@@ -24,8 +25,17 @@ _FLOAT = re.compile(
     re.VERBOSE,
 )
 
-# PyYAML's constructors let the errors of their conversions through: int("0x"), a lookup of a bool, ...
-_CONSTRUCTION_ERRORS = (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, ValueError)
+# PyYAML lets the errors of its conversions through: int("0x"), a lookup of a bool, chr() of an escape, ...
+_CONVERSION_ERRORS = (ArithmeticError, AttributeError, LookupError, ValueError)
+_CONSTRUCTION_ERRORS = (yaml.YAMLError, *_CONVERSION_ERRORS)
+
+# What no experiment needs; beyond it PyYAML and OmegaConf take seconds, or all of the stack.
+_MOST_BYTES = 65_536
+_MOST_VALUES = 10_000
+MOST_LEVELS = 20
+"""How deep values may be nested."""
+
+_TOO_DEEP = f"nested more than {MOST_LEVELS} levels deep"
 
 Path = tuple[str, ...]
 """The names on the way to a key: ("learn", "batch_size")."""
@@ -33,6 +43,18 @@ Path = tuple[str, ...]
 
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with OmegaConf's idea of a number."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Says which value cannot be converted, and where it stands."""
+        try:
+            value = super().construct_object(node, deep)
+            if type(value) is int:
+                str(value)  # Python refuses thousands of digits there, where they are hexadecimal or binary.
+        except _CONVERSION_ERRORS:
+            kind = node.tag.rpartition(":")[2]
+            wrong = f"{show(node.value)} cannot be read as {kind}"
+            raise yaml.constructor.ConstructorError(None, None, wrong, node.start_mark) from None
+        return value
 
 
 class _Dumper(yaml.SafeDumper):
@@ -78,7 +100,10 @@ def read_document(path: str) -> Document:
     """Reads a configuration file; whatever is wrong stands in the result's problems."""
     try:
         file = find_config(path)
-        text = file.read_bytes().decode("utf-8-sig")
+        content = _read(file)
+        if len(content) > _MOST_BYTES:
+            return _unusable(path, f"is larger than {_MOST_BYTES} bytes")
+        text = content.decode("utf-8-sig")
     except ConfigurationError as error:
         return Document(path, problems=error.problems, usable=False)
     except OSError as error:
@@ -94,12 +119,15 @@ def parse_value(text: str) -> Any:
     Raises:
       ValueError: it is not YAML; the message says why in one line.
     """
+    if len(text) > _MOST_BYTES:
+        raise ValueError(f"larger than {_MOST_BYTES} characters")
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
         repeated = _index_keys(node)[1]
+        _check_extent(node)
         if repeated:
             raise ValueError(f"key {'.'.join(repeated[0][0])} is given twice")
         return loader.construct_document(node)
@@ -110,6 +138,12 @@ def parse_value(text: str) -> Any:
 def dump(tree: dict[str, Any]) -> str:
     """`tree` as YAML text that `read_document` reads back unchanged; keys keep their order."""
     return str(yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _read(file: pathlib.Path) -> bytes:
+    """The beginning of the file, as far as it matters: a device such as /dev/zero has no end."""
+    with file.open("rb") as stream:
+        return stream.read(_MOST_BYTES + 1)
 
 
 def _unusable(name: str, wrong: str) -> Document:
@@ -126,6 +160,7 @@ def _parse_document(name: str, text: str) -> Document:
             kind = "list" if isinstance(node, yaml.SequenceNode) else "single value"
             return _unusable(name, f"is a {kind}, not a mapping of sections")
         lines, repeated = _index_keys(node)
+        _check_extent(node)
         tree = loader.construct_document(node)
         if not isinstance(tree, dict):
             return _unusable(name, f"is a {node.tag}, not a mapping of sections")
@@ -184,6 +219,35 @@ def _index_keys(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]
     return lines, repeated
 
 
+def _check_extent(root: yaml.Node) -> None:
+    """Refuses a document that is too deep, or too large once every alias is written out.
+
+    Raises:
+      ValueError: with the reason.
+    """
+    extents: dict[int, tuple[int, int]] = {}
+
+    def extent(node: yaml.Node) -> tuple[int, int]:
+        """How many values the node and all below it are, and on how many levels."""
+        if id(node) not in extents:
+            below = [extent(child) for child in _children(node)]
+            values = 1 + sum(values for values, _ in below)
+            extents[id(node)] = values, 1 + max((levels for _, levels in below), default=0)
+        return extents[id(node)]
+
+    values, levels = extent(root)
+    if levels > MOST_LEVELS:
+        raise ValueError(_TOO_DEEP)
+    if values > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES} values, aliases written out")
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [value for _, value in node.value]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
 def _explain(error: BaseException) -> tuple[str, str]:
     """The position in a document (":LINE:COLUMN", or nothing) and the reason of a YAML error."""
     if isinstance(error, yaml.MarkedYAMLError):
@@ -194,5 +258,5 @@ def _explain(error: BaseException) -> tuple[str, str]:
     if isinstance(error, yaml.reader.ReaderError):
         return "", f"{error.reason} (character {error.position + 1})"
     if isinstance(error, RecursionError):
-        return "", "nested too deeply"
+        return "", _TOO_DEEP
     return "", str(error) or type(error).__name__

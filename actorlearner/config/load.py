@@ -8,7 +8,7 @@ from omegaconf import OmegaConf, read_write
 
 from actorlearner.agents import registry
 from actorlearner.config.checks import can_be_looked_up, cross_problems
-from actorlearner.config.document import Document, Path, parse_value, read_document
+from actorlearner.config.document import MOST_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.interpolation import InterpolationError, Interpolator, escape, is_interpolated
 from actorlearner.config.keys import Key, Section, as_declared, config_keys, dotted_keys
 from actorlearner.config.problems import Sources, closest, problem, show
@@ -85,6 +85,10 @@ def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[tupl
         path = tuple(part.strip() for part in key.split("."))
         if not equals or not all(path):
             problems.append(problem(show(override), "malformed", _FLAG, "section.key=value"))
+            continue
+        if len(path) > MOST_LEVELS:
+            wrong = f"nested more than {MOST_LEVELS} levels deep"
+            problems.append(problem(show(override), wrong, _FLAG, "section.key=value"))
             continue
         try:
             parsed.append((path, parse_value(text)))
@@ -170,7 +174,10 @@ class _Merge:
             )
             return
         before = self.given.get(dotted, _Given({}, _FLAG))
-        if isinstance(before.value, dict):
+        if isinstance(before.value, str) and is_interpolated(before.value):
+            wrong = f"cannot be set inside {show(before.value)}"
+            self._problems.append(problem(".".join((*path, *inside)), wrong, _FLAG, f"{dotted} itself"))
+        elif isinstance(before.value, dict):
             source = before.source if before.source == _FLAG else f"{before.source} and {_FLAG}"
             self.given[dotted] = _Given(_with_entry(before.value, inside, value), source)
 

@@ -20,14 +20,22 @@ def test_unreadable_text(tmp_path: pathlib.Path) -> None:
 
 
 def test_unreadable_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: pathlib.Path) -> bytes:
+    def refuse(self: pathlib.Path, mode: str) -> None:
         raise PermissionError(13, "Permission denied")
 
     file = tmp_path / "secret.yaml"
     file.touch()
-    monkeypatch.setattr(pathlib.Path, "read_bytes", refuse)
+    monkeypatch.setattr(pathlib.Path, "open", refuse)
     with pytest.raises(ConfigurationError, match="cannot be read: Permission denied"):
         load.load_config(str(file))
+
+
+def _bomb(nest: str) -> str:
+    """A small document with a hundred million values once its aliases are written out."""
+    lines = ["k0: &k0 {x: 1}"]
+    for level in range(1, 9):
+        lines.append(f"k{level}: &k{level} " + nest.format(", ".join([f"*k{level - 1}"] * 10)))
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -37,12 +45,24 @@ def test_unreadable_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
         ("agent:\n  name: fake\n bad\n", "exp.yaml:3:2: broken YAML"),
         ("agent: !!python/object:os.system {}\n", "exp.yaml:1:8: broken YAML"),
         ("agent: &a [*a]\n", "exp.yaml: broken YAML: an alias contains itself"),
-        ("agent: {name: fake}\nseed: !!int twelve\n", "exp.yaml: broken YAML"),
-        ("agent: {name: fake}\nseed: !!bool twelve\n", "exp.yaml: broken YAML"),
+        (
+            "agent: {name: fake}\nseed: !!int twelve\n",
+            'exp.yaml:2:7: broken YAML: "twelve" cannot be read as int',
+        ),
+        ("seed: !!bool twelve\n", 'exp.yaml:1:7: broken YAML: "twelve" cannot be read as bool'),
+        ("seed: !!int ''\n", 'exp.yaml:1:7: broken YAML: "" cannot be read as int'),
+        ("seed: !!timestamp today\n", 'exp.yaml:1:7: broken YAML: "today" cannot be read as timestamp'),
+        ("seed: 0x" + "f" * 5000 + "\n", 'exp.yaml:1:7: broken YAML: "0xffff'),
         ("agent: {name: fake}\n---\nseed: 1\n", "exp.yaml:2:1: broken YAML"),
         ("agent: \0\n", "exp.yaml: broken YAML: special characters are not allowed"),
-        ("agent: " + "[" * 5000, "exp.yaml: broken YAML"),
+        ("agent: " + "[" * 5000, "exp.yaml: broken YAML: nested more than 20 levels deep"),
+        ("agent: " + "[" * 20 + "]" * 20, "exp.yaml: broken YAML: nested more than 20 levels deep"),
+        (_bomb("[{}]"), "exp.yaml: broken YAML: more than 10000 values, aliases written out"),
+        (_bomb("{{<<: [{}]}}"), "exp.yaml: broken YAML: more than 10000 values, aliases written out"),
+        (f"seed: [{'1, ' * 10_000}]", "exp.yaml: broken YAML: more than 10000 values, aliases written out"),
+        (f"seed: {'1' * 65_536}", "exp.yaml: is larger than 65536 bytes; allowed: a YAML file"),
     ],
+    ids=lambda text: text[:60],
 )
 def test_broken_yaml(problems_of, text: str, expected: str) -> None:
     (problem,) = problems_of(text)
@@ -120,6 +140,11 @@ def test_unknown_key(problems_of, text: str, expected: str) -> None:
         ("environment.kwargs={a: 1, a: 2}", "environment.kwargs: \"{a: 1, a: 2}\" is broken YAML: key a"),
         ("seed=\x07", 'seed: "\\u0007" is broken YAML: special characters are not allowed'),
         ("seed=3\n---\n4", "seed: \"3\\n---\\n4\" is broken YAML"),
+        ("seed=!!int ''", "seed: \"!!int ''\" is broken YAML: \"\" cannot be read as int (--set)"),
+        ("seed=0x" + "f" * 5000, 'seed: "0xfff'),
+        ("seed=" + "1" * 70_000, 'seed: "1111'),
+        ("seed=" + "[" * 21 + "]" * 21, 'seed: "[[[[[[[[[['),
+        ("environment.kwargs" + ".a" * 19 + "=1", '"environment.kwargs.a'),
     ],
 )  # fmt: skip
 def test_bad_override(problems_of, override: str, expected: str) -> None:
@@ -218,6 +243,13 @@ def test_wrong_types(load_text, key: str, value: str) -> None:
 def test_refused_values(problems_of, override: str, expected: str) -> None:
     (problem,) = problems_of("", override)
     assert problem.startswith(expected)
+
+
+def test_a_flag_inside_an_interpolated_mapping_is_not_dropped(problems_of) -> None:
+    (problem,) = problems_of("environment: {kwargs: '${evaluate}'}\n", "environment.kwargs.a=1")
+    assert problem == (
+        'environment.kwargs.a: cannot be set inside "${evaluate}" (--set); allowed: environment.kwargs itself'
+    )
 
 
 def test_only_the_value_that_counts_is_judged(load_text) -> None:
