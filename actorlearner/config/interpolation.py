@@ -1,13 +1,17 @@
 """OmegaConf's interpolations: values such as `${learn.batch_size}` that are computed from others."""
 
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from omegaconf import Container, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from actorlearner.config.document import MOST_LEVELS
+
 _START = re.compile(r"(\\*)\$\{")
+_LONGEST_REASON = 300
 _MISSING = re.compile(r"\\*\?\?\?")
 
 
@@ -46,7 +50,7 @@ class Interpolator:
         for key, value in values.items():
             try:
                 OmegaConf.update(self._tree, key, value, merge=False)
-            except OmegaConfBaseException as error:
+            except (OmegaConfBaseException, RecursionError) as error:
                 self._errors[key] = _first_line(error)
 
     def resolve(self, key: str) -> Any:
@@ -57,17 +61,31 @@ class Interpolator:
         """
         if key in self._errors:
             raise InterpolationError(self._errors[key])
-        section, _, name = key.rpartition(".")
         try:
-            node = OmegaConf.select(self._tree, section) if section else self._tree
-            value = node[name]
-            if isinstance(value, Container):
-                return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
-            # OmegaConf returns an escaped `???` as a subclass of str, which YAML cannot write.
-            return str(value) if isinstance(value, str) else value
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # `oc.deprecated` writes its own to the terminal.
+                value = self._value(key)
         except (OmegaConfBaseException, RecursionError) as error:
             raise InterpolationError(_first_line(error)) from None
+        if _levels(value) > MOST_LEVELS:
+            raise InterpolationError(f"nested more than {MOST_LEVELS} levels deep")
+        return value
+
+    def _value(self, key: str) -> Any:
+        section, _, name = key.rpartition(".")
+        node = OmegaConf.select(self._tree, section) if section else self._tree
+        value = node[name]
+        if isinstance(value, Container):
+            return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+        # OmegaConf returns an escaped `???` as a subclass of str, which YAML cannot write.
+        return str(value) if isinstance(value, str) else value
+
+
+def _levels(value: Any) -> int:
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_levels, below), default=0)
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    line = next(iter(str(error).splitlines()), type(error).__name__)
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."

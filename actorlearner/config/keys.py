@@ -143,6 +143,8 @@ def _scalar_mistake(value: Any, kind: Any) -> str:
         if kind is int and isinstance(value, float) and value.is_integer():
             return "is not written as an integer"
         return "is of the wrong type"
+    if isinstance(value, str):
+        return _text_mistake(value)
     if type(value) is int:  # Where TensorFlow's and Reverb's integers end.
         return "" if -_INT64 <= value < _INT64 else "is out of range: it needs more than 64 bits"
     return "is not finite" if kind is float and not math.isfinite(value) else ""
@@ -153,11 +155,21 @@ def _plain_mistake(value: Any) -> str:
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
             return "has a name that is not text"
-        return next(filter(None, map(_plain_mistake, value.values())), "")
+        return next(filter(None, map(_plain_mistake, (*value, *value.values()))), "")
     if isinstance(value, list):
         return next(filter(None, map(_plain_mistake, value)), "")
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, str):
+        return _text_mistake(value)
+    if value is None or isinstance(value, (bool, int)):
         return ""
     if isinstance(value, float):
         return "is not a number" if math.isnan(value) else ""
     return "is of the wrong type"
+
+
+def _text_mistake(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return f"has a character that is not Unicode (U+{ord(value[error.start]):04X})"
+    return ""
