@@ -11,7 +11,12 @@ EXIT_TERMINATED = 143
 
 def one_line(error: BaseException) -> str:
     """What an error of somebody else's code is and says, as one line of at most 200 characters."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # An error whose own code is broken, too.
+        said = ""
+    return " ".join((f"{name}: {said}" if said else name).split())[:200]
 
 
 class ConfigurationError(Exception):

@@ -165,7 +165,7 @@ def test_a_good_configuration_gets_past_the_checks(
 ) -> None:
     """Silently; a module of the user's own is found in the working directory, also by a script (-P)."""
     (start_folder / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
-    (start_folder / "my_environments.py").write_text("def make(): ...\n")
+    (start_folder / "my_environments.py").write_text("def make(name): ...\n")
     code = (
         "import sys, types; from actorlearner import cli\n"
         "run = sys.modules['actorlearner.local.run'] = types.ModuleType('run')\n"

@@ -1,34 +1,42 @@
 """Finds out whether the configured environment exists, before anything starts."""
 
 import importlib
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.quiet import quiet_output
-from actorlearner.errors import ConfigurationError
+from actorlearner.errors import ConfigurationError, one_line
 
+_KWARGS = "environment.kwargs"
 _NAME = "environment.name"
 _SUITE = "environment.suite"
 _SUGGESTIONS = 3
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_CALLABLE = "module:callable that makes an environment"
 _REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs"}
 
 
 def check_environment(environment: EnvironmentConfig, sources: Sources | None = None) -> None:
-    """Looks the environment up and imports the module that defines it, but does not make it.
+    """Looks the environment up, imports the module that defines it and checks what it is called with.
+
+    It does not make it.
 
     Args:
       environment: the environment section.
       sources: where its keys come from, for the message.
 
     Raises:
-      ConfigurationError: there is no such environment, or its module cannot be imported.
+      ConfigurationError: there is no such environment, its module cannot be imported, or it does not take
+        these keyword arguments.
     """
     sources = sources or {}
     if environment.suite in _REGISTERED_BY:
         _check_registered(environment, sources)
     else:
-        _check_custom(environment.suite, sources)
+        _check_custom(environment, sources)
 
 
 def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
@@ -41,9 +49,12 @@ def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
         raise ConfigurationError(
             [problem(_NAME, wrong, source, allowed, closest(name, registered, _SUGGESTIONS))]
         )
-    entry_point = registered[name].entry_point
-    if isinstance(entry_point, str):
-        _import(entry_point.partition(":")[0], _NAME, name, source)
+    make = registered[name].entry_point
+    if isinstance(make, str):
+        module_name, _, attribute = make.partition(":")
+        make = getattr(_import(module_name, _NAME, name, source), attribute, None)
+    if callable(make):
+        _check_call(make, [], environment, sources)
 
 
 def _registered(suite: str, sources: Sources) -> dict[str, Any]:
@@ -56,32 +67,74 @@ def _registered(suite: str, sources: Sources) -> dict[str, Any]:
     return {name: specs[name] for name in specs}
 
 
-def _check_custom(suite: str, sources: Sources) -> None:
+def _check_custom(environment: EnvironmentConfig, sources: Sources) -> None:
+    suite = environment.suite
     module_name, _, attribute = suite.partition(":")
     source = sources.get(_SUITE, DEFAULT_SOURCE)
     module = _import(module_name, _SUITE, suite, source)
-    if callable(getattr(module, attribute, None)):
+    missing = object()
+    make = _attempt(lambda: getattr(module, attribute, missing), _SUITE, suite, source, _CALLABLE)
+    if callable(make):
+        _check_call(make, [environment.name] if environment.name else [], environment, sources)
         return
-    wrong = "is not callable" if hasattr(module, attribute) else "does not exist"
-    names = [name for name, value in vars(module).items() if callable(value) and name[0] != "_"]
+    wrong = "does not exist" if make is missing else "is not callable"
+    names = [name for name, value in getattr(module, "__dict__", {}).items() if _is_public(name, value)]
     line = problem(
         _SUITE,
         f"{show(suite)} cannot be loaded: {attribute} {wrong} in {module_name}",
         source,
-        "module:callable that makes an environment",
+        _CALLABLE,
         closest(attribute, names),
     )
     raise ConfigurationError([line])
 
 
+def _is_public(name: str, value: Any) -> bool:
+    return callable(value) and not name.startswith("_")
+
+
+def _check_call(
+    make: Callable[..., Any], arguments: Sequence[str], environment: EnvironmentConfig, sources: Sources
+) -> None:
+    """Refuses arguments that `make` does not take; those that it lacks, a decorator may add."""
+    try:
+        signature = inspect.signature(make)
+    except (TypeError, ValueError):  # Written in C, or too clever to tell.
+        return
+    try:
+        signature.bind_partial(*arguments, **environment.kwargs)
+    except TypeError as error:
+        known = [name for name, each in signature.parameters.items() if each.kind in _BY_NAME]
+        raise ConfigurationError(
+            [_misfit(environment, sources, str(error), known[len(arguments) :])]
+        ) from None
+
+
+def _misfit(environment: EnvironmentConfig, sources: Sources, reason: str, known: Sequence[str]) -> str:
+    """The line about arguments that do not fit; `known` are the keywords that would."""
+    key, value = (_KWARGS, environment.kwargs) if environment.kwargs else (_NAME, environment.name)
+    called = environment.name if environment.suite in _REGISTERED_BY else environment.suite
+    wrong = f"{show(value)} cannot be passed to {called}: {reason}"
+    meant = [close for name in environment.kwargs if name not in known for close in closest(name, known)]
+    allowed = f"any of {', '.join(known)}" if known else "nothing"
+    if not environment.kwargs:
+        allowed = '"", or a callable that takes a name'
+    return problem(key, wrong, sources.get(key, DEFAULT_SOURCE), allowed, meant)
+
+
 def _import(module: str, key: str, value: str, source: str) -> Any:
     """Imports `module`, which the `value` of `key` needs."""
+    allowed = f"what can be imported here, as {module} cannot"
+    return _attempt(lambda: importlib.import_module(module), key, value, source, allowed)
+
+
+def _attempt(call: Callable[[], Any], key: str, value: str, source: str, allowed: str) -> Any:
+    """Returns what `call` returns; whatever the code of a module raises there becomes one line."""
     try:
         with quiet_output():
-            return importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # Whatever the code of that module raises.
-        reason = next(iter(str(error).splitlines()), "")
-        because = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
-        wrong = f"{show(value)} cannot be loaded: {because}"
-        allowed = f"what can be imported here, as {module} cannot"
+            return call()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        wrong = f"{show(value)} cannot be loaded: {one_line(error)}"
         raise ConfigurationError([problem(key, wrong, source, allowed)]) from None

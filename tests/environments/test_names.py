@@ -86,10 +86,15 @@ def test_custom_environment(module, capfd: pytest.CaptureFixture[str]) -> None:
         ("make = 3\n", "make is not callable in my_environments"),
         ("1 / 0\n", "ZeroDivisionError: division by zero"),
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("raise ValueError('first\\nsecond')\n", "ValueError: first (default)"),
+        ("raise ValueError('first\\nsecond')\n", "ValueError: first second (default)"),
         ("raise KeyError\n", "KeyError (default)"),
         ("raise SystemExit(3)\n", "SystemExit: 3"),
         ("def make(:\n", "SyntaxError: "),
+        ("raise type('Odd', (BaseException,), {})('x')\n", "Odd: x (default)"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})\n", "Mute (default)"),
+        ("def __getattr__(name): raise RuntimeError(name)\n", "RuntimeError: make (default)"),
+        ("import sys; sys.modules[__name__] = 3\n", "make does not exist in my_environments (default)"),
+        ("globals()[''] = print\n", "make does not exist in my_environments (default)"),
     ],
 )
 def test_broken_custom_environment(module, text: str, expected: str) -> None:
@@ -97,6 +102,43 @@ def test_broken_custom_environment(module, text: str, expected: str) -> None:
     problem = problem_of("my_environments:make")
     assert problem.startswith('environment.suite: "my_environments:make" cannot be loaded: ')
     assert expected in problem
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "kwargs", "expected"),
+    [
+        ("gym", "CartPole-v1", {"x": 1}, 'environment.kwargs: {"x": 1} cannot be passed to CartPole-v1: got'),
+        ("gym", "Pendulum-v1", {"G": 1}, "argument 'G' (exp.yaml:4); did you mean g? allowed: any of g"),
+        ("pybullet", "MinitaurBulletEnv-v0", {"x": 1}, "unexpected keyword argument 'x' (exp.yaml:4); allow"),
+        ("my_environments:make", "A", {"sped": 1}, "; did you mean speed? allowed: any of speed, mode"),
+        ("my_environments:make", "A", {"name": 1}, "multiple values for argument 'name' (exp.yaml:4); all"),
+        ("my_environments:bare", "A", {}, 'environment.name: "A" cannot be passed to my_environments:bare: '),
+        ("my_environments:bare", "A", {}, '(default); allowed: "", or a callable that takes a name'),
+        ("my_environments:bare", "", {"a": 1}, "keyword argument 'a' (exp.yaml:4); allowed: nothing"),
+    ],
+)
+def test_wrong_arguments(module, suite: str, name: str, kwargs: dict[str, object], expected: str) -> None:
+    module("def make(name, speed=1, *, mode=2): ...\ndef bare(): ...\n")
+    with pytest.raises(ConfigurationError) as error:
+        check_environment(EnvironmentConfig(suite, name, kwargs), {"environment.kwargs": "exp.yaml:4"})
+    (problem,) = error.value.problems
+    assert expected in problem
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "kwargs"),
+    [
+        ("gym", "Pendulum-v1", {"g": 9.81}),
+        ("pybullet", "MinitaurBulletEnv-v0", {"action_repeat": 2}),
+        ("my_environments:make", "A", {"speed": 3}),
+        ("my_environments:make", "", {}),  # What is missing may be added by a decorator, as gin does.
+        ("my_environments:anything", "A", {"whatever": 3}),
+        ("builtins:range", "", {"whatever": 3}),  # It has no signature.
+    ],
+)
+def test_arguments_that_may_work(module, suite: str, name: str, kwargs: dict[str, object]) -> None:
+    module("def make(name, speed): ...\ndef anything(*args, **kwargs): ...\n")
+    check_environment(EnvironmentConfig(suite, name, kwargs))
 
 
 def test_custom_module_that_does_not_exist() -> None:
