@@ -7,54 +7,25 @@ import argparse
 import dataclasses
 import os
 import pathlib
-import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import actorlearner
+from actorlearner import flags
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
+from actorlearner.run_directory import NEW_RUNS, obstacle
 
 PROGRAM = "actorlearner"
 
-_HIGHEST_PORT = 65_535
-_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:,\[\]/]+):(?P<port>[0-9]+)", re.ASCII)
-
 Options = dict[str, int | str]
 """What a role is told beside its configuration, by the name of the flag."""
-
-
-def _port(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,5}", text) or not 1 <= int(text) <= _HIGHEST_PORT:
-        raise ValueError(f"an integer from 1 to {_HIGHEST_PORT}")
-    return int(text)
-
-
-def _address(text: str) -> str:
-    match = _ADDRESS.fullmatch(text)
-    try:
-        _port(match["port"] if match else "")
-    except ValueError:
-        raise ValueError(f"HOST:PORT with a port from 1 to {_HIGHEST_PORT}") from None
-    return text
-
-
-def _index(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,9}", text):
-        raise ValueError("an integer from 0")
-    return int(text)
-
-
-def _network(text: str) -> str:
-    if text not in NETWORKS:
-        raise ValueError(" or ".join(NETWORKS))
-    return text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,16 +54,16 @@ class _Command:
 
 
 _FLAGS = {
-    "port": _Flag("PORT", f"the port to serve on, 1 to {_HIGHEST_PORT}", _port),
-    "replay_address": _Flag("HOST:PORT", "where the replay server listens", _address),
+    "port": _Flag("PORT", f"the port to serve on, 1 to {flags.HIGHEST_PORT}", flags.port),
+    "replay_address": _Flag("HOST:PORT", "where the replay server listens", flags.address),
+    "actor_index": _Flag("I", "which of the collect actors this is, counted from 0", flags.index),
     "network": _Flag(
         "|".join(NETWORKS),
         f"{PRIVATE}, the default, keeps everything outside this run away from the replay server, where the "
         f"system allows that; {HOST} is for environments that need the network",
-        _network,
+        flags.network,
         default=PRIVATE,
     ),
-    "actor_index": _Flag("I", "which of the collect actors this is, counted from 0", _index),
 }
 
 _COMMANDS = {
@@ -139,6 +110,7 @@ exit codes:
   130, 143    after SIGINT, SIGTERM, once everything has been saved and closed"""
 
 _WIDTH = 80
+_LONGEST_LINE = 2_000
 
 
 class _Parser(argparse.ArgumentParser):
@@ -173,12 +145,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> None:
-    print(f"{PROGRAM}: error: {' '.join(message.splitlines())}", file=sys.stderr)
+    line = " ".join(message.splitlines())
+    # What a file or a flag says must not reach the terminal as a command.
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    if len(line) > _LONGEST_LINE:
+        line = f"{line[: _LONGEST_LINE // 2]} ... {line[-_LONGEST_LINE // 2 :]}"
+    print(f"{PROGRAM}: error: {line}", file=sys.stderr)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if os.getcwd() not in sys.path:  # A script has its own folder there; last, so that nothing is shadowed.
-        sys.path.append(os.getcwd())
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        raise ConfigurationError([f"the working directory cannot be used: {error.strerror}"]) from None
+    if folder not in sys.path:  # A script has its own folder there; last, so that nothing is shadowed.
+        sys.path.append(folder)
     overrides: list[str] = arguments.overrides
     problems: list[str] = []
     options = _read_options(arguments, problems)
@@ -215,13 +196,13 @@ def _read_options(arguments: argparse.Namespace, problems: list[str]) -> Options
         except ValueError as error:
             problems.append(f"--{name}: {text!r} cannot be used; allowed: {error}")
     run_dir: str | None = arguments.run_dir
-    if run_dir is not None and not _may_be_directory(run_dir):
-        problems.append(f"--run_dir: {run_dir!r} cannot be used; allowed: a directory")
+    in_the_way = obstacle(NEW_RUNS if run_dir is None else run_dir)
+    if in_the_way:
+        which = f"without it, {NEW_RUNS!r}" if run_dir is None else repr(run_dir)
+        problems.append(
+            f"--run_dir: {which} cannot be used ({in_the_way}); allowed: a directory, there or to be made"
+        )
     return options
-
-
-def _may_be_directory(path: str) -> bool:
-    return os.path.isdir(path) or bool(path and not os.path.lexists(path))
 
 
 def _parser() -> argparse.ArgumentParser:

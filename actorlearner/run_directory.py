@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import stat
 import sys
 import uuid
 from pathlib import Path
@@ -14,9 +15,15 @@ from typing import Any
 from actorlearner.config.load import load_config
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.seal import write_atomically
 
+NEW_RUNS = "runs"
+"""Where new run directories are made."""
+
+_LONGEST_NAME = 255  # Of a file, in bytes, on any file system of Linux.
+_LONGEST_PATH = 3_800  # What Linux allows, less what a run has below its directory.
+_LONGEST_EXPERIMENT = 50
 _PACKAGES = ("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet")
 
 
@@ -112,11 +119,34 @@ class RunDirectory:
         write_atomically(self.config, to_yaml(config))
 
     def _read_manifest(self) -> dict[str, Any]:
-        manifest: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
-        return manifest
+        try:
+            return {**json.loads(self.manifest.read_bytes())}
+        except (OSError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                [f"--run_dir: {self.manifest} cannot be read: {one_line(error)}; allowed: that of a run"]
+            ) from None
 
     def _write_manifest(self, manifest: dict[str, Any]) -> None:
         write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
+
+
+def obstacle(path: str) -> str:
+    """What keeps `path` from being a directory or from being made one; empty if nothing does."""
+    if not path:
+        return "it is empty"
+    if any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.split(os.sep)):
+        return f"a name is longer than {_LONGEST_NAME} bytes"
+    there = os.path.abspath(path)
+    if len(os.fsencode(there)) > _LONGEST_PATH:
+        return f"it is longer than {_LONGEST_PATH} bytes"
+    while not os.path.lexists(there):  # Up to what is there: a file there is in the way of all below it.
+        there = os.path.dirname(there)
+    try:
+        if stat.S_ISDIR(os.stat(there).st_mode):
+            return ""
+    except OSError as error:  # A link to nothing or to itself.
+        return f"{there}: {error.strerror}"
+    return f"{there} is not a directory"
 
 
 def _with_train_steps(config: Config, other: Config) -> Config:
@@ -127,7 +157,8 @@ def _with_train_steps(config: Config, other: Config) -> Config:
 def new_run_directory(experiment: str) -> RunDirectory:
     """Names a directory runs/EXPERIMENT-TIME that does not exist yet."""
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    path = Path("runs") / f"{experiment}-{stamp}"
+    experiment = experiment[:_LONGEST_EXPERIMENT]
+    path = Path(NEW_RUNS) / f"{experiment}-{stamp}"
     number = 1
     while path.exists():
         number += 1

@@ -99,7 +99,7 @@ REFUSED = {
     ),
     "several at once": Refused(
         [
-            "--run_dir: 'exp.yaml' cannot be used; allowed: ",
+            "--run_dir: 'exp.yaml' cannot be used (",
             '"nonsense": malformed (--set); allowed: section.key=value',
             "learn.batch_szie: unknown key with value 3 (exp.yaml:7)",
             "seed: -1 is out of range (--set); allowed: integer, at least 0",
@@ -260,7 +260,7 @@ def test_experiment_is_named_after_the_file(
         (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
         (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
         (["local", "--config", "exp.yaml", "--network", "x"], ["--network: 'x' cannot be used; allowed: p"]),
-        (["local", "--config", "exp.yaml", "--run_dir", ""], ["--run_dir: '' cannot be used; allowed: "]),
+        (["local", "--config", "exp.yaml", "--run_dir", ""], ["--run_dir: '' cannot be used (it is empty)"]),
         (
             ["collect-actor", "--config", "exp.yaml", "--replay_address", "nowhere", "--actor_index", "-1",
              "--set", "seed=x"],
@@ -296,10 +296,76 @@ def test_bad_ports(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[s
     assert calls == []
 
 
-@pytest.mark.parametrize("address", ["", ":1", "host", "host:", "h:1,h:2", "http://h:1", "::1:8008", "a b:1"])
+@pytest.mark.parametrize(
+    "address",
+    ["", ":1", "host", "host:", "h:1,h:2", "http://h:1", "::1:8008", "a b:1", "256.0.0.1:1", "1.2.3:1",
+     "[:::]:1", "[127.0.0.1]:1", "[::1]x:1", "a..b:1", ".:1", ".a:1", "-a:1", "a-:1", "é:1", "\udcff:1",
+     "$(h):1", "a" * 64 + ":1", "a." * 127 + "a:1", "unix:/tmp/x:1"],
+)  # fmt: skip
 def test_bad_addresses(calls: list[tuple[Any, ...]], address: str) -> None:
     assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={address}"]) == 2
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    "host", ["h", "replay_1.local", "a-b.c.", "127.0.0.1", "[::1]", "[fe80::1]", "1a", "x" * 63]
+)
+def test_good_addresses(calls: list[tuple[Any, ...]], host: str) -> None:
+    assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={host}:1"]) == 0
+    assert calls[0][3] == {"replay_address": f"{host}:1"}
+
+
+@pytest.mark.parametrize(
+    ("run_dir", "reason"),
+    [
+        ("exp.yaml", "exp.yaml is not a directory"),
+        ("exp.yaml/run", "exp.yaml is not a directory"),
+        ("exp.yaml/a/b/c", "exp.yaml is not a directory"),
+        ("nowhere", "nowhere: No such file or directory"),
+        ("nowhere/run", "nowhere: No such file or directory"),
+        ("itself/run", "itself: Too many levels of symbolic links"),
+        ("absent/" + "x" * 256, "a name is longer than 255 bytes"),
+        ("a/" * 2_000, "it is longer than 3800 bytes"),
+        ("/dev/null", "/dev/null is not a directory"),
+    ],
+)
+def test_bad_run_directories(
+    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], run_dir: str, reason: str
+) -> None:
+    os.symlink("target", "nowhere")
+    os.symlink("itself", "itself")
+    assert cli.main(["local", "--config", "exp.yaml", "--run_dir", run_dir]) == 2
+    assert f"{reason}); allowed: a directory, there or to be made" in capsys.readouterr().err
+    assert calls == []
+
+
+def test_a_file_called_runs(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
+    pathlib.Path("runs").touch()
+    assert cli.main(["local", "--config", "exp.yaml"]) == 2
+    assert "error: --run_dir: without it, 'runs' cannot be used (" in capsys.readouterr().err
+    assert cli.main(["local", "--config", "exp.yaml", "--run_dir", "here"]) == 143
+
+
+def test_a_working_directory_that_was_removed(
+    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], start_folder: pathlib.Path
+) -> None:
+    gone = start_folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    assert cli.main(["local", "--config", str(start_folder / "exp.yaml")]) == 2
+    line = "actorlearner: error: the working directory cannot be used: No such file or directory\n"
+    assert capsys.readouterr().err == line
+
+
+def test_nothing_but_printable_lines_of_bounded_length(
+    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["local", "--config", "exp.yaml", "--set", "\x1b[31m\n=1", "x" * 5_000 + "=1"]) == 2
+    short, long = capsys.readouterr().err.splitlines()
+    assert short.startswith("actorlearner: error: \\x1b[31m: unknown key")
+    assert len(long) < 2_100
+    assert long.endswith(" learn, evaluate, seed")
 
 
 def test_errors_of_a_role(

@@ -134,6 +134,27 @@ def test_a_spoilt_configuration_is_refused(directory: RunDirectory, small_config
     assert any("learn.batch_size" in problem for problem in refusal.value.problems)
 
 
+@pytest.mark.parametrize("manifest", ["", "[1]", "{", None])
+def test_a_spoilt_manifest_is_refused(
+    directory: RunDirectory, small_config: Config, manifest: str | None
+) -> None:
+    directory.prepare(small_config)
+    directory.manifest.unlink()
+    if manifest is not None:
+        directory.manifest.write_text(manifest)
+    before = directory.config.read_bytes()
+    with pytest.raises(ConfigurationError, match=r"manifest\.json cannot be read: "):
+        directory.prepare(learning(small_config, train_steps=small_config.learn.train_steps + 1))
+    assert directory.config.read_bytes() == before
+
+
+def test_a_long_name_of_an_experiment_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    directory = new_run_directory("é" * 250)
+    directory.path.mkdir(parents=True)
+    assert directory.path.name.startswith("é" * 50 + "-")
+
+
 def test_a_directory_that_holds_something_else_may_be_used(
     directory: RunDirectory, small_config: Config
 ) -> None:

@@ -1,0 +1,75 @@
+"""Reading what is given to the flags of the roles: ports, addresses, indices and networks."""
+
+import ipaddress
+import re
+
+from actorlearner.local.networks import NETWORKS
+
+HIGHEST_PORT = 65_535
+
+_ADDRESS = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]+):(?P<port>[0-9]+)")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII | re.IGNORECASE)
+_LONGEST_HOST = 253
+
+
+def port(text: str) -> int:
+    """Reads a port.
+
+    Raises:
+      ValueError: it is none; the message says what is allowed.
+    """
+    if not re.fullmatch("[0-9]{1,5}", text) or not 1 <= int(text) <= HIGHEST_PORT:
+        raise ValueError(f"an integer from 1 to {HIGHEST_PORT}")
+    return int(text)
+
+
+def address(text: str) -> str:
+    """Reads HOST:PORT, where HOST is a name, an IPv4 address, or an IPv6 address in brackets.
+
+    Raises:
+      ValueError: it is not of that form; the message says what is allowed.
+    """
+    match = _ADDRESS.fullmatch(text)
+    try:
+        port(match["port"] if match else "")
+    except ValueError:
+        raise ValueError(f"HOST:PORT with a port from 1 to {HIGHEST_PORT}") from None
+    if not match or not _is_host(match["host"]):
+        raise ValueError("HOST:PORT with a host name, an IPv4 address, or an IPv6 address in brackets")
+    return text
+
+
+def index(text: str) -> int:
+    """Reads a number counted from 0.
+
+    Raises:
+      ValueError: it is none; the message says what is allowed.
+    """
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise ValueError("an integer from 0")
+    return int(text)
+
+
+def network(text: str) -> str:
+    """Reads which network the roles of a local run are to be in.
+
+    Raises:
+      ValueError: it is none of NETWORKS; the message says what is allowed.
+    """
+    if text not in NETWORKS:
+        raise ValueError(" or ".join(NETWORKS))
+    return text
+
+
+def _is_host(host: str) -> bool:
+    try:
+        if host.startswith("["):
+            ipaddress.IPv6Address(host[1:-1])
+            return True
+        if re.fullmatch(r"[0-9.]+", host):
+            ipaddress.IPv4Address(host)
+            return True
+    except ValueError:
+        return False
+    labels = host.removesuffix(".").split(".")
+    return len(host) <= _LONGEST_HOST and all(_LABEL.fullmatch(label) for label in labels)
