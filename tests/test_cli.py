@@ -273,10 +273,10 @@ def test_experiment_is_named_after_the_file(
     ],
 )  # fmt: skip
 def test_bad_usage(
-    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], flags: list[str], expected: list[str]
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], flags: list[str], expected: list[str]
 ) -> None:
     assert cli.main(flags) == 2
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     lines = err.splitlines()
     assert (out, calls, len(lines)) == ("", [], len(expected))
     for line, start in zip(lines, expected, strict=True):

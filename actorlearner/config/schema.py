@@ -70,13 +70,15 @@ class ReplayConfig:
         None,
         "Train steps for each env step; collecting and training wait for each other to keep it. "
         "Null: nobody waits, beyond min_size.",
-        above=0,
+        at_least=1e-6,
+        at_most=1e6,
     )
     error_buffer: Optional[float] = setting(
         None,
         "How far collecting and training may each run ahead of updates_per_env_step, in env steps. "
         "Null: a few items of each actor.",
         above=0,
+        at_most=1e12,
     )
     checkpoint_interval_s: Optional[float] = setting(
         300.0,
@@ -94,12 +96,14 @@ class CollectConfig:
         None,
         "Collect actor processes that local mode starts. Null: one for every two cores, eight at most.",
         at_least=1,
+        at_most=1_000,
     )
     envs_per_actor: Optional[int] = setting(
         None,
         "Environments that one actor steps in turn, with one policy call for all. Null: eight, shared "
         "equally among the actors.",
         at_least=1,
+        at_most=10_000,
     )
     initial_random_steps: int = setting(
         1_000,
@@ -107,7 +111,7 @@ class CollectConfig:
         at_least=0,
     )
     variables_interval_s: float = setting(
-        0.2, "Seconds between two looks for newer policy variables.", above=0
+        0.2, "Seconds between two looks for newer policy variables.", above=0, at_most=3_600
     )
 
 
@@ -130,6 +134,7 @@ class LearnConfig:
         "Threads that share one operation of the learner on CPUs. Small networks are faster with one: "
         "their operations run side by side instead, on as many threads as there are cores.",
         at_least=1,
+        at_most=1_024,
     )
     strategy: str = setting(
         "default",

@@ -1,12 +1,14 @@
 """Checks of keys against each other."""
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
 
 from actorlearner.config.checks import can_be_looked_up, cross_problems, replicas
 from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.replay.rate_limit import plan_rate_limit
 
 
 def config_with(**keys: Any) -> Config:
@@ -29,6 +31,21 @@ def test_min_size_above_capacity() -> None:
         "replay.min_size: 11 cannot work (exp.yaml:3); "
         "allowed: at most replay.capacity (10), or sampling never starts"
     ]
+
+
+@pytest.mark.parametrize("updates", [1e-6, 1e6])
+@pytest.mark.parametrize("batch_size", [1, 2**63 - 1])
+def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batch_size: int) -> None:
+    """1e308 updates, or 1e-320, made infinite numbers of Reverb's terms."""
+    for buffer in (None, 1e12):
+        config = config_with(
+            replay__updates_per_env_step=updates, replay__error_buffer=buffer, learn__batch_size=batch_size
+        )
+        assert cross_problems(config, {}) == []
+        limit = plan_rate_limit(config, 64)
+        assert limit.samples_per_insert is not None
+        assert math.isfinite(limit.samples_per_insert)
+        assert math.isfinite(limit.error_buffer)
 
 
 def test_source_of_a_key_that_was_not_given() -> None:
