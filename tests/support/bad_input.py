@@ -1,0 +1,195 @@
+"""Everything that must be refused; `python -m tests.support.bad_input` prints how long it takes.
+
+Each command line is given to a process of its own, two at a time, in an empty working directory.
+"""
+
+import argparse
+import dataclasses
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.support import bad_commands, bad_files, bad_keys
+from tests.support.bad_case import Case
+from tests.support.processes import REPOSITORY
+
+AT_ONCE = 2
+LIMIT_S = 3.0
+"""How long a refusal may take, in seconds of the processor."""
+
+_POISON = "import os\nos._exit(77)\n"
+_START = "actorlearner: error: "
+_KILL_S = 60.0
+_SEED = 20_240_229
+_SAMPLE = {"key": 16, "file": 20, "environment": 12, "other run": 9}
+_SAMPLE_OF_OTHERS = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """What became of a case."""
+
+    case: Case
+    expected: tuple[str, ...]
+    exit_code: int
+    out: str
+    err: str
+    left: tuple[str, ...]
+    wall_s: float
+    cpu_s: float
+
+    def complaints(self) -> list[str]:
+        """What is not as it has to be; empty where the case was refused well."""
+        found = [] if self.exit_code == 2 else [f"exit code {self.exit_code}"]
+        lines = self.err.splitlines()
+        if self.out:
+            found.append(f"standard output: {self.out[:200]}")
+        if not lines or not all(line.startswith(_START) for line in lines):
+            found.append(f"standard error: {self.err[-1_000:]}")
+        found += [f"no line {start!r}" for start in self.expected if not _begins(lines, start)]
+        if self.left:
+            found.append(f"left behind: {', '.join(self.left)}")
+        return [*found, f"it said {self.err[:1_000]}"] if found else []
+
+
+def _begins(lines: Iterable[str], start: str) -> bool:
+    return any(line.startswith(_START + start) for line in lines)
+
+
+def all_cases() -> Iterator[Case]:
+    """Every case, always the same in the same order."""
+    yield from bad_keys.key_cases()
+    yield from bad_keys.misspelt_cases()
+    yield from bad_keys.section_cases()
+    yield from bad_keys.combined_cases()
+    yield from bad_keys.mutated_cases()
+    yield from bad_files.file_cases()
+    yield from bad_files.mutated_files()
+    yield from bad_commands.command_cases()
+    yield from bad_commands.environment_cases()
+    yield from bad_commands.run_cases()
+
+
+def process_cases() -> list[Case]:
+    """A sample of every kind, for which there is time to start processes in a test."""
+    chance = random.Random(_SEED)
+    chosen: dict[str, list[Case]] = {}
+    for case in all_cases():
+        chosen.setdefault(case.kind, []).append(case)
+    return [
+        case
+        for kind, cases in chosen.items()
+        for case in chance.sample(cases, min(len(cases), _SAMPLE.get(kind, _SAMPLE_OF_OTHERS)))
+    ]
+
+
+def prepare(folder: Path) -> Path:
+    """Makes what cases share, and poison in the place of TensorFlow; returns the folder of the former."""
+    inputs = folder / "inputs"
+    inputs.mkdir()
+    bad_commands.prepare(inputs)
+    for package in ("tensorflow", "tf_agents", "reverb"):
+        (folder / "poison" / package).mkdir(parents=True)
+        (folder / "poison" / package / "__init__.py").write_text(_POISON)
+    return inputs
+
+
+def refuse_all(cases: Iterable[Case], folder: Path) -> list[Refusal]:
+    """Gives each case to a process of its own."""
+    inputs = prepare(folder)
+    before = _tree(inputs)
+
+    def refuse(numbered: tuple[int, Case]) -> Refusal:
+        number, case = numbered
+        place = folder / str(number)
+        (place / "start").mkdir(parents=True)
+        refusal = _refuse(case, place, inputs)
+        left = {*map(str, (place / "start").rglob("*")), *(_tree(inputs) ^ before)}
+        return dataclasses.replace(refusal, left=tuple(sorted(left)))
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(refuse, enumerate(cases)))
+
+
+def _refuse(case: Case, place: Path, inputs: Path) -> Refusal:
+    arguments = case.command_line(place, inputs)
+    paths = (inputs.parent / "poison", inputs, REPOSITORY)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "actorlearner", *arguments],
+            cwd=place / "start",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        timer = threading.Timer(_KILL_S, os.killpg, (process.pid, signal.SIGKILL))
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
+        wall_s = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said = [_content(stream) for stream in (out, err)]
+    expected = tuple(case.filled_in(start, place, inputs) for start in case.expected)
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Refusal(case, expected, process.returncode, *said, (), wall_s, cpu_s)
+
+
+def _content(stream: "tempfile._TemporaryFileWrapper[bytes]") -> str:
+    stream.seek(0)
+    return stream.read().decode()
+
+
+def _tree(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*")}
+
+
+def main() -> int:
+    """Prints a table of the kinds; returns 1 if any case was not refused as it has to be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.bad_input", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="all cases, not a sample of the large kinds")
+    options = parser.parse_args()
+    cases = list(all_cases()) if options.all else process_cases()
+    with tempfile.TemporaryDirectory() as folder:
+        refused = refuse_all(cases, Path(folder))
+    table = Table("kind", "cases", "slowest s", "slowest CPU s")
+    for kind in dict.fromkeys(case.kind for case in cases):
+        of_kind = [refusal for refusal in refused if refusal.case.kind == kind]
+        table.add_row(kind, str(len(of_kind)), *_slowest(of_kind))
+    Console().print(table)
+    bad = [refusal for refusal in refused if refusal.complaints()]
+    for refusal in bad:
+        case = refusal.case
+        print(f"{case.kind}: {case.name}: {'; '.join(refusal.complaints())}", file=sys.stderr)
+    wall, cpu = _slowest(refused)
+    well = "all refused with exit code 2" if not bad else f"{len(bad)} not refused as they have to be"
+    print(f"{len(cases)} cases, {well}, slowest {wall} s ({cpu} s of the processor)")
+    return 1 if bad else 0
+
+
+def _slowest(refusals: list[Refusal]) -> tuple[str, str]:
+    wall = max(refusal.wall_s for refusal in refusals)
+    cpu = max(refusal.cpu_s for refusal in refusals)
+    return f"{wall:.2f}", f"{cpu:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""Bad configurations that follow from the schema: every key with every kind of value that it refuses."""
+
+import random
+import types
+import typing
+from collections.abc import Iterator, Mapping
+
+from actorlearner.agents import registry
+from actorlearner.config.keys import Key, Section, config_keys, dotted_keys
+from tests.support.bad_case import GOOD, LOCAL, Case, from_flags, from_text
+
+_SEED = 20_240_229
+_MUTANTS = 60
+
+# For each type, YAML that is not of it.
+_WRONG = {
+    int: ["'3'", "text", "''", "true", "1.5", "1e6", ".nan", ".inf", "[1]", "{a: 1}", "2020-01-01"],
+    float: ["'0.5'", "text", "''", "true", ".nan", ".inf", "-.inf", "1e999", "[0.5]", "{a: 1}"],
+    bool: ["1", "0", "1.0", "'true'", "text", "''", "[true]", "{a: true}"],
+    str: ["3", "1.5", "true", "[text]", "{a: b}", '"\\ud800"'],
+    list: ["3", "text", "''", "true", "{a: 1}", "[text]", "[1.5]", "[true]", "[[1]]", "[null]", "[.nan]"],
+    dict: ["3", "text", "''", "true", "[1]", "{1: 2}", "{a: .nan}", "{a: !!binary aGk=}"],
+}
+_HUGE = [str(2**63), str(-(2**63) - 1), "9" * 5_000, "0x" + "f" * 5_000]
+_UNRESOLVED = ["${nowhere.at_all}", "${", "${oc.env:NO_SUCH_VARIABLE}", "???"]
+
+
+def key_cases() -> Iterator[Case]:
+    """Every key of every agent, once in the file and once as a flag, in turn."""
+    for number, (agent, key, value) in enumerate(_bad_values()):
+        name = f"{agent} {key}={value[:40]}"
+        if number % 2:
+            yield from_flags("key", name, f"{key}: ", f"agent.name={agent}", f"{key}={value}")
+        else:
+            expected = f"{key}: " if _is_yaml(value) else "{config}:"
+            yield from_text("key", name, expected, _file(agent, {key: value}))
+
+
+def misspelt_cases() -> Iterator[Case]:
+    """Every key with a letter too many, or in the wrong place."""
+    for agent, key, _ in _keys():
+        section, _, name = key.rpartition(".")
+        for wrong in (f"{name}{name[-1]}", f"{name[1:]}{name[0]}", f"{name}-", name.upper()):
+            dotted = f"{section}.{wrong}" if section else wrong
+            flags = (f"agent.name={agent}", f"{dotted}=3")
+            yield from_flags(
+                "misspelt key", f"{agent} {dotted}", f"{dotted}: unknown key with value 3", *flags
+            )
+
+
+def section_cases() -> Iterator[Case]:
+    """Every section replaced by something that has no keys."""
+    root = config_keys(registry.find_builder("sac").config_class)
+    for name, member in root.members.items():
+        if not isinstance(member, Section):
+            continue
+        for value in ("3", "text", "true", "null", "''", "[]", "[a, b]", "${seed}", "???"):
+            expected = f"{name}: "
+            # A section given twice is another mistake, so that the file has no other.
+            rest = "".join(line for line in GOOD.splitlines(True) if not line.startswith(name))
+            yield from_text("section", f"{name}: {value} in the file", expected, f"{rest}{name}: {value}\n")
+            yield from_flags("section", f"{name}={value}", expected, f"{name}={value}")
+
+
+def combined_cases() -> Iterator[Case]:
+    """Keys that are right each by itself and cannot work together."""
+    for overrides, expected in (
+        (("replay.capacity=10",), "replay.min_size: 1000 cannot work"),
+        (("replay.min_size=1000001",), "replay.min_size: 1000001 cannot work"),
+        (("replay.updates_per_env_step=1", "replay.error_buffer=4"), "replay.error_buffer: 4.0 cannot work"),
+        (("replay.updates_per_env_step=1e-6", "replay.error_buffer=64"), "replay.error_buffer: 64.0 cannot"),
+        (("learn.strategy=mirrored:3",), "learn.batch_size: 256 cannot work"),
+        (("learn.strategy=mirrored:2", "learn.batch_size=1"), "learn.batch_size: 1 cannot work"),
+        (("learn.strategy=mirrored:65",), 'learn.strategy: unknown strategy "mirrored:65"'),
+        (("learn.strategy='mirrored:0'",), 'learn.strategy: unknown strategy "mirrored:0"'),
+        (("learn.strategy=gpu",), 'learn.strategy: unknown strategy "gpu"'),
+        (("agent.name=td3", "agent.initial_alpha=1"), "agent.initial_alpha: unknown key"),
+        (("agent.name=dqn", "agent.actor_layers=[1]"), "agent.actor_layers: unknown key"),
+        (("agent.name=ppo",), 'agent.name: unknown agent "ppo"'),
+        (("agent.name=SAC",), 'agent.name: unknown agent "SAC"'),
+        (("environment.suite=pybullet", "environment.name=''"), 'environment.name: "" cannot work'),
+        (("environment.kwargs={gravity: 1}",), 'environment.kwargs: {"gravity": 1} cannot be passed'),
+        (("seed=${learn.strategy}",), 'seed: "default" is of the wrong type'),
+        (("seed=${seed}",), 'seed: "${seed}" does not resolve'),
+        (("seed=${learn.batch_size}", "learn.batch_size=${seed}"), 'seed: "${learn.batch_size}" does not'),
+        (("seed=${oc.deprecated:learn.strategy}",), 'seed: "default" is of the wrong type'),
+    ):
+        yield from_flags("combination", " ".join(overrides), expected, *overrides)
+
+
+def mutated_cases() -> Iterator[Case]:
+    """Good files in which some keys were given bad values, all of which must be reported; always the same."""
+    chance = random.Random(_SEED)
+    bad: dict[str, dict[str, list[str]]] = {}
+    for agent, key, value in _bad_values():
+        if key != "agent.name":  # Without it the other keys of the agent cannot be told.
+            bad.setdefault(agent, {}).setdefault(key, []).append(value)
+    for number in range(_MUTANTS):
+        agent = chance.choice(sorted(bad))
+        # The keys that are no agent's are listed for the first agent only.
+        known = _known(agent)
+        values = {key: found for key, found in {**bad["sac"], **bad[agent]}.items() if key in known}
+        keys = chance.sample(sorted(values), chance.randint(1, 8))
+        given = {key: chance.choice(values[key]) for key in keys}
+        # A value that is no YAML hides every other.
+        given = {key: value for key, value in given.items() if _is_yaml(value)} or {"seed": "-1"}
+        in_file = {key: value for key, value in given.items() if chance.random() < 0.7}
+        flags = [f"{key}={value}" for key, value in given.items() if key not in in_file]
+        yield Case(
+            "mutated keys",
+            str(number),
+            tuple(f"{key}: " for key in given),
+            _file(agent, in_file).encode(),
+            (*LOCAL, "--set", *flags) if flags else LOCAL,
+        )
+
+
+def _known(agent: str) -> Mapping[str, Key]:
+    return dotted_keys(config_keys(registry.find_builder(agent).config_class))
+
+
+def _keys() -> Iterator[tuple[str, str, Key]]:
+    """(agent, key, its type and range): the keys of each agent, and all others once."""
+    seen: set[tuple[str, str]] = set()
+    for agent in ("sac", *registry.agent_names()):
+        for key, declared in _known(agent).items():
+            place = (agent if key.startswith("agent.") else "", key)
+            if place not in seen:
+                seen.add(place)
+                yield agent, key, declared
+
+
+def _bad_values() -> Iterator[tuple[str, str, str]]:
+    """(agent, key, YAML that the key refuses)."""
+    for agent, key, declared in _keys():
+        kind, element, optional = _kind(declared.hint)
+        values = [*_WRONG[kind], *_UNRESOLVED]
+        values += [] if optional else ["null"]
+        if int in (kind, element):
+            values += [f"[{huge}]" if kind is list else huge for huge in _HUGE]
+        values += [f"[{value}]" if kind is list else value for value in _outside(declared, element)]
+        for value in values:
+            yield agent, key, value
+
+
+def _kind(hint: object) -> tuple[type, type, bool]:
+    """The type of a key, that of its elements, and whether it may be null."""
+    parts = typing.get_args(hint)
+    optional = types.NoneType in parts
+    if optional:
+        (hint,) = (part for part in parts if part is not types.NoneType)
+    kind = typing.get_origin(hint) or hint
+    element = typing.get_args(hint)[0] if kind is list else kind
+    return kind, element, optional
+
+
+def _outside(declared: Key, element: type) -> Iterator[str]:
+    """The nearest values beyond the range of a key, and some far beyond."""
+    allowed = declared.allowed
+    step = 1 if element is int else 0.5
+    if allowed.at_least is not None:
+        yield from (str(allowed.at_least - step), str(-(10**9)))
+    if allowed.above is not None:
+        yield from (str(allowed.above), "-0.0", str(allowed.above - step), "-1e300")
+    if allowed.at_most is not None:
+        yield from (str(allowed.at_most + step), str(allowed.at_most * 10**9 + 1))
+    if allowed.below is not None:
+        yield from (str(allowed.below), str(allowed.below + step))
+    for choice in allowed.choices:
+        yield from (choice.upper(), f"'{choice} '", choice[:-1])
+    if allowed.choices:
+        yield "''"
+
+
+def _is_yaml(value: str) -> bool:
+    """Python refuses to read or write integers of so many digits."""
+    return not value.startswith(("9" * 5_000, "0xfff", "[999", "[0xfff"))
+
+
+def _file(agent: str, values: Mapping[str, str]) -> str:
+    sections: dict[str, list[str]] = {
+        "environment": ["suite: gym", "name: Pendulum-v1"],
+        "agent": [f"name: {agent}"],
+    }
+    text = ""
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        # In a flow mapping, braces and question marks mean something else.
+        entry = f"{name}: '{value}'" if value in _UNRESOLVED else f"{name}: {value}"
+        if not section:
+            text += f"{entry}\n"
+            continue
+        entries = sections.setdefault(section, [])
+        entries[:] = [each for each in entries if not each.startswith(f"{name}:")]
+        entries.append(entry)
+    return text + "".join(f"{name}: {{{', '.join(entries)}}}\n" for name, entries in sections.items())
