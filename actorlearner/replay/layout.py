@@ -48,7 +48,10 @@ class ReplayLayout(Protocol):
 
     @property
     def item_specs(self) -> Nest:
-        """The nest of TensorSpecs of a sampled item; like `signature`, but with every dimension known."""
+        """The nest of TensorSpecs of a sampled item; like `signature`, but with every dimension known.
+
+        An item brings one step of its own; the others it shares with the items before.
+        """
 
 
 def make_layout(config: Config, specs: EnvironmentSpecs) -> ReplayLayout:

@@ -15,6 +15,7 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.replay.checkpoints import ReplayCheckpoints
+from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor
@@ -41,16 +42,17 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
       port: the TCP port to listen on, on all interfaces.
 
     Raises:
-      ConfigurationError: the environment or the agent cannot be made.
+      ConfigurationError: the environment or the agent cannot be made, or there is not enough memory.
       RunError: the port is in use, or the checkpoint is not of these tables.
     """
     start_up = StartUp()
     use_cpu(threads=1)
     _check_port(port)
     specs = load_specs(config.environment)
-    variables = make_agent(config, specs).policy_variables
-    start_up.ended("environment and agent")
     layout = make_layout(config, specs)
+    variables = make_agent(config, specs).policy_variables
+    check_memory(config, layout)
+    start_up.ended("environment and agent")
     checkpoints = ReplayCheckpoints(
         directory.replay_checkpoints,
         plan_rate_limit(config, layout.transitions_per_item),

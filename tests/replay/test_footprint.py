@@ -1,0 +1,133 @@
+"""The estimate of what experience takes, beside what real servers take; and the refusal of too much."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reverb
+import tensorflow as tf
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
+
+from actorlearner.config.schema import AgentConfig, Config
+from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.errors import ConfigurationError
+from actorlearner.replay import footprint
+from actorlearner.replay.footprint import (
+    check_memory,
+    checkpoint_bytes,
+    experience_bytes,
+    gib,
+    largest_capacity,
+)
+from actorlearner.replay.layout import ReplayLayout, make_layout
+from tests.support.replay import LONG_S, SPECS, with_replay
+from tests.support.server_process import replay_server
+
+ENVIRONMENTS = 8
+EPISODE = 200
+POOLS_BYTES = 12 * 2**20
+"""What a server grows by with its first transitions, however many follow."""
+
+VECTOR = tf.TensorSpec([26], tf.float32)
+PICTURE = tensor_spec.BoundedTensorSpec([84, 84, 4], tf.uint8, 0, 255)
+ACTION = tensor_spec.BoundedTensorSpec([6], tf.float32, -1.0, 1.0)
+
+CASES = {
+    "packed vectors": ("packed", VECTOR, 1, 120_000),
+    "packed pictures": ("packed", PICTURE, 1, 1_600),
+    "trajectories of vectors": ("trajectory", VECTOR, 1, 8_000),
+    "trajectories of pictures": ("trajectory", PICTURE, 1, 2_400),
+    "trajectories of several env steps": ("trajectory", VECTOR, 3, 8_000),
+}
+
+
+def specs_of(observation: Any) -> EnvironmentSpecs:
+    return EnvironmentSpecs(observation, ACTION, time_step.time_step_spec(observation))
+
+
+def random_bytes(spec: Any, random: np.random.Generator) -> np.ndarray:
+    """Arrays that cannot be compressed."""
+    dtype = np.dtype(spec.dtype.as_numpy_dtype)
+    shape = (ENVIRONMENTS, *spec.shape)
+    return np.frombuffer(random.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape)
+
+
+def fill(layout: ReplayLayout, address: str, specs: EnvironmentSpecs, count: int) -> None:
+    """Writes random transitions."""
+    random = np.random.default_rng(0)
+    writer = layout.writer(reverb.Client(address), ENVIRONMENTS)
+    scalar = tf.TensorSpec([], tf.float32)
+    for i in range(count // ENVIRONMENTS):
+        last = np.full(ENVIRONMENTS, i % EPISODE == EPISODE - 1)
+        observation, following, action, reward, discount = (
+            random_bytes(spec, random)
+            for spec in (specs.observation, specs.observation, specs.action, scalar, scalar)
+        )
+        first = np.full(ENVIRONMENTS, i % EPISODE == 0)
+        steps = np.full(ENVIRONMENTS, i, np.int64)
+        valid = np.ones(ENVIRONMENTS, np.bool_)
+        writer.write(EnvSteps(observation, first, action, reward, discount, following, last, steps, valid))
+        assert writer.flush(LONG_S)
+    assert writer.close(LONG_S)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_estimates_beside_a_real_server(small_config: Config, tmp_path: Path, case: str) -> None:
+    """Of a full table that was saved twice: 0.7 to 1 times the memory, 0.7 to 1.05 times the room on disk."""
+    name, observation, n_step, count = CASES[case]
+    config = with_replay(small_config, layout=name, capacity=count)
+    config = dataclasses.replace(config, agent=AgentConfig(n_step=n_step))
+    specs = specs_of(observation)
+    layout = make_layout(config, specs)
+    with replay_server(config, specs, tmp_path) as server:
+        empty = server.resident_bytes
+        fill(layout, server.address, specs, count)
+        server.save()
+        server.save()
+        grown = server.resident_bytes - empty
+    estimate = experience_bytes(count, layout)
+    print(f"{case}: grown by {grown}, {grown / estimate:.2f} of the estimate")
+    assert 0.7 * estimate <= grown <= estimate + POOLS_BYTES
+    saved = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) / 2
+    assert 0.7 <= saved / checkpoint_bytes(count, layout) <= 1.05
+
+
+@pytest.mark.parametrize("name", ["packed", "trajectory"])
+def test_the_largest_capacity_fits(small_config: Config, name: str) -> None:
+    layout = make_layout(with_replay(small_config, layout=name), SPECS)
+    for memory in (0, 10**4, 10**6, 12_345_678, 10**9, 10**14):
+        largest = largest_capacity(memory, layout)
+        assert experience_bytes(largest, layout) <= memory
+        assert experience_bytes(largest * 11 // 10 + 2 * layout.transitions_per_item, layout) > memory
+        assert set(str(largest)[2:]) <= {"0"}
+
+
+def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    capacity = 1_000_000
+    config = with_replay(small_config, capacity=capacity)
+    layout = make_layout(config, SPECS)
+    needed = experience_bytes(capacity, layout)
+    monkeypatch.setattr(footprint, "available_bytes", lambda: needed)
+    check_memory(config, layout)
+    monkeypatch.setattr(footprint, "available_bytes", lambda: needed - 1)
+    with pytest.raises(ConfigurationError) as refusal:
+        check_memory(config, layout)
+    (line,) = refusal.value.problems
+    match = re.fullmatch(
+        r"replay.capacity: 1000000 transitions may need (.*) of memory, and (.*) is available; "
+        r"allowed: at most (\d+) with this environment on this machine",
+        line,
+    )
+    assert match
+    assert match.group(1, 2) == (gib(needed), gib(needed - 1))
+    check_memory(with_replay(small_config, capacity=int(match[3])), layout)
+
+
+def test_gibibytes_for_people() -> None:
+    texts = [gib(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
+    assert texts == ["0 GiB", "0.00098 GiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]

@@ -1,0 +1,80 @@
+"""A replay server in a process of its own, whose memory can be measured and that can be saved."""
+
+import contextlib
+import multiprocessing
+import sys
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import portpicker
+import psutil
+
+from actorlearner.config.schema import Config
+from actorlearner.environments.specs import EnvironmentSpecs
+
+_START_S = 60.0
+_SAVE_S = 60.0
+
+
+class ServerProcess:
+    """A running replay server."""
+
+    def __init__(self, pid: int, address: str, connection: Connection) -> None:
+        self.address = address
+        self._process = psutil.Process(pid)
+        self._connection = connection
+
+    @property
+    def resident_bytes(self) -> int:
+        return self._process.memory_info().rss
+
+    def save(self) -> None:
+        self._connection.send("save")
+        assert self._connection.poll(_SAVE_S), "the server did not save in time"
+        assert self._connection.recv()
+
+
+@contextlib.contextmanager
+def replay_server(config: Config, specs: EnvironmentSpecs, directory: Path) -> Iterator[ServerProcess]:
+    """Serves the experience table; checkpoints are in `directory`."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    port = portpicker.pick_unused_port()
+    process = context.Process(target=_serve, args=(config, specs, directory, port, there), daemon=True)
+    process.start()
+    there.close()
+    try:
+        assert here.poll(_START_S), "the server did not start in time"
+        assert here.recv() == "serving"
+        assert process.pid is not None
+        yield ServerProcess(process.pid, f"localhost:{port}", here)
+    finally:
+        here.close()
+        process.join(10)
+        process.kill()
+        process.join()
+
+
+def _serve(
+    config: Config, specs: EnvironmentSpecs, directory: Path, port: int, connection: Connection
+) -> None:
+    from actorlearner.replay.checkpoints import ReplayCheckpoints
+    from actorlearner.replay.layout import make_layout
+    from actorlearner.replay.rate_limit import items, plan_rate_limit
+    from actorlearner.replay.status import ReplayMonitor
+    from actorlearner.replay.tables import experience_table, start_server
+
+    layout = make_layout(config, specs)
+    size = layout.transitions_per_item
+    checkpoints = ReplayCheckpoints(
+        directory, plan_rate_limit(config, size), items(config.replay.capacity, size)
+    )
+    server = start_server([experience_table(config, layout)], port, checkpoints)
+    client = server.localhost_client()
+    connection.send("serving")
+    with contextlib.suppress(EOFError):
+        while connection.recv() == "save":
+            connection.send(checkpoints.save(client, ReplayMonitor(client, layout)))
+    server.stop()
+    sys.exit()
