@@ -45,12 +45,17 @@ class _Flag:
 
 @dataclasses.dataclass(frozen=True)
 class _Command:
-    """One command: what `--help` says of it, and the flags of its own."""
+    """One command: what `--help` says of it, and the flags of its own.
+
+    Attributes:
+      config: the configuration without `--config`; empty where that is required.
+    """
 
     summary: str
     description: str
     example: str
     flags: tuple[str, ...] = ()
+    config: str = ""
 
 
 _FLAGS = {
@@ -99,6 +104,13 @@ _COMMANDS = {
         "Trains on batches from replay, publishes the policy variables, and writes checkpoints and policies.",
         "--config sac_pendulum --replay_address replay.host:8008",
         ("replay_address",),
+    ),
+    "doctor": _Command(
+        "check whether this machine can train",
+        "Checks the platform, the installed versions, GPUs, network, environment, memory, disk and a round "
+        "trip through replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fails.",
+        "--config sac_minitaur --run_dir /data/runs/minitaur",
+        config="sac_pendulum",
     ),
 }
 
@@ -173,6 +185,10 @@ def _run(arguments: argparse.Namespace) -> int:
         from actorlearner.local.run import run_local
 
         return run_local(config, run_dir, experiment, str(options["network"]))
+    if role == "doctor":
+        from actorlearner.doctor.run import run_doctor
+
+        return run_doctor(config, run_dir)
     from actorlearner.process import run_role
 
     return run_role(role, config, run_dir, options, experiment)
@@ -233,8 +249,11 @@ def _add_flags(parser: argparse.ArgumentParser, command: _Command) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        required=True,
-        help="a YAML file" + (f", or a shipped one: {shipped}" if shipped else ""),
+        required=not command.config,
+        default=command.config or None,
+        help="a YAML file"
+        + (f", or a shipped one: {shipped}" if shipped else "")
+        + (f"; default: {command.config}" if command.config else ""),
     )
     parser.add_argument(
         "--set",

@@ -12,6 +12,7 @@ import pytest
 
 import actorlearner
 from actorlearner import cli
+from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 
@@ -201,6 +202,7 @@ def replace_roles(monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any
     for name, attribute, function in (
         ("actorlearner.process", "run_role", run_role),
         ("actorlearner.local.run", "run_local", run_local),
+        ("actorlearner.doctor.run", "run_doctor", run_local),
     ):
         module = types.ModuleType(name)
         setattr(module, attribute, function)
@@ -234,6 +236,14 @@ def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
     ((role, config, run_dir, experiment, network),) = calls
     assert (role, run_dir, experiment, network) == ("local", None, "exp", "private")
     assert (config.seed, config.collect.actors) == (4, 2)
+
+
+def test_doctor(calls: list[tuple[Any, ...]]) -> None:
+    assert cli.main(["doctor", "--config", "exp.yaml", "--set", "seed=3", "--run_dir", "here"]) == 143
+    assert cli.main(["doctor"]) == 143
+    (_, config, run_dir), (_, default, no_run_dir) = calls
+    assert (config.seed, run_dir, no_run_dir) == (3, "here", None)
+    assert default == load_config("sac_pendulum")
 
 
 @pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
@@ -403,7 +413,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"actorlearner {actorlearner.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["local", "replay-server", "collect-actor", "eval-actor", "learner"])
+@pytest.mark.parametrize(
+    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor"]
+)
 def test_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for flags in (["--help"], [command, "--help"]):
         with pytest.raises(SystemExit) as end:

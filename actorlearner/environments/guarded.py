@@ -79,7 +79,7 @@ class GuardedEnvironment:
         except Exception as error:  # The environment is somebody else's code.
             self._replace(f"step raised {one_line(error)}")
             return None
-        wrong = _wrong(step)
+        wrong = wrong_answer(step)
         if wrong:
             self._replace(wrong)
             return None
@@ -142,7 +142,7 @@ def load_guarded(
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
 
 
-def _wrong(step: Step) -> str:
+def wrong_answer(step: Step) -> str:
     """What is wrong with an answer; empty if nothing is."""
     if not all_finite(step.observation):
         return "step returned an observation that is not finite"

@@ -17,7 +17,9 @@ from actorlearner.variables.container import EvaluationRequest
 
 _log = logging.getLogger(__name__)
 
-_KEPT = 3
+KEPT = 3
+"""Checkpoints that stay, beside the one that is being written."""
+
 _PREFIX = "ckpt"
 _SEAL = ".seal.json"
 _UNEVALUATED = ".unevaluated.npz"
@@ -38,7 +40,7 @@ class LearnerCheckpoint:
         self._train_step = parts.train_step
         self._checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
         self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=_KEPT, checkpoint_name=_PREFIX
+            self._checkpoint, str(directory), max_to_keep=KEPT, checkpoint_name=_PREFIX
         )
         self._saved = -1
         self.generation = -1

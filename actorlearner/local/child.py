@@ -133,10 +133,10 @@ def _prepare(parent: int, network: PrivateNetwork | None) -> None:
     """Runs in the child, between fork and exec."""
     if network is not None:
         network.enter()
-    _die_with(parent)  # Last, because a process that enters a namespace may lose this.
+    die_with(parent)  # Last, because a process that enters a namespace may lose this.
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Has the kernel kill this process when its parent dies, however it dies."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

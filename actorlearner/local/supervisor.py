@@ -1,6 +1,5 @@
 """Starts the roles of a local run, watches them and ends them."""
 
-import socket
 import time
 from collections.abc import Iterator
 
@@ -10,6 +9,7 @@ from actorlearner.local.child import Child
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
 from actorlearner.machine import collect_actors
+from actorlearner.ports import free_port
 from actorlearner.run_directory import RunDirectory
 
 _READY_DEADLINE_S = 180.0
@@ -38,7 +38,7 @@ class Supervisor:
           network: that they are to be in; None for the machine's own.
         """
         self._network = network
-        port = _free_port()
+        port = free_port()
         common = ["--config", str(directory.config), "--run_dir", str(directory.path)]
         to_server = [*common, "--replay_address", f"127.0.0.1:{port}"]
         self._arguments = {
@@ -139,9 +139,3 @@ def _end(children: list[Child], grace_s: float) -> None:
     for child in children:
         if not child.wait(max(0.0, deadline - time.monotonic())):
             child.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

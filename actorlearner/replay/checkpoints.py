@@ -18,7 +18,9 @@ from actorlearner.seal import BrokenError, seal, unseal
 
 _log = logging.getLogger(__name__)
 
-_KEPT = 2
+KEPT = 2
+"""Checkpoints that stay, beside the one that is being written."""
+
 _WORKING = "working"
 _SEAL = ".seal.json"
 _STATUS_TIMEOUT_S = 30
@@ -96,7 +98,7 @@ class ReplayCheckpoints:
             self._remove_unsealed()
             return False
         _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)
-        for name in sorted(self._sealed())[:-_KEPT]:
+        for name in sorted(self._sealed())[:-KEPT]:
             self._seal(name).unlink()
         self._remove_unsealed()
         return True

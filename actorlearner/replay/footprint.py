@@ -30,9 +30,10 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items
 
+_MIB = 2**20
 _GIB = 2**30
 
-PROCESS_BYTES = 512 * 2**20
+PROCESS_BYTES = 512 * _MIB
 """What a role's process holds before it has any experience: the libraries, the environment and the agent.
 
 530 to 550 MB were measured for a replay server, a collect actor and an eval actor, and 730 MB for a learner;
@@ -70,7 +71,7 @@ def experience_bytes(capacity: int, layout: ReplayLayout) -> int:
 
 def checkpoint_bytes(capacity: int, layout: ReplayLayout) -> int:
     """Room that one checkpoint of `capacity` transitions takes on a disk."""
-    steps = sum(_STEP_ON_DISK + size for size in _column_steps(layout))
+    steps = sum(_STEP_ON_DISK + data for data in _column_steps(layout))
     item = _ITEM_ON_DISK + _REFERENCE_ON_DISK * _references(layout) + steps
     return items(capacity, layout.transitions_per_item) * item
 
@@ -95,23 +96,24 @@ def check_memory(config: Config, layout: ReplayLayout) -> None:
     needed, available = experience_bytes(capacity, layout), available_bytes()
     if needed <= available:
         return
-    wrong = f"{capacity} transitions may need {gib(needed)} of memory, and {gib(available)} is available"
+    wrong = f"{capacity} transitions may need {size(needed)} of memory, and {size(available)} is available"
     allowed = f"at most {largest_capacity(available, layout)} with this environment on this machine"
     raise ConfigurationError([problem("replay.capacity", wrong, "", allowed)])
 
 
-def gib(number_of_bytes: float) -> str:
-    """Bytes as GiB, for people."""
-    gibibytes = number_of_bytes / _GIB
-    return f"{gibibytes:,.1f} GiB" if gibibytes >= 0.1 else f"{gibibytes:.2g} GiB"
+def size(number_of_bytes: float) -> str:
+    """Bytes in GiB, or in MiB where they are few, for people."""
+    if number_of_bytes >= 0.1 * _GIB:
+        return f"{number_of_bytes / _GIB:,.1f} GiB"
+    return f"{number_of_bytes / _MIB:.1f} MiB"
 
 
 def _item_bytes(layout: ReplayLayout) -> int:
     """Memory that one item takes, with the one step of each column that comes with it."""
     references = _references(layout)
     steps = sum(
-        (_SMALL_STEP if size <= _LARGEST_SMALL_STEP else _STEP) + _ALLOCATED * size
-        for size in _column_steps(layout)
+        (_SMALL_STEP if data <= _LARGEST_SMALL_STEP else _STEP) + _ALLOCATED * data
+        for data in _column_steps(layout)
     )
     saved = _SAVED_ITEM + _SAVED_REFERENCE * references
     return math.ceil(_ITEM + _REFERENCE * references + steps + saved)

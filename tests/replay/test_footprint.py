@@ -21,8 +21,8 @@ from actorlearner.replay.footprint import (
     check_memory,
     checkpoint_bytes,
     experience_bytes,
-    gib,
     largest_capacity,
+    size,
 )
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from tests.support.replay import LONG_S, SPECS, with_replay
@@ -124,10 +124,10 @@ def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.
         line,
     )
     assert match
-    assert match.group(1, 2) == (gib(needed), gib(needed - 1))
+    assert match.group(1, 2) == (size(needed), size(needed - 1))
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
 
 
-def test_gibibytes_for_people() -> None:
-    texts = [gib(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
-    assert texts == ["0 GiB", "0.00098 GiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]
+def test_sizes_for_people() -> None:
+    texts = [size(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
+    assert texts == ["0.0 MiB", "1.0 MiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]

@@ -1,5 +1,7 @@
 """Pendulums that fail, for whole runs: `environment.suite=tests.support.faulty:make`."""
 
+import os
+import signal
 from typing import Any
 
 import gym
@@ -40,3 +42,29 @@ class FaultyPendulum(gym.Wrapper):
 
 def make(faults: int) -> FaultyPendulum:
     return FaultyPendulum(faults)
+
+
+class BrokenPendulum(gym.Wrapper):
+    """Pendulum-v1 that breaks for good in its 20th env step: it raises, returns NaN, aborts or hangs."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(gym.make("Pendulum-v1"))
+        self._how = how
+        self._steps = 0
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        observation, reward, done, info = self.env.step(action)
+        if self._steps < _STEP:
+            return observation, reward, done, info
+        if self._how == "raise":
+            raise FloatingPointError("the pendulum came off")
+        if self._how == "abort":
+            os.abort()
+        if self._how == "hang":
+            signal.pause()
+        return np.full_like(observation, np.nan), reward, done, info
+
+
+def make_broken(how: str) -> BrokenPendulum:
+    return BrokenPendulum(how)

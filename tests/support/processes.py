@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from actorlearner.local.child import die_with
+
 REPOSITORY = Path(__file__).parents[2]
 
 # SAC on Pendulum with tiny networks: all that a run of a few seconds needs.
@@ -65,6 +67,7 @@ class Command:
     """A running command of the package."""
 
     def __init__(self, arguments: Sequence[str], cwd: Path, environment: dict[str, str]) -> None:
+        parent = os.getpid()
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=cwd,
@@ -74,6 +77,8 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # A test that hangs ends all of pytest, which then cannot end what the test had started.
+            preexec_fn=lambda: die_with(parent),
         )
         self.out = self.err = ""
 

@@ -1,0 +1,1 @@
+"""`actorlearner doctor`: whether this machine can train what a configuration says."""

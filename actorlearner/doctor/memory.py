@@ -1,0 +1,32 @@
+"""Memory for replay and for the processes of local mode."""
+
+from actorlearner.doctor.result import Result, ok, warn
+from actorlearner.doctor.subject import Subject
+from actorlearner.machine import collect_actors
+
+_OTHER_ROLES = 3
+"""Replay server, eval actor and learner."""
+
+
+def check_memory(subject: Subject) -> Result:
+    """Whether a full replay fits, as its server will ask, and the libraries in all the processes as well.
+
+    Raises:
+      ConfigurationError: the replay does not fit.
+    """
+    from actorlearner.available_memory import available_bytes
+    from actorlearner.replay import footprint
+
+    config, layout = subject.config, subject.layout
+    footprint.check_memory(config, layout)
+    available = available_bytes()
+    replay = footprint.experience_bytes(config.replay.capacity, layout)
+    count = _OTHER_ROLES + collect_actors(config.collect)
+    processes = count * footprint.PROCESS_BYTES
+    found = (
+        f"replay {footprint.size(replay)}, {count} processes {footprint.size(processes)}; "
+        f"{footprint.size(available)} available"
+    )
+    if replay + processes > available:
+        return warn(f"{found}: lower replay.capacity or collect.actors, or run roles elsewhere")
+    return ok(found)

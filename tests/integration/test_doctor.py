@@ -1,0 +1,67 @@
+"""The doctor's command as a user runs it."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from actorlearner.doctor.checks import CHECKS
+from tests.support.processes import REPOSITORY, Command, wait_for
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+Start = Callable[..., Command]
+
+_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+
+
+def lines_of(command: Command) -> list[str]:
+    """What was printed, a line for each check, with its continuations."""
+    assert max(map(len, command.out.splitlines())) <= 80
+    return command.out.replace("\n" + " " * 17, " ").splitlines()
+
+
+@pytest.mark.parametrize("config", [(), ("--config", _PENDULUM)])
+def test_a_machine_that_is_ready(start: Start, tmp_path: Path, config: tuple[str, ...]) -> None:
+    command = start("-m", "actorlearner", "doctor", *config)
+    assert command.finish() == 0, command.out
+    assert command.err == ""
+    lines = lines_of(command)
+    assert [line.split()[1] for line in lines] == [check.name for check in CHECKS]
+    # In a checkout that is not installed, the pins are unknown; and a driver may be missing for a GPU.
+    assert {line.split()[1] for line in lines if not line.startswith("ok   ")} <= {"versions", "gpus"}
+    left = [path for path in tmp_path.rglob("*") if path != tmp_path / "temporary"]
+    assert left == [], "nothing is written"
+
+
+def test_what_fails_is_said_and_the_rest_is_checked(start: Start) -> None:
+    command = start(
+        *("-m", "actorlearner", "doctor", "--config", _PENDULUM, "--run_dir", "/proc/nowhere"),
+        *("--set", "replay.capacity=100000000000"),
+    )
+    assert command.finish() == 1
+    assert command.err == ""
+    failed = [line for line in lines_of(command) if line.startswith("FAIL ")]
+    assert [line.split()[1] for line in failed] == ["memory", "disk"]
+    assert "replay.capacity: 100000000000 transitions may need " in failed[0]
+
+
+def test_a_bad_configuration_is_refused_as_everywhere(start: Start) -> None:
+    command = start("-m", "actorlearner", "doctor", "--set", "learn.batch_size=-1")
+    assert command.finish() == 2
+    assert command.out == ""
+    assert command.err.startswith("actorlearner: error: learn.batch_size: -1 is out of range (--set)")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_and_nothing_is_left(
+    start: Start, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    command = start("-m", "actorlearner", "doctor")
+    temporary = tmp_path / "temporary"
+    wait_for(lambda: any(temporary.glob("actorlearner-*")), "the first check")
+    command.interrupt(number)
+    assert command.finish() == code
+    assert command.err == ""
+    assert not any(temporary.iterdir())
