@@ -29,8 +29,9 @@ setup: venv
 train: venv
 	@$(ENTER) $(BIN)/actorlearner local --config '$(CONFIG)' $(ARGS)
 
+# Side by side: the tests of real processes wait more than they compute.
 test: venv
-	@$(ENTER) $(BIN)/python -m pytest $(ARGS)
+	@$(ENTER) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: venv
 	@$(BIN)/python -m ruff check .

@@ -61,7 +61,8 @@ def _restart_curves(summaries: Path, train_step: int) -> None:
     """Has TensorBoard drop what its event files hold after `train_step`, by the event of a restart."""
     writer = EventFileWriter(str(summaries))
     restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-    writer.add_event(event_pb2.Event(wall_time=time.time(), step=train_step + 1, session_log=restart))
+    for _ in range(2):  # The first of all is taken for the start.
+        writer.add_event(event_pb2.Event(wall_time=time.time(), step=train_step + 1, session_log=restart))
     writer.close()
 
 

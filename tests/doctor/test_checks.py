@@ -204,7 +204,7 @@ def test_an_environment_that_cannot_be_made(subject: Subject) -> None:
     unmade = of_environment(subject, suite="gym", name="Pendulum-v1", kwargs={"gravity": 1})
     status, detail = check("environment", unmade)
     assert status is Status.FAIL
-    assert detail.startswith('environment.kwargs: "Pendulum-v1" cannot be made with {"gravity": 1}: ')
+    assert detail.startswith('environment.kwargs: {"gravity": 1} cannot be passed to Pendulum-v1: ')
 
 
 def test_an_agent_that_cannot_act_there(subject: Subject) -> None:

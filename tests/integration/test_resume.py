@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from tests.support.processes import (
     REPOSITORY,
@@ -102,7 +102,7 @@ def _check_curves(run: Path, train_steps: int) -> None:
 
 def _curve(run: Path, role: str, tag: str) -> list[int]:
     """The train steps of a curve, as TensorBoard shows it."""
-    events = EventAccumulator(str(run / "summaries" / role), size_guidance={"tensors": 0})
+    events = EventAccumulator(str(run / "summaries" / role), tensor_size_guidance={"scalars": 0})
     return [event.step for event in events.Reload().Tensors(tag)]
 
 

@@ -12,7 +12,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.load import load_config
 from actorlearner.environments.specs import load_specs
 from benchmarks.stock import CollectJob, EvalJob, TrainJob, collect_randomly, saved_policy
-from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -73,11 +73,15 @@ def test_a_stock_train_job_works_with_our_collect_actor(role: Role, address: str
     parts = make_agent(config, load_specs(config.environment))
     job = TrainJob(parts.agent, parts.train_step, address, tmp_path / "stock", config.learn.batch_size)
     before = [variable.numpy() for variable in parts.policy_variables]
-    for _ in range(_TRAIN_STEPS):
+    for _ in range(_TRAIN_STEPS // 2):
+        job.step()
+    collected = tmp_path / "collect-actor" / "metrics" / "collect-0.jsonl"
+    wait_for(
+        lambda: records(collected)[-1]["policy_train_step"] >= 0, "the actor to act with the job's policy"
+    )
+    for _ in range(_TRAIN_STEPS // 2):
         job.step()
     # Our actor acts with what the job pushed, and ends at the last train step.
     assert actor.finish() == 0, actor.err
-    collected = records(tmp_path / "collect-actor" / "metrics" / "collect-0.jsonl")
-    assert collected[-1]["policy_train_step"] >= 0
     after = [variable.numpy() for variable in parts.policy_variables]
     assert any(tf.reduce_any(tf.not_equal(x, y)) for x, y in zip(before, after, strict=True))

@@ -65,7 +65,7 @@ def _parts() -> AgentParts:
 @pytest.fixture(name="container")
 def _container(monkeypatch: pytest.MonkeyPatch) -> HeldContainer:
     container = HeldContainer(None)
-    monkeypatch.setattr(publisher_module, "VariableContainer", lambda client: container)
+    monkeypatch.setattr(publisher_module, "VariableContainer", lambda client, run_id: container)
     return container
 
 
