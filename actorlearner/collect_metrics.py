@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.metrics import MetricsWriter, Rate, read_records
+from actorlearner.resident_memory import resident_bytes
 from actorlearner.run_directory import RunDirectory
 
 
@@ -58,6 +59,7 @@ class CollectMetrics:
             "policy_train_step": policy_train_step,
             "policy_age_s": policy_age_s,
             "faults": self.before["faults"] + faults,
+            "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
         with self._summaries.as_default(step=env_steps):

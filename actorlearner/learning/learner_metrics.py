@@ -9,6 +9,7 @@ import tensorflow as tf
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.metrics import MetricsWriter, Rate
 from actorlearner.replay.status import ReplayStatus
+from actorlearner.resident_memory import resident_bytes
 from actorlearner.run_directory import RunDirectory
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class LearnerMetrics:
             "data_wait_fraction": min(1.0, data.wait_s / elapsed_s) if elapsed_s else None,
             "staleness_mean": data.staleness_mean,
             "staleness_max": data.staleness_max,
+            "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
         with self._summaries.as_default(step=train_step):

@@ -18,6 +18,7 @@ from actorlearner.environments.specs import environment_specs
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
+from actorlearner.resident_memory import resident_bytes
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
@@ -168,6 +169,7 @@ class EvaluationRecorder:
                 "lengths": lengths,
                 "average_return": average_return,
                 "average_episode_length": average_length,
+                "memory_bytes": resident_bytes(),
             }
         )
         with self._summaries.as_default(step=train_step):

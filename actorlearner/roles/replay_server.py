@@ -1,7 +1,6 @@
 """The replay server: the experience table and the variable container in one Reverb server."""
 
 import logging
-import os
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.resident_memory import resident_bytes
 from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
 from actorlearner.run_identity import announce, identity_table
@@ -126,16 +126,10 @@ def _record_metrics(
                 "inserts": status.inserts,
                 "samples": status.samples,
                 "samples_per_insert": status.samples_per_insert,
-                "memory_bytes": _resident_bytes(),
+                "memory_bytes": resident_bytes(),
             }
         )
         if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
             save()
             saved = time.monotonic()
     metrics.close()
-
-
-def _resident_bytes() -> int:
-    """The memory that this process holds, from /proc."""
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,88 @@
+"""Prints how the memory of each role of a long run grew, as the table that the README shows.
+
+    .venv/bin/python -m benchmarks.soak RUN_DIR
+
+A straight line is fitted to the resident memory in the metrics after the warm-up. The error of its slope is
+that of the least-squares fit to means of a minute each, which stand for themselves as records of one
+role do not: its memory goes up and down for many records at a time.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from actorlearner.metrics import read_records
+
+_Column = npt.NDArray[np.float64]
+
+_BIN_S = 60.0
+_MIB = float(1 << 20)
+
+
+@dataclasses.dataclass(frozen=True)
+class Growth:
+    """What became of a role's memory after the warm-up.
+
+    Attributes:
+      mean: resident memory, in MiB.
+      slope: in MiB an hour.
+      error: standard error of the slope.
+      minutes: how many it is from.
+    """
+
+    mean: float
+    slope: float
+    error: float
+    minutes: int
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Tabulates how the memory of a run's roles grew.")
+    parser.add_argument("run_dir", metavar="RUN_DIR", type=Path)
+    parser.add_argument(
+        "--warm_up", metavar="MINUTES", type=float, default=10.0, help="left out (default: 10)"
+    )
+    options = parser.parse_args(arguments)
+    print("| role | resident memory, MiB | slope, MiB an hour | minutes |")
+    print("| --- | --- | --- | --- |")
+    for path in sorted((options.run_dir / "metrics").glob("*.jsonl")):
+        records = read_records(path)
+        times = np.array([record["time"] for record in records])
+        memory = np.array([record["memory_bytes"] for record in records]) / _MIB
+        grown = growth(times, memory, options.warm_up * 60.0)
+        print(
+            f"| {path.stem} | {grown.mean:.0f} | {grown.slope:+.1f} ± {grown.error:.1f} | {grown.minutes} |"
+        )
+    return 0
+
+
+def growth(times: _Column, memory: _Column, warm_up_s: float) -> Growth:
+    """Fits a line to what was measured `warm_up_s` after the first record and later.
+
+    Args:
+      times: in seconds, ascending.
+      memory: in MiB, at these times.
+      warm_up_s: what is left out.
+
+    Raises:
+      ValueError: fewer than four minutes are left.
+    """
+    kept = times >= times[0] + warm_up_s
+    bins = ((times[kept] - times[0]) // _BIN_S).astype(int)
+    minutes = np.unique(bins)
+    if len(minutes) < 4:
+        raise ValueError(f"{len(minutes)} minutes are left after the warm-up; a line with an error needs 4")
+    means = np.array([memory[kept][bins == minute].mean() for minute in minutes])
+    hours = (minutes + 0.5) * _BIN_S / 3600.0
+    (slope, _), covariance = np.polyfit(hours, means, 1, cov=True)
+    error = float(np.sqrt(covariance[0, 0]))
+    return Growth(float(means.mean()), float(slope), error, len(minutes))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
