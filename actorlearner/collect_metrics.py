@@ -6,6 +6,7 @@ from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.metrics import MetricsWriter, Rate, read_records
 from actorlearner.resident_memory import resident_bytes
 from actorlearner.run_directory import RunDirectory
+from actorlearner.variables.container import PolicyOrder
 
 
 class CollectMetrics:
@@ -30,7 +31,7 @@ class CollectMetrics:
         self,
         env_steps: int,
         episodes: EpisodeStatistics,
-        policy_train_step: int,
+        policy: PolicyOrder,
         policy_age_s: float | None,
         faults: int,
         *,
@@ -41,7 +42,7 @@ class CollectMetrics:
         Args:
           env_steps: env steps of this actor since it was started.
           episodes: its episodes since then.
-          policy_train_step: of the variables it acts with; -1 while it acts randomly.
+          policy: of the variables it acts with; its train step is -1 while it acts randomly.
           policy_age_s: seconds since it got them; None while it acts randomly.
           faults: how often its environments failed since then.
           final: whether the actor ends here.
@@ -56,7 +57,8 @@ class CollectMetrics:
             "env_steps_per_s": round(self._rate.update(env_steps), 2),
             "average_return": episodes.average_return,
             "average_episode_length": episodes.average_episode_length,
-            "policy_train_step": policy_train_step,
+            "policy_train_step": policy.train_step,
+            "policy_generation": policy.generation,
             "policy_age_s": policy_age_s,
             "faults": self.before["faults"] + faults,
             "memory_bytes": resident_bytes(),

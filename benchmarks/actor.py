@@ -27,6 +27,7 @@ from actorlearner.replay.status import ReplayMonitor
 from actorlearner.roles.collect_actor import Collector
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
+from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.puller import VariablePuller
 from actorlearner.waiting import wait_until
 from benchmarks import rounds, stock
@@ -115,7 +116,7 @@ def _collector(config: Config, address: str, directory: Path) -> Callable[[], No
         config.learn.train_steps,
         stop,
     )
-    return lambda: collector.step(policy, 0)
+    return lambda: collector.step(policy, PolicyOrder(generation=0, train_step=0))
 
 
 def _then_randomly(policy: PolicyFunction, specs: EnvironmentSpecs) -> Callable[..., Nest]:

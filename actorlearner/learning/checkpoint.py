@@ -1,5 +1,6 @@
 """The learner's checkpoints: agent, optimisers and train step."""
 
+import json
 import logging
 import re
 import shutil
@@ -12,7 +13,7 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import one_line
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
-from actorlearner.seal import BrokenError, seal, unseal
+from actorlearner.seal import BrokenError, seal, unseal, write_atomically
 from actorlearner.variables.container import EvaluationRequest
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,7 @@ KEPT = 3
 _PREFIX = "ckpt"
 _SEAL = ".seal.json"
 _UNEVALUATED = ".unevaluated.npz"
+_GENERATION = "generation.json"
 _FILES = (".data", ".index", _UNEVALUATED)
 
 
@@ -30,8 +32,8 @@ class LearnerCheckpoint:
     """Saves what training goes on from, and restores the newest that is whole.
 
     Attributes:
-      generation: of the learner, see PolicyVariables. A restore makes it at least that of the learner which
-        saved; -1 before.
+      generation: of the learner, see PolicyVariables; -1 before it begins. A restore makes it at least that
+        of the learner which saved.
     """
 
     def __init__(self, directory: Path, parts: AgentParts) -> None:
@@ -60,6 +62,24 @@ class LearnerCheckpoint:
             self.generation = max(self.generation, facts["generation"])
             _log.info("restored train step %d", step)
             return
+
+    def begin_generation(self, published: int) -> None:
+        """Makes `generation` that of a new learner, and notes it.
+
+        It is greater than that of the restored checkpoint, of all learners that began with this directory,
+        also those that saved nothing, and than `published`. A disk that is full or fails is logged.
+
+        Args:
+          published: the generation of the newest policy that the variable container holds; -1 without any.
+        """
+        path = self._directory / _GENERATION
+        begun = json.loads(path.read_text(encoding="utf-8"))["generation"] if path.exists() else -1
+        self.generation = 1 + max(self.generation, begun, published)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps({"generation": self.generation}) + "\n")
+        except OSError as error:
+            _log.error("the generation of this learner was not noted: %s", one_line(error))
 
     def unevaluated(self) -> list[EvaluationRequest]:
         """Reads the policies that were still to be evaluated when what was restored was saved."""

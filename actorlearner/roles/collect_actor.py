@@ -26,7 +26,7 @@ from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
-from actorlearner.variables.container import assigner
+from actorlearner.variables.container import PolicyOrder, assigner
 from actorlearner.variables.puller import VariablePuller
 from actorlearner.waiting import WaitReport, wait_until
 
@@ -37,6 +37,7 @@ _FLUSH_TIMEOUT_S = 0.5
 _CLOSE_TIMEOUT_S = 2.0
 _STATUS_TIMEOUT_S = 5
 _FIRST_VARIABLES_DEADLINE_S = 600.0
+_RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
 
 
 def run(
@@ -99,7 +100,7 @@ def _act_randomly(
         for _ in range(math.ceil(share / 2)):
             if collector.ended:
                 return
-            collector.step(policy, RANDOM_POLICY)
+            collector.step(policy, _RANDOM)
 
 
 def _env_steps_in_replay(replay: ReplayMonitor) -> int:
@@ -122,13 +123,13 @@ def _act_with_policy(
     deadline = _FIRST_VARIABLES_DEADLINE_S
     if not wait_until(what, lambda: puller.train_step >= 0, stop, deadline_s=deadline):
         return
-    train_step = RANDOM_POLICY
+    order = _RANDOM
     while not collector.ended:
         version = puller.take()
         if version is not None:
             update(version)
-            train_step = version.train_step
-        collector.step(policy, train_step)
+            order = version.order
+        collector.step(policy, order)
 
 
 class Collector:
@@ -154,21 +155,26 @@ class Collector:
         self._stop = stop
         self._episodes = EpisodeStatistics(len(environments.first))
         self._env_steps = 0
-        self._policy_train_step = RANDOM_POLICY
+        self._policy = _RANDOM
 
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to collect: a stop, or the policy of the last train step."""
         return self._stop.requested or self._puller.train_step >= self._train_steps
 
-    def step(self, policy: Callable[..., object], policy_train_step: int) -> None:
-        """Takes one env step in each environment; blocks while the rate limiter holds inserts back."""
+    def step(self, policy: Callable[..., object], order: PolicyOrder) -> None:
+        """Takes one env step in each environment; blocks while the rate limiter holds inserts back.
+
+        Args:
+          policy: chooses the actions.
+          order: of its variables.
+        """
         action = policy(self._environments.observations, self._environments.first)
-        steps = self._environments.step(action, policy_train_step)
+        steps = self._environments.step(action, order.train_step)
         self._writer.write(steps)
         self._episodes.add(steps)
         self._env_steps += int(np.count_nonzero(steps.valid))
-        self._policy_train_step = policy_train_step
+        self._policy = order
         self._wait_for_replay()
         self._report()
 
@@ -189,11 +195,11 @@ class Collector:
         )
 
     def _report(self, *, final: bool = False) -> None:
-        age = self._puller.age_s if self._policy_train_step >= 0 else None
+        age = self._puller.age_s if self._policy != _RANDOM else None
         self._metrics.report(
             self._env_steps,
             self._episodes,
-            self._policy_train_step,
+            self._policy,
             age,
             self._environments.faults,
             final=final,

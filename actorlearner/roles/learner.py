@@ -71,7 +71,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     if client is None:
         return
     start_up.ended("replay server")
-    checkpoint.generation = 1 + max(checkpoint.generation, _published_generation(client))
+    checkpoint.begin_generation(_published_generation(client))
     publisher = Publisher(client, parts, checkpoint.generation, directory.run_id)
     # Before the training graph is traced, so that actors and evaluation need not wait for that.
     publisher.publish()

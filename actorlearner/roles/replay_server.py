@@ -25,7 +25,7 @@ from actorlearner.run_directory import RunDirectory
 from actorlearner.run_identity import announce, identity_table
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
-from actorlearner.variables.container import variable_tables
+from actorlearner.variables.container import VariableContainer, variable_tables
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _STATUS_TIMEOUT_S = 30
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> None:
-    """Serves until `stop`: what its newest whole checkpoint holds, and what comes. Saves at the end.
+    """Serves until `stop`: the transitions of its newest whole checkpoint, and what comes. Saves at the end.
 
     Args:
       config: the experiment.
@@ -62,6 +62,9 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
     server = _start(tables, port, checkpoints)
     client = server.localhost_client()
+    # The learner has newer versions than a checkpoint, and pushes them again. An actor that starts meanwhile
+    # waits for those; it would act with an older policy than the actor before it.
+    VariableContainer(client).forget()
     announce(client, run_id, config)
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")

@@ -7,7 +7,7 @@ the train steps asked for, however long it takes over one.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,19 @@ EVALUATIONS_KEPT = 64
 """Unevaluated versions in the queue; with no eval actor the oldest are dropped beyond that."""
 
 
+class PolicyOrder(NamedTuple):
+    """Where a version stands among all of a run: greater for a newer one.
+
+    That is one of a later learner, or of a later train step of the same one.
+
+    Attributes:
+      generation, train_step: see PolicyVariables.
+    """
+
+    generation: int
+    train_step: int
+
+
 @dataclasses.dataclass(frozen=True)
 class PolicyVariables:
     """One version of the policy.
@@ -42,9 +55,9 @@ class PolicyVariables:
     generation: int = 0
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Greater for a newer version: that of a later learner, or of a later train step of the same one."""
-        return self.generation, self.train_step
+    def order(self) -> PolicyOrder:
+        """Greater for a newer version."""
+        return PolicyOrder(self.generation, self.train_step)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +132,7 @@ class VariableContainer:
     def version(self, timeout_s: int) -> int:
         """How many versions were ever published: 0 means that there is none to pull yet.
 
-        It is lower than before where the replay server was restored from a checkpoint.
+        It is lower than before where the replay server was started again.
 
         Raises:
           reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
@@ -151,6 +164,11 @@ class VariableContainer:
     def is_evaluated(self, request: EvaluationRequest) -> None:
         """Removes a request from the queue; blocks until the server has."""
         self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
+
+    def forget(self) -> None:
+        """Removes all versions, also those that wait for their evaluation; blocks until the server has."""
+        self._client.reset(VARIABLES_TABLE)
+        self.forget_evaluations()
 
     def forget_evaluations(self) -> None:
         """Empties the queue; blocks until the server has."""

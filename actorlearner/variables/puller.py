@@ -8,7 +8,7 @@ import reverb
 
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.stop import Stop
-from actorlearner.variables.container import PolicyVariables, VariableContainer
+from actorlearner.variables.container import PolicyOrder, PolicyVariables, VariableContainer
 from actorlearner.waiting import WaitReport
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class VariablePuller:
         self._fresh: PolicyVariables | None = None
         self._pulled_at = time.monotonic()
         self._train_step = -1
-        self._order = (-1, -1)
+        self._order = PolicyOrder(-1, -1)
         self._failure: BaseException | None = None
         # A daemon, because it may be waiting for a server.
         threading.Thread(target=self._pull_for_ever, name="variables", daemon=True).start()
@@ -83,6 +83,7 @@ class VariablePuller:
                 version = self._container.version(_TIMEOUT_S)
             except UNREACHABLE:
                 report.say("the variable container: the replay server does not answer")
+                seen = 0  # One that is started again counts anew, and may come to the same number.
                 continue
             # 0 where a server came back empty: a pull would block until there is a version.
             if version not in (0, seen):

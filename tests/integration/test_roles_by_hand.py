@@ -7,7 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import reverb
 
+from actorlearner.agents.make import make_agent
+from actorlearner.config.load import load_config
+from actorlearner.environments.specs import load_specs
+from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -79,6 +84,34 @@ def test_a_role_of_another_run_or_configuration_is_refused(
     assert f"acting belongs to run {_run_id(tmp_path / 'first')}" in actor.err.splitlines()[-1]
     second.interrupt(signal.SIGTERM)
     assert second.finish(timeout_s=20) == 143
+
+
+def test_a_server_that_is_started_again_has_no_policies_of_before(
+    start: Callable[..., Command], free_port: int
+) -> None:
+    """They are older than what the learner has; an actor must not act with them in the meantime."""
+
+    def serve() -> tuple[Command, VariableContainer]:
+        command = start(*_role("replay-server"), "--port", str(free_port), "--run_dir", "server")
+        container = VariableContainer(reverb.Client(f"localhost:{free_port}"))
+        assert command.process.stderr is not None
+        while "serving" not in command.process.stderr.readline():
+            assert command.process.poll() is None
+        return command, container
+
+    config = load_config(_PENDULUM)
+    variables = make_agent(config, load_specs(config.environment)).policy_variables
+    version = PolicyVariables(20, [variable.numpy() for variable in variables])
+    command, container = serve()
+    container.push(version)
+    container.push_evaluation(EvaluationRequest(version, env_steps=20))
+    assert container.version(timeout_s=10) == container.evaluations_waiting(timeout_s=10) == 1
+    command.interrupt(signal.SIGTERM)
+    assert command.finish(timeout_s=20) == 143
+    command, container = serve()
+    assert container.version(timeout_s=10) == container.evaluations_waiting(timeout_s=10) == 0
+    command.interrupt(signal.SIGTERM)
+    assert command.finish(timeout_s=20) == 143
 
 
 def _role(role: str) -> tuple[str, ...]:

@@ -175,3 +175,24 @@ def test_a_full_disk_keeps_what_was_saved_before(
     assert checkpoint.describe() == "the checkpoint of train step 0"
     assert not list(tmp_path.glob("ckpt-5*"))
     assert checkpoint.save()
+
+
+def test_every_learner_is_of_a_later_generation(tmp_path: Path) -> None:
+    """Also where the one before has saved nothing, and where the server knows more than the directory."""
+    generations = []
+    for published in (-1, -1, 7, -1):
+        checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", make_parts())
+        checkpoint.restore()
+        checkpoint.begin_generation(published)
+        generations.append(checkpoint.generation)
+    assert generations == [0, 1, 8, 9]
+
+
+def test_a_generation_that_cannot_be_noted_still_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("actorlearner.learning.checkpoint.write_atomically", no_room)
+    checkpoint = LearnerCheckpoint(tmp_path, make_parts())
+    checkpoint.begin_generation(4)
+    assert checkpoint.generation == 5
+    assert "the generation of this learner was not noted: OSError" in caplog.text

@@ -126,6 +126,18 @@ def test_equal_orders_are_replaced(container: VariableContainer) -> None:
         np.testing.assert_array_equal(container.pull().values[0], values[0])
 
 
+def test_what_was_forgotten_is_not_there_and_comes_again(container: VariableContainer) -> None:
+    for train_step in (0, 20):
+        container.push(version(train_step, generation=3))
+        container.push_evaluation(EvaluationRequest(version(train_step), env_steps=1))
+    container.forget()
+    assert container.version(TIMEOUT_S) == 0
+    assert container.evaluations_waiting(TIMEOUT_S) == 0
+    container.push(version(10))  # Older: nothing is left that it would have to be newer than.
+    assert container.version(TIMEOUT_S) == 1  # Counted anew, so that its learner sees that all was lost.
+    assert_whole(container.pull(), 10)
+
+
 def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> None:
     container.push(version(1))
     other = version(2)
