@@ -68,6 +68,11 @@ class Child:
         os.close(writer)
 
     @property
+    def pid(self) -> int:
+        """Of the process, and of its session."""
+        return self._process.pid
+
+    @property
     def reason(self) -> str:
         """Why it ended, in words."""
         code = self.exit_code
@@ -102,9 +107,13 @@ class Child:
             self.ready = True
             self.start_up = told["message"]
 
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal, unless the process has ended."""
+        self._process.send_signal(number)
+
     def terminate(self) -> None:
         """Asks the role to save, close and exit."""
-        self._process.send_signal(signal.SIGTERM)
+        self.send(signal.SIGTERM)
 
     def kill(self) -> None:
         """Ends the process at once and waits for that."""

@@ -1,7 +1,7 @@
 """Starts the roles of a local run, watches them and ends them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
@@ -24,11 +24,23 @@ _LEARNER = "learner"
 _EVALUATOR = "eval-actor"
 
 
+def _directly(role: str, port: int) -> str:
+    return f"127.0.0.1:{port}"
+
+
 class Supervisor:
-    """The children of a local run: started, watched, started again where they died, and ended."""
+    """The children of a local run: started, watched, started again where they died, and ended.
+
+    Attributes:
+      started: every process so far, also those that have ended.
+    """
 
     def __init__(
-        self, config: Config, directory: RunDirectory, network: PrivateNetwork | None = None
+        self,
+        config: Config,
+        directory: RunDirectory,
+        network: PrivateNetwork | None = None,
+        route: Callable[[str, int], str] = _directly,
     ) -> None:
         """Starts all roles at once; those that need the replay server wait for it by themselves.
 
@@ -36,20 +48,24 @@ class Supervisor:
           config: the experiment.
           directory: of the run.
           network: that they are to be in; None for the machine's own.
-        """
+                  route: called with a role and the replay server's port; returns the HOST:PORT at which that role is
+            to reach it.
+                """
         self._network = network
         port = free_port()
         common = ["--config", str(directory.config), "--run_dir", str(directory.path)]
-        to_server = [*common, "--replay_address", f"127.0.0.1:{port}"]
+
+        def joining(role: str, command: str, *more: str) -> list[str]:
+            return [command, *common, "--replay_address", route(role, port), *more]
+
+        actors = {f"collect-actor-{i}": str(i) for i in range(collect_actors(config.collect))}
         self._arguments = {
             _SERVER: [_SERVER, *common, "--port", str(port)],
-            _LEARNER: [_LEARNER, *to_server],
-            **{
-                f"collect-actor-{i}": ["collect-actor", *to_server, "--actor_index", str(i)]
-                for i in range(collect_actors(config.collect))
-            },
-            _EVALUATOR: [_EVALUATOR, *to_server],
+            _LEARNER: joining(_LEARNER, _LEARNER),
+            **{name: joining(name, "collect-actor", "--actor_index", i) for name, i in actors.items()},
+            _EVALUATOR: joining(_EVALUATOR, _EVALUATOR),
         }
+        self.started: list[Child] = []
         self._directory = directory
         self._restarts = {name: Restarts() for name in self._arguments}
         self._due: dict[str, float] = {}
@@ -59,6 +75,11 @@ class Supervisor:
 
     def _start(self, name: str) -> None:
         self._children[name] = Child(name, self._arguments[name], self._directory.log(name), self._network)
+        self.started.append(self._children[name])
+
+    def child(self, name: str) -> Child:
+        """The newest process of a role; it may have ended."""
+        return self._children[name]
 
     @property
     def finished(self) -> bool:

@@ -4,10 +4,12 @@ Reverb keeps one checkpoint and removes everything else beside it, so it writes 
 what it has finished is sealed and moved out of there, and the newest two are kept.
 """
 
+import datetime
 import logging
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import reverb
 
@@ -57,16 +59,11 @@ class ReplayCheckpoints:
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._working, ignore_errors=True)
         self._working.mkdir()
-        for name in sorted(self._sealed(), reverse=True):
-            try:
-                facts = unseal(self._seal(name))
-            except BrokenError as error:
-                _log.warning("the replay checkpoint %s is left out: %s", name, error)
-                continue
-            shutil.copytree(self.directory / name, self._working / name, copy_function=_link)
-            _log.info("restoring %d transitions from the checkpoint %s", facts["size"], name)
+        if (whole := newest_whole(self.directory)) is not None:
+            checkpoint, facts = whole
+            shutil.copytree(checkpoint, self._working / checkpoint.name, copy_function=_link)
+            _log.info("restoring %d transitions from the checkpoint %s", facts["size"], checkpoint.name)
             self._compare(facts["settings"])
-            break
         return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=str(self._working))
 
     def _compare(self, saved: dict[str, float | None]) -> None:
@@ -98,7 +95,7 @@ class ReplayCheckpoints:
             self._remove_unsealed()
             return False
         _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)
-        for name in sorted(self._sealed())[:-KEPT]:
+        for name in _sealed(self.directory)[:-KEPT]:
             self._seal(name).unlink()
         self._remove_unsealed()
         return True
@@ -106,18 +103,38 @@ class ReplayCheckpoints:
     def _seal(self, name: str) -> Path:
         return self.directory / f"{name}{_SEAL}"
 
-    def _sealed(self) -> list[str]:
-        """The names of all checkpoints, which are the times at which they were written."""
-        return [path.name.removesuffix(_SEAL) for path in self.directory.glob(f"*{_SEAL}")]
-
     def _remove_unsealed(self) -> None:
         """Removes what has no seal: older checkpoints, and any that could not be written."""
-        keep = {_WORKING, *self._sealed()}
+        keep = {_WORKING, *_sealed(self.directory)}
         for entry in self.directory.iterdir():
             if entry.is_dir() and entry.name not in keep:
                 shutil.rmtree(entry, ignore_errors=True)
         for entry in self._working.iterdir():
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def newest_whole(directory: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Finds the newest checkpoint that is whole; logs which are not.
+
+    Returns:
+      It and the facts of its seal; None if there is none.
+    """
+    for name in reversed(_sealed(directory)):
+        try:
+            return directory / name, unseal(directory / f"{name}{_SEAL}")
+        except BrokenError as error:
+            _log.warning("the replay checkpoint %s is left out: %s", name, error)
+    return None
+
+
+def saved_at(checkpoint: Path) -> float:
+    """When a checkpoint was begun, in Unix seconds; everything inserted before is in it."""
+    return datetime.datetime.fromisoformat(checkpoint.name).timestamp()
+
+
+def _sealed(directory: Path) -> list[str]:
+    """The names of all checkpoints, oldest first; they are the times at which these were begun."""
+    return sorted(path.name.removesuffix(_SEAL) for path in directory.glob(f"*{_SEAL}"))
 
 
 def _link(source: str, target: str) -> None:

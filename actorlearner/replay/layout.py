@@ -46,6 +46,9 @@ class ReplayLayout(Protocol):
     def decode(self, batch: Nest) -> StoredTransition:
         """Decodes an element of `batches` in the graph into tensors [batch_size_per_replica, ...]."""
 
+    def transitions(self, items: Nest) -> StoredTransition:
+        """Decodes whole items (tensors [items, ...]) into the transitions that they hold, in no order."""
+
     @property
     def item_specs(self) -> Nest:
         """The nest of TensorSpecs of a sampled item; like `signature`, but with every dimension known.

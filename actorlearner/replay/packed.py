@@ -78,3 +78,8 @@ class PackedLayout:
     def decode(self, batch: tf.Tensor) -> StoredTransition:
         """See ReplayLayout."""
         return self.format.unpack(batch)
+
+    def transitions(self, items: dict[str, tf.Tensor]) -> StoredTransition:
+        """See ReplayLayout."""
+        rows = tf.reshape(items[ROWS], (-1, self.format.width))
+        return self.format.unpack(tf.boolean_mask(rows, self.format.is_used(rows)))

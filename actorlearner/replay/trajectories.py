@@ -89,3 +89,7 @@ class TrajectoryLayout:
             next_observation=tree.map_structure(at_end, batch.observation),
             policy_train_step=tf.fill(tf.shape(length), tf.constant(RANDOM_POLICY, tf.int64)),
         )
+
+    def transitions(self, items: trajectory.Trajectory) -> StoredTransition:
+        """See ReplayLayout."""
+        return self.decode(items)
