@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import actorlearner
 from actorlearner import flags
+from actorlearner.chaos.schedule import LEAST_DURATION_S
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
@@ -69,6 +70,10 @@ _FLAGS = {
         flags.network,
         default=PRIVATE,
     ),
+    "duration": _Flag(
+        "S", f"seconds during which roles are harmed, at least {LEAST_DURATION_S}", flags.seconds
+    ),
+    "seed": _Flag("N", "decides which role is harmed when", flags.index),
 }
 
 _COMMANDS = {
@@ -111,6 +116,14 @@ _COMMANDS = {
         "trip through replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fails.",
         "--config sac_minitaur --run_dir /data/runs/minitaur",
         config="sac_pendulum",
+    ),
+    "chaos": _Command(
+        "kill, stop and cut off the roles of a local run, and see what is lost",
+        "Runs local mode with numbered transitions while its roles are killed, stopped and cut off from the "
+        "replay server. Says what each role's downtime was and what became of every transition; fails if "
+        "one was lost or duplicated without a reason.",
+        "--config sac_pendulum --duration 600 --seed 1",
+        ("duration", "seed"),
     ),
 }
 
@@ -189,6 +202,11 @@ def _run(arguments: argparse.Namespace) -> int:
         from actorlearner.doctor.run import run_doctor
 
         return run_doctor(config, run_dir)
+    if role == "chaos":
+        from actorlearner.chaos.run import run_chaos
+
+        duration, seed = int(options["duration"]), int(options["seed"])
+        return run_chaos(config, run_dir, experiment, duration=duration, seed=seed)
     from actorlearner.process import run_role
 
     return run_role(role, config, run_dir, options, experiment)

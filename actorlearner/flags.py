@@ -3,6 +3,7 @@
 import ipaddress
 import re
 
+from actorlearner.chaos.schedule import LEAST_DURATION_S
 from actorlearner.local.networks import NETWORKS
 
 HIGHEST_PORT = 65_535
@@ -47,6 +48,17 @@ def index(text: str) -> int:
     """
     if not re.fullmatch("[0-9]{1,9}", text):
         raise ValueError("an integer from 0")
+    return int(text)
+
+
+def seconds(text: str) -> int:
+    """Reads how long roles are harmed.
+
+    Raises:
+      ValueError: it is no whole number of seconds, or too short; the message says what is allowed.
+    """
+    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < LEAST_DURATION_S:
+        raise ValueError(f"an integer from {LEAST_DURATION_S}")
     return int(text)
 
 

@@ -193,16 +193,23 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
         called.append(("local", *arguments))
         return 143
 
-    replace_roles(monkeypatch, run_role, run_local)
+    def run_chaos(*arguments: Any, **options: int) -> int:
+        called.append(("chaos", *arguments, options))
+        return 1
+
+    replace_roles(monkeypatch, run_role, run_local, run_chaos)
     (start_folder / "exp.yaml").write_text(GOOD)
     return called
 
 
-def replace_roles(monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any) -> None:
+def replace_roles(
+    monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any, run_chaos: Any = None
+) -> None:
     for name, attribute, function in (
         ("actorlearner.process", "run_role", run_role),
         ("actorlearner.local.run", "run_local", run_local),
         ("actorlearner.doctor.run", "run_doctor", run_local),
+        ("actorlearner.chaos.run", "run_chaos", run_chaos),
     ):
         module = types.ModuleType(name)
         setattr(module, attribute, function)
@@ -246,6 +253,13 @@ def test_doctor(calls: list[tuple[Any, ...]]) -> None:
     assert default == load_config("sac_pendulum")
 
 
+def test_chaos(calls: list[tuple[Any, ...]]) -> None:
+    assert cli.main(["chaos", "--config", "exp.yaml", "--duration", "60", "--seed", "0"]) == 1
+    ((role, config, run_dir, experiment, options),) = calls
+    assert (role, run_dir, experiment, options) == ("chaos", None, "exp", {"duration": 60, "seed": 0})
+    assert isinstance(config, Config)
+
+
 @pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
 def test_experiment_is_named_after_the_file(
     calls: list[tuple[Any, ...]], start_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -267,6 +281,13 @@ def test_experiment_is_named_after_the_file(
         (["learner", "--config", "exp.yaml"], ["the following arguments are required: --replay_address"]),
         (["local", "--config"], ["argument --config: expected one argument"]),
         (["local", "--config", "exp.yaml", "--set"], ["argument --set: expected at least one argument"]),
+        (
+            ["chaos", "--config", "exp.yaml", "--duration", "59", "--seed", "x"],
+            [
+                "--duration: '59' cannot be used; allowed: an integer from 60",
+                "--seed: 'x' cannot be used; allowed: an integer from 0",
+            ],
+        ),
         (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
         (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
         (["local", "--config", "exp.yaml", "--network", "x"], ["--network: 'x' cannot be used; allowed: p"]),
@@ -414,7 +435,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor"]
+    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor", "chaos"]
 )
 def test_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for flags in (["--help"], [command, "--help"]):

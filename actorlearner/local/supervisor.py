@@ -48,9 +48,9 @@ class Supervisor:
           config: the experiment.
           directory: of the run.
           network: that they are to be in; None for the machine's own.
-                  route: called with a role and the replay server's port; returns the HOST:PORT at which that role is
+          route: called with a role and the replay server's port; returns the HOST:PORT at which that role is
             to reach it.
-                """
+        """
         self._network = network
         port = free_port()
         common = ["--config", str(directory.config), "--run_dir", str(directory.path)]

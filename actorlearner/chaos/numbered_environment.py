@@ -1,0 +1,47 @@
+"""The PyEnvironment of numbered env steps; apart from `numbered`, because TF-Agents comes with it."""
+
+import numpy as np
+from tf_agents.environments import py_environment
+from tf_agents.specs import array_spec
+from tf_agents.trajectories import time_step as ts
+
+from actorlearner.chaos.numbered import Pace, Steps
+from actorlearner.environments.environment import Nest
+
+_REWARDS = 8
+
+
+class NumberedEnvironment(py_environment.PyEnvironment):
+    """Any action leads to the next number. Every other episode terminates; the rest are truncated."""
+
+    def __init__(self, steps: Steps, pace: Pace, action_spec: Nest) -> None:
+        """Takes over what it is made of."""
+        super().__init__()
+        self._steps = steps
+        self._pace = pace
+        self._actions = action_spec
+
+    def observation_spec(self) -> array_spec.ArraySpec:
+        """See PyEnvironment."""
+        return array_spec.BoundedArraySpec([4], np.float32, 0.0, 1.0, "observation")
+
+    def action_spec(self) -> Nest:
+        """See PyEnvironment."""
+        return self._actions
+
+    def _reset(self) -> ts.TimeStep:
+        self._steps.begin_episode()
+        return ts.restart(self._steps.observation)
+
+    def _step(self, action: Nest) -> ts.TimeStep:
+        self._pace.wait()
+        reward = self._steps.number % _REWARDS / _REWARDS
+        if not self._steps.take():
+            return ts.transition(self._steps.observation, reward)
+        if self._steps.episode % 2:
+            return ts.termination(self._steps.observation, reward)
+        return ts.truncation(self._steps.observation, reward)
+
+    def close(self) -> None:
+        """See PyEnvironment."""
+        self._steps.close()

@@ -1,0 +1,97 @@
+"""Which role is harmed when, and how: decided by a seed before the run."""
+
+import dataclasses
+import enum
+import math
+import random
+from collections.abc import Iterator, Sequence
+
+_HARMED_PART = 0.9
+"""Of the duration; the rest lets the last role come back."""
+
+_TIME_FOR_ONE_HARM_S = 60.0
+"""For each role there is one harm in so many seconds."""
+
+_MOST_LENGTH_S = 10.0
+_LEAST_LENGTH_S = 2.0
+_RECOVERY_S = 30.0
+"""Least time from the end of a harm to the next to that role: a learner needs most of it to start."""
+
+LEAST_DURATION_S = 60
+"""The shortest duration in which each role is killed once."""
+
+SERVER = "replay-server"
+
+
+class Kind(enum.Enum):
+    """What is done to a role."""
+
+    KILL = "kill"
+    STOP = "stop"
+    CUT = "cut"
+
+
+@dataclasses.dataclass(frozen=True)
+class Harm:
+    """One harm to one role.
+
+    Attributes:
+      at_s: seconds after all roles were ready.
+      role: the role, with its index where there are several.
+      kind: what is done.
+      length_s: how long it is stopped or cut off; 0 for a kill.
+      drops: whether the connections of a role that is cut off are lost at the end; else they go on.
+    """
+
+    at_s: float
+    role: str
+    kind: Kind
+    length_s: float = 0.0
+    drops: bool = False
+
+    def __str__(self) -> str:
+        """What a person is told."""
+        if self.kind is Kind.KILL:
+            return f"kill {self.role}"
+        if self.kind is Kind.STOP:
+            return f"stop {self.role} for {self.length_s:.0f} s"
+        end = ", then drop its connections" if self.drops else ""
+        return f"cut {self.role} off for {self.length_s:.0f} s{end}"
+
+
+def make_schedule(duration_s: float, seed: int, roles: Sequence[Sequence[str]]) -> list[Harm]:
+    """Decides all harms, ordered by time.
+
+    More than half of the harms to each role are kills, and the first of a short run is one. Roles are harmed
+    independently of each other, so also at the same time; but one role has time to come back in between.
+
+    Args:
+      duration_s: at least LEAST_DURATION_S. There is no harm in its last tenth.
+      seed: the same seed gives the same schedule.
+      roles: groups of names; each group is harmed as if it were one role, any of its members each time.
+    """
+    draw = random.Random(seed)
+    harms = [harm for group in roles for harm in _of_group(duration_s * _HARMED_PART, group, draw)]
+    return sorted(harms, key=lambda harm: harm.at_s)
+
+
+def _of_group(span_s: float, group: Sequence[str], draw: random.Random) -> Iterator[Harm]:
+    count = max(1, math.floor(span_s / _TIME_FOR_ONE_HARM_S))
+    kinds = _kinds(count, group, draw)
+    apart_s = _MOST_LENGTH_S + _RECOVERY_S
+    # Uniform among all times that are far enough apart.
+    slack_s = span_s - _MOST_LENGTH_S - (count - 1) * apart_s
+    times = sorted(draw.uniform(0.0, slack_s) for _ in range(count))
+    for i, (time_s, kind) in enumerate(zip(times, kinds, strict=True)):
+        length_s = 0.0 if kind is Kind.KILL else draw.uniform(_LEAST_LENGTH_S, _MOST_LENGTH_S)
+        drops = kind is Kind.CUT and draw.random() < 0.5
+        yield Harm(time_s + i * apart_s, draw.choice(group), kind, length_s, drops)
+
+
+def _kinds(count: int, group: Sequence[str], draw: random.Random) -> list[Kind]:
+    """Kills for the greater half; stops and cuts in turn for the rest. Nothing cuts the server off itself."""
+    others = [Kind.STOP] if SERVER in group else [Kind.STOP, Kind.CUT]
+    kills = count // 2 + 1
+    kinds = [Kind.KILL] * kills + [others[i % len(others)] for i in range(count - kills)]
+    draw.shuffle(kinds)
+    return kinds
