@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from actorlearner.environments.quiet import quiet_output
 from benchmarks import report
 
 NAMES = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
@@ -46,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(name: str, directory: Path) -> None:
     began = time.monotonic()
-    rows, details = importlib.import_module(f"benchmarks.{name}").run()
+    directory.mkdir(parents=True, exist_ok=True)
+    with quiet_output(str(directory / f"{name}.log")):
+        rows, details = importlib.import_module(f"benchmarks.{name}").run()
     path = report.save(directory, name, rows, details, time.monotonic() - began)
     console = Console()
     console.print(_table(name, rows))

@@ -1,4 +1,4 @@
-"""Keeps what simulators print out of the user's terminal."""
+"""Keeps what simulators and libraries print out of the user's terminal."""
 
 import contextlib
 import ctypes
@@ -11,22 +11,25 @@ _FIRST_FREE = 3  # Copies must not take the place of standard streams that are c
 
 
 @contextlib.contextmanager
-def quiet_output() -> Iterator[None]:
-    """Discards everything that is written to standard output and standard error meanwhile.
+def quiet_output(log: str = os.devnull) -> Iterator[None]:
+    """Discards everything that is written to standard output and standard error meanwhile, or logs it.
 
     It acts on the file descriptors, so that it holds for C and C++ as well, and leaves sys.stdout and
     sys.stderr alone: a logging handler made meanwhile must still work afterwards. It holds for the
     whole process; do not let two threads use it at once.
+
+    Args:
+      log: the file that gets it instead, anew.
     """
     _flush()
     saved = _copies(_descriptors())
     try:
-        with open(os.devnull, "wb") as nowhere:
+        with open(log, "wb") as instead:
             for descriptor in saved:
-                os.dup2(nowhere.fileno(), descriptor)
+                os.dup2(instead.fileno(), descriptor)
         yield
     finally:
-        _flush()  # What is still buffered belongs to nowhere, too.
+        _flush()  # What is still buffered belongs there, too.
         for descriptor, copy in saved.items():
             os.dup2(copy, descriptor)
             os.close(copy)

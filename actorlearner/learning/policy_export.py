@@ -22,6 +22,11 @@ class PolicyExport:
         self._savers: dict[str, policy_saver.PolicySaver] = {}
         self._written: set[str] = set()
 
+    @property
+    def saved(self) -> bool:
+        """Whether the SavedModels were written, by this learner."""
+        return bool(self._written)
+
     def save(self) -> None:
         """Writes the three SavedModels.
 

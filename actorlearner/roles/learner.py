@@ -39,6 +39,9 @@ _log = logging.getLogger(__name__)
 _STATUS_TIMEOUT_S = 5
 _PUBLISH_TIMEOUT_S = 3.0
 _PULL_TIMEOUT_S = 30.0
+_EXPORT_AFTER_S = 5.0
+"""How long replay is given to fill before the policies are exported ahead of training."""
+
 _STARVED_AFTER_S = 3.0
 """How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
 
@@ -85,10 +88,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     start_up.ended("training graph")
     replay = ReplayMonitor(client, layout)
     export = PolicyExport(directory.policies, parts)
-    export.save()  # Now, because the first one takes seconds, and jobs that join may wait for the policies.
-    start_up.ended("policies")
     start_up.tell("ready")
-    if _wait_for_replay(config, replay, stop):
+    if _wait_for_replay(config, replay, stop, export):
         start_up.ended("filling replay")
         loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop, start_up)
         _train_on_a_thread(loop, learner, stop)
@@ -128,14 +129,23 @@ def _make_learner(
     )
 
 
-def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop) -> bool:
-    """Waits for `replay.min_size`, however long; returns False at a stop."""
+def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, export: PolicyExport) -> bool:
+    """Waits for `replay.min_size`, however long; returns False at a stop.
+
+    A first export takes seconds, in which training could begin. Only where replay does not fill it cannot
+    wait for that: the jobs that are to fill it may wait for the policies.
+    """
+    export_at = time.monotonic() + _EXPORT_AFTER_S
 
     def filled() -> bool:
         try:
-            return replay.status(_STATUS_TIMEOUT_S).size >= config.replay.min_size
+            if replay.status(_STATUS_TIMEOUT_S).size >= config.replay.min_size:
+                return True
         except UNREACHABLE:
             return False
+        if not export.saved and time.monotonic() >= export_at:
+            export.save()
+        return False
 
     return wait_until(f"{config.replay.min_size} transitions in replay", filled, stop, deadline_s=None)
 
@@ -162,6 +172,9 @@ def _train_on_a_thread(loop: "TrainingLoop", learner: MeasuredLearner, stop: Sto
         if stop.requested and starvation.lasts():
             _log.info("training waits for data that does not come, and is left there")
             return
+        if stop.requested and loop.exporting:
+            _log.info("the policies are being saved for the first time, and left as they are")
+            return
     if failure:
         raise failure[0]
 
@@ -184,7 +197,11 @@ class _Starvation:
 
 
 class TrainingLoop:
-    """Calls the training graph and does what is due between two calls."""
+    """Calls the training graph and does what is due between two calls.
+
+    Attributes:
+      exporting: whether it saves the policies for the first time, between two train steps.
+    """
 
     def __init__(
         self,
@@ -210,6 +227,7 @@ class TrainingLoop:
         self._metrics = LearnerMetrics(directory)
         self._replay = ReplayStatus(0, 0, 0)
         self._reported = int(learner.train_step_numpy)
+        self.exporting = False
 
     def run(self) -> None:
         """Trains until the last train step or a stop."""
@@ -228,9 +246,18 @@ class TrainingLoop:
             elif self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
             self._save(step)
+            if not self._export.saved:
+                self._export_first(step)
         if step > self._reported:  # A stop: the last record names the train step of the checkpoint.
             self._report(step, loss)
         self._metrics.close()
+
+    def _export_first(self, step: int) -> None:
+        """Traces and saves the policies, which takes seconds that no rate should contain."""
+        self.exporting = True
+        self._export.save()
+        self.exporting = False
+        self._metrics.begin(step)
 
     def _iterations_until_due(self, step: int) -> int:
         """Train steps of the next call: none may run past a train step at which something is due."""
