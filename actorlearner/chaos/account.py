@@ -82,7 +82,8 @@ def make_account(
     three items later). A loss is put down to a server if that time and the time from the server's checkpoint
     to its death overlap. So what goes missing in the last three items before a checkpoint, but not because of
     it, would not be noticed, and neither would a loss among the last three items of an actor, if nothing that
-    came after it in its environment was stored. All other losses are.
+    came after it in its environment was stored. All other losses are. Where an actor and a server died
+    together and either may be why, the actor counts.
 
     Args:
       produced: by the environments of the collect actors.

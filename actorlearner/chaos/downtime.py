@@ -1,7 +1,9 @@
 """How long each harm kept its role from working."""
 
 import bisect
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from actorlearner.chaos.harm import Done
 from actorlearner.chaos.numbered import Produced
@@ -47,20 +49,43 @@ def signs_of_work(
     return {role: sorted(times) for role, times in signs.items()}
 
 
+class Downtime(NamedTuple):
+    """From a harm until the role works again, in Unix seconds."""
+
+    began: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return self.ended - self.began
+
+
 def downtimes(
     done: Sequence[Done], signs: Mapping[str, Sequence[float]], ended: float
-) -> dict[str, list[float]]:
-    """Seconds from the beginning of each harm until its role was first seen to work after the end of it.
+) -> dict[str, list[Downtime]]:
+    """From the beginning of each harm until its role was first seen to work after the end of it.
+
+    A role that needs another one, which was harmed as well, waits for that one, too.
 
     Args:
       done: the harms.
       signs: of `signs_of_work`.
       ended: when the run ended, in Unix seconds: the end of the downtime of a role that was not seen again.
     """
-    result: dict[str, list[float]] = {role: [] for role in signs}
+    result: dict[str, list[Downtime]] = {role: [] for role in signs}
     for each in done:
         times = signs[each.harm.role]
         after = bisect.bisect_right(times, ended if each.ended is None else each.ended)
         back = times[after] if after < len(times) else ended
-        result[each.harm.role].append(back - each.began)
+        result[each.harm.role].append(Downtime(each.began, back))
     return result
+
+
+def total_s(downtimes: Iterable[Downtime]) -> float:
+    """Seconds of all of them together; what they have in common counts once."""
+    total, until = 0.0, -math.inf
+    for downtime in sorted(downtimes):
+        total += max(0.0, downtime.ended - max(until, downtime.began))
+        until = max(until, downtime.ended)
+    return total

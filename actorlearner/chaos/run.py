@@ -106,7 +106,7 @@ class _Chaos:
                         break
                     view.update(self._supervisor.unready)
         except RunError as error:
-            self.problems += [str(error), *error.details]
+            self.problems.append(str(error))  # Its details are the end of a log, which stays.
         finally:
             self.harmer.end()
             self.watch.end()

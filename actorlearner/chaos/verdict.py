@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from actorlearner.chaos.account import Account
+from actorlearner.chaos.downtime import Downtime, total_s
 from actorlearner.chaos.harm import Done
 from actorlearner.chaos.schedule import Kind
 from actorlearner.local.view import duration
@@ -21,7 +22,7 @@ class Findings:
       elapsed_s: how long the run took.
       done: the harms, in order.
       not_done: how many harms were still to come when the run ended.
-      downtimes: of each role, in seconds, one for each harm.
+      downtimes: of each role, one for each harm.
       account: of the transitions.
       policy_records: records in which the order of the policies was checked.
       policies_back: where they went backwards.
@@ -35,7 +36,7 @@ class Findings:
     elapsed_s: float
     done: Sequence[Done]
     not_done: int
-    downtimes: Mapping[str, Sequence[float]]
+    downtimes: Mapping[str, Sequence[Downtime]]
     account: Account
     policy_records: int
     policies_back: Sequence[str]
@@ -91,8 +92,9 @@ def _harms(findings: Findings) -> Iterator[str]:
     """One line a role: how often it was harmed in which way, and how long it took to come back."""
     yield f"{'role':<16}{'kills':>7}{'stops':>7}{'cuts':>7}{'downtime: mean':>17}{'longest':>9}{'total':>9}"
     counts = collections.Counter((done.harm.role, done.harm.kind) for done in findings.done)
-    for role, seconds in findings.downtimes.items():
+    for role, downtimes in findings.downtimes.items():
         kinds = "".join(f"{counts[role, kind]:>7}" for kind in Kind)
-        times = (sum(seconds) / len(seconds), max(seconds), sum(seconds)) if seconds else (0.0, 0.0, 0.0)
+        seconds = [downtime.seconds for downtime in downtimes] or [0.0]
+        times = (sum(seconds) / len(seconds), max(seconds), total_s(downtimes))
         mean, longest, total = (f"{time:.1f} s" for time in times)
         yield f"{role:<16}{kinds}{mean:>17}{longest:>9}{total:>9}"

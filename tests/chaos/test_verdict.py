@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actorlearner.chaos.account import Account
-from actorlearner.chaos.downtime import downtimes
+from actorlearner.chaos.downtime import Downtime, downtimes, total_s
 from actorlearner.chaos.harm import Done
 from actorlearner.chaos.policies import all_steps_back, steps_back
 from actorlearner.chaos.schedule import Harm, Kind
@@ -27,7 +27,11 @@ GOOD = Findings(
     elapsed_s=7_322.0,
     done=DONE,
     not_done=0,
-    downtimes={"replay-server": [], "learner": [20.25, 5.0], "collect-actor-10": [1_234.5]},
+    downtimes={
+        "replay-server": [],
+        "learner": [Downtime(1_001.0, 1_021.25), Downtime(1_020.0, 1_025.0)],
+        "collect-actor-10": [Downtime(1_060.0, 2_294.5)],
+    },
     account=Account(10_000_000, 9_000_000, 0, 0, 0, 300_000, 300_000, 400_000, 0),
     policy_records=1_000,
     policies_back=[],
@@ -66,13 +70,22 @@ def test_without_a_fault_it_is_good() -> None:
     lines = list(table(GOOD))
     assert lines[-1] == "verdict        good"
     assert max(map(len, lines)) <= 80
-    assert lines[2].split() == ["learner", "1", "0", "1", "12.6", "s", "20.2", "s", "25.2", "s"]
+    assert lines[2].split() == ["learner", "1", "0", "1", "12.6", "s", "20.2", "s", "24.0", "s"]
     assert "10,000,000 produced, 9,000,000 in replay, 1,000,000 lost:" in lines[6]
 
 
 def test_downtimes_last_until_the_role_is_seen_to_work_after_the_harm() -> None:
     signs = {"learner": [1_000.0, 1_001.05, 1_021.0, 1_052.0, 1_056.0], "collect-actor-10": [1_062.0]}
-    assert downtimes(DONE, signs, ended=2_000.0) == {"learner": [20.0, 6.0], "collect-actor-10": [940.0]}
+    found = downtimes(DONE, signs, ended=2_000.0)
+    assert {role: [downtime.seconds for downtime in each] for role, each in found.items()} == {
+        "learner": [20.0, 6.0],
+        "collect-actor-10": [940.0],
+    }
+
+
+def test_what_downtimes_have_in_common_counts_once() -> None:
+    assert total_s([]) == 0
+    assert total_s([Downtime(10, 20), Downtime(0, 5), Downtime(12, 15), Downtime(18, 22)]) == 17
 
 
 def record(generation: int, train_step: int) -> dict[str, int]:
