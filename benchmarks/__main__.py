@@ -60,7 +60,7 @@ def _table(name: str, rows: Sequence[report.Row]) -> Table:
     """The rows as a table that is legible in 80 columns."""
     table = Table(title=name)
     what, *figures = report.HEADER[1:]
-    table.add_column(what, min_width=34)
+    table.add_column(what, min_width=28)
     for heading in figures:
         table.add_column(heading)
     for row in rows:
