@@ -13,6 +13,7 @@ from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.local.child import die_with
 
 _END_S = 5.0
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 class Worker:
@@ -50,6 +51,16 @@ class Worker:
             process.wait()
 
     def _start(self) -> tuple[subprocess.Popen[bytes], Connection]:
+        # A handler that raises must do so neither between fork and exec nor before the process is known here.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            return self._start_undisturbed(mask)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    def _start_undisturbed(
+        self, mask: set[int | signal.Signals]
+    ) -> tuple[subprocess.Popen[bytes], Connection]:
         here, there = Pipe()
         parent = os.getpid()
         process = subprocess.Popen(
@@ -60,11 +71,19 @@ class Worker:
             pass_fds=[there.fileno()],
             env=os.environ | {"TMPDIR": self._temporary},
             start_new_session=True,
-            preexec_fn=lambda: die_with(parent),
+            preexec_fn=lambda: _prepare(parent, mask),
         )
         there.close()
         here.send(self._subject)
         return process, here
+
+
+def _prepare(parent: int, mask: set[int | signal.Signals]) -> None:
+    """Runs in the process, between fork and exec."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    die_with(parent)
 
 
 def _end(process: subprocess.Popen[bytes]) -> str:
