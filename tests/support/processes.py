@@ -82,7 +82,7 @@ class Command:
         )
         self.out = self.err = ""
 
-    def finish(self, timeout_s: float = 120.0) -> int:
+    def finish(self, timeout_s: float = 200.0) -> int:
         """Waits for the end; keeps what was printed; returns the exit code."""
         self.out, self.err = self.process.communicate(timeout=timeout_s)
         return self.process.returncode
