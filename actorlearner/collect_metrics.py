@@ -14,7 +14,7 @@ class CollectMetrics:
 
     Attributes:
       before: the last record of the actor that had this index before, which the counters continue. What
-        that actor did after it, if it was killed, is not counted: up to a second.
+        that actor did after it, if it was killed, is not counted: up to METRICS_INTERVAL_S.
     """
 
     def __init__(self, directory: RunDirectory, actor_index: int) -> None:

@@ -52,7 +52,7 @@ def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:
 
 
 def unseal(path: Path) -> dict[str, Any]:
-    """Checks sealed files.
+    """Checks sealed files, which reads them whole.
 
     Returns:
       The facts of the seal.
@@ -60,6 +60,26 @@ def unseal(path: Path) -> dict[str, Any]:
     Raises:
       BrokenError: the seal or a file is missing, or is not what it was.
     """
+    record = _read(path)
+    for name, expected in record["files"].items():
+        _check(path.parent / name, expected)
+    return _facts(record)
+
+
+def sealed_facts(path: Path) -> dict[str, Any]:
+    """The facts of a seal, without a look at the files.
+
+    Raises:
+      BrokenError: the seal is missing, or is not what it was.
+    """
+    return _facts(_read(path))
+
+
+def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key != "files"}
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         record: dict[str, Any] = written["record"]
@@ -68,9 +88,6 @@ def unseal(path: Path) -> dict[str, Any]:
         raise BrokenError(f"{path.name} cannot be read: {error}") from error
     if not whole:
         raise BrokenError(f"{path.name} is not what was written: its checksum differs")
-    files: dict[str, dict[str, int]] = record.pop("files")
-    for name, expected in files.items():
-        _check(path.parent / name, expected)
     return record
 
 

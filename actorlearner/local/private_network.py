@@ -9,6 +9,7 @@ themselves cannot have it there.
 import ctypes
 import fcntl
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -48,6 +49,8 @@ class PrivateNetwork:
         )
         with maker:
             assert maker.stdout is not None
+            if not select.select([maker.stdout], [], [], 2 * _MAKE_TIMEOUT_S)[0]:
+                maker.kill()
             answer = maker.stdout.readline().strip()
             if answer != _MADE:
                 raise RefusedError(answer or "the process that should make it died")

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from actorlearner.config.schema import Config
 from actorlearner.metrics import read_records
 from actorlearner.run_directory import RunDirectory
-from actorlearner.seal import BrokenError, unseal, write_atomically
+from actorlearner.seal import BrokenError, sealed_facts, unseal, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +35,17 @@ class Resumed:
         return min(self.train_step, self.evaluated) >= config.learn.train_steps
 
 
-def look(directory: RunDirectory) -> Resumed:
-    """Reads how far the run is; checks every checkpoint, which reads them whole."""
-    learner = _whole(directory.learner_checkpoints)
-    replay = _whole(directory.replay_checkpoints)
+def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
+    """Reads how far the run is.
+
+    Args:
+      directory: of the run.
+      check: whether to check every checkpoint, which reads them whole: gigabytes, where replay is large. Else
+        the seals are believed, as they can be right after they were written.
+    """
+    read = unseal if check else sealed_facts
+    learner = _whole(directory.learner_checkpoints, read)
+    replay = _whole(directory.replay_checkpoints, read)
     evaluations = read_records(directory.metrics("eval"))
     return Resumed(
         train_step=max((facts["train_step"] for facts in learner), default=0),
@@ -66,12 +74,12 @@ def _restart_curves(summaries: Path, train_step: int) -> None:
     writer.close()
 
 
-def _whole(directory: Path) -> list[dict[str, Any]]:
+def _whole(directory: Path, read: Callable[[Path], dict[str, Any]]) -> list[dict[str, Any]]:
     """The facts of every whole checkpoint in a directory, ordered by name."""
     found = []
     for path in sorted(directory.glob("*.seal.json")):
         try:
-            found.append(unseal(path))
+            found.append(read(path))
         except BrokenError:
             continue  # The role that would restore it says so, and takes the one before.
     return found

@@ -60,7 +60,7 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
         supervisor.shut_down()
     progress.update()
     if not supervisor.finished:
-        saved = look(directory)
+        saved = look(directory, check=False)
         console.print(
             f"stopped at train step {progress.train_step:,}; saved: train step {saved.train_step:,}, with "
             f"{saved.transitions:,} transitions in replay",
