@@ -25,13 +25,19 @@ class Stop:
         self._signal: signal.Signals | None = None
 
     def install(self) -> None:
-        """Lets SIGINT and SIGTERM request the stop; only the main thread may call this."""
+        """Lets SIGINT and SIGTERM request the stop; only the main thread may call this.
+
+        The pipe is written to by the interpreter's C handler, at once. A handler in Python runs only between
+        two bytecodes: a signal that comes after the last of them and before `select` blocks would be seen
+        when `select` returns, which is when its whole time is over.
+        """
         for number in _EXIT_CODES:
             signal.signal(number, self._handle)
+        # A full pipe is full of earlier requests, and one is enough.
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._signal = self._signal or signal.Signals(number)
-        self.request()
 
     def request(self) -> None:
         """Requests the stop without a signal, as when the work is done."""

@@ -97,6 +97,24 @@ def test_a_signal_ends_a_wait_that_has_begun() -> None:
     assert process.returncode == 0
 
 
+def test_a_signal_that_does_not_interrupt_the_wait_ends_it() -> None:
+    # The kernel may give a signal to any thread that does not block it; the select of the main one goes on.
+    result = run_script(
+        """
+        stop = Stop()
+        stop.install()
+        other = threading.Thread(target=stop.wait, args=[120.0])
+        other.start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGTERM]).start()
+        waited = stop.wait(50.0)
+        print(waited, stop.exit_code)
+        other.join()
+        """
+    )
+    assert (result.stdout, result.stderr, result.returncode) == ("True 143\n", "", 0)
+
+
 def test_the_first_signal_decides_and_later_ones_change_nothing() -> None:
     result = run_script(
         """
