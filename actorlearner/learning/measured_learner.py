@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tf_agents.agents import tf_agent
 from tf_agents.train import learner
+from tf_agents.utils import common
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.environments.environment import Nest
@@ -51,7 +52,8 @@ class MeasuredLearner(learner.Learner):
     """Trains on batches as they come from replay, which are decoded inside the train step.
 
     Everything else is TF-Agents' `Learner`: `strategy.run` for each train step, several of them in one
-    graph call, summaries.
+    graph call, summaries. Only its graph is traced once instead of three times, and before there is data:
+    tracing takes seconds, in which replay can fill.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class MeasuredLearner(learner.Learner):
         summary_interval: int,
         strategy: tf.distribute.Strategy,
     ) -> None:
-        """Traces a train step.
+        """Traces the training graph, without taking a train step.
 
         As its base class does, it initialises the agent: a checkpoint has to be restored after this.
 
@@ -76,7 +78,7 @@ class MeasuredLearner(learner.Learner):
           summary_interval: train steps between two summaries.
           strategy: that the agent was made under.
         """
-        # Before the base class, which traces a train step. Outside of the strategy's scope: these are
+        # Outside of the strategy's scope: these are
         # only touched between replicas.
         self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -92,7 +94,11 @@ class MeasuredLearner(learner.Learner):
             checkpoint_interval=-1,  # Ours go to the run directory's own place and are written at a stop.
             summary_interval=summary_interval,
             strategy=strategy,
+            # It would trace a train step for the optimisers' variables alone. The one trace makes them, too.
+            run_optimizer_variable_init=False,
         )
+        self._traced = False
+        self.run()
 
     @property
     def waiting_for_data(self) -> bool:
@@ -101,6 +107,38 @@ class MeasuredLearner(learner.Learner):
         While it does, the variables are those of a whole number of train steps.
         """
         return bool(self._waiting.numpy())
+
+    def _train(self, iterations: tf.Tensor, iterator: Iterator[Any], parallel_iterations: int) -> Any:
+        """Called by the base class's `run`, within its writer and its strategy; at first, only traces."""
+        if self._traced:
+            return self._train_steps(iterations, iterator)
+        self._train_steps.get_concrete_function(iterations, iterator)
+        self._traced = True
+        return None
+
+    @common.function(autograph=True)
+    def _train_steps(self, iterations: tf.Tensor, iterator: Iterator[Any]) -> tf_agent.LossInfo:
+        """Takes train steps; returns the losses of the last, each summed over its elements and the replicas.
+
+        A loop's variables need their structure before the loop, but only a train step tells that of the
+        losses. A vector has the same structure whatever they are.
+        """
+        losses = tf.zeros([0])
+        for _ in tf.range(iterations):
+            tf.autograph.experimental.set_loop_options(
+                shape_invariants=[(losses, tf.TensorShape([None]))], parallel_iterations=1
+            )
+            losses = self._as_vector(self.single_train_step(iterator))
+        return self._as_loss_info(losses)
+
+    def _as_vector(self, loss_info: tf_agent.LossInfo) -> tf.Tensor:
+        self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
+        sums = self.strategy.run(_sums, args=(loss_info,))
+        return self.strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
+
+    def _as_loss_info(self, losses: tf.Tensor) -> tf_agent.LossInfo:
+        losses.set_shape([len(tf.nest.flatten(self._loss_structure))])
+        return tf.nest.pack_sequence_as(self._loss_structure, tf.unstack(losses))
 
     def single_train_step(self, iterator: Iterator[Any]) -> Any:
         """Takes one train step; called by the base class inside its graph."""
@@ -139,6 +177,10 @@ class MeasuredLearner(learner.Learner):
         for counter in (self._staleness_sum, self._staleness_max, self._staleness_count):
             counter.assign(0)
         return statistics
+
+
+def _sums(loss_info: tf_agent.LossInfo) -> tf.Tensor:
+    return tf.stack([tf.cast(tf.reduce_sum(loss), tf.float32) for loss in tf.nest.flatten(loss_info)])
 
 
 def _copy_in_place(tensor: tf.Tensor) -> tf.Tensor:
