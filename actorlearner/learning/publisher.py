@@ -90,7 +90,26 @@ class Publisher:
           RunError: as `publish`.
           Exception: what an earlier push raised.
         """
-        self._queue([EvaluationRequest(self._version(), env_steps)])
+        self.queue([self.request(env_steps)])
+
+    def request(self, env_steps: int) -> EvaluationRequest:
+        """Copies this train step's variables, to be queued later; see `publish_for_evaluation`.
+
+        Raises:
+          RunError: the variables are not finite.
+        """
+        return EvaluationRequest(self._version(), env_steps)
+
+    def queue(self, requests: Sequence[EvaluationRequest]) -> None:
+        """Queues versions for evaluation. Does not block.
+
+        Raises:
+          Exception: what an earlier push raised.
+        """
+        with self._changed:
+            self._raise_failure()
+            self._evaluations.extend(requests)
+            self._changed.notify_all()
 
     def take_over(self, unevaluated: Sequence[EvaluationRequest]) -> None:
         """Puts the evaluations that this learner's checkpoint asks for in place of those that are queued.
@@ -102,7 +121,7 @@ class Publisher:
           Exception: what an earlier push raised.
         """
         self._until_taken(self._container.forget_evaluations)
-        self._queue(unevaluated)
+        self.queue(unevaluated)
 
     def unevaluated(self) -> list[EvaluationRequest]:
         """The versions that may not have been evaluated yet, in order; blocks for up to _TIMEOUT_S."""
@@ -113,12 +132,6 @@ class Publisher:
         except UNREACHABLE:
             waiting = len(pushed)  # As far as can be told.
         return pushed[max(0, len(pushed) - waiting) :] + queued
-
-    def _queue(self, requests: Sequence[EvaluationRequest]) -> None:
-        with self._changed:
-            self._raise_failure()
-            self._evaluations.extend(requests)
-            self._changed.notify_all()
 
     def flush(self, timeout_s: float) -> bool:
         """Waits until the server has everything; returns False if that took longer than `timeout_s`.

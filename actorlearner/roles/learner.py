@@ -19,6 +19,7 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.first_policies import FirstPolicies
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.policy_export import PolicyExport
@@ -39,8 +40,8 @@ _log = logging.getLogger(__name__)
 _STATUS_TIMEOUT_S = 5
 _PUBLISH_TIMEOUT_S = 3.0
 _PULL_TIMEOUT_S = 30.0
-_EXPORT_AFTER_S = 5.0
-"""How long replay is given to fill before the policies are exported ahead of training."""
+_HAND_OUT_AFTER_S = 5.0
+"""How long replay is given to fill before the first policies are handed out ahead of training."""
 
 _STARVED_AFTER_S = 3.0
 """How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
@@ -80,19 +81,17 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     publisher.publish()
     if checkpoint.generation > 0:
         publisher.take_over(checkpoint.unevaluated())
-    if int(parts.train_step.numpy()) == 0:
-        publisher.publish_for_evaluation(env_steps=0)
+    first = FirstPolicies(publisher, PolicyExport(directory.policies, parts), int(parts.train_step.numpy()))
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
     start_up.ended("training graph")
     replay = ReplayMonitor(client, layout)
-    export = PolicyExport(directory.policies, parts)
     start_up.tell("ready")
-    if _wait_for_replay(config, replay, stop, export):
+    if _wait_for_replay(config, replay, stop, first):
         start_up.ended("filling replay")
-        loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, export, stop, start_up)
-        _train_on_a_thread(loop, learner, stop)
+        loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, first, stop, start_up)
+        _train_on_a_thread(loop, learner, first, stop)
     if checkpoint.save(publisher.unevaluated()):
         _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
     if not publisher.flush(_PUBLISH_TIMEOUT_S):
@@ -129,13 +128,13 @@ def _make_learner(
     )
 
 
-def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, export: PolicyExport) -> bool:
+def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, first: FirstPolicies) -> bool:
     """Waits for `replay.min_size`, however long; returns False at a stop.
 
-    A first export takes seconds, in which training could begin. Only where replay does not fill it cannot
-    wait for that: the jobs that are to fill it may wait for the policies.
+    Only where replay does not fill the first policies cannot wait for it: the jobs that are to fill it may
+    wait for them.
     """
-    export_at = time.monotonic() + _EXPORT_AFTER_S
+    hand_out_at = time.monotonic() + _HAND_OUT_AFTER_S
 
     def filled() -> bool:
         try:
@@ -143,14 +142,17 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, export: 
                 return True
         except UNREACHABLE:
             return False
-        if not export.saved and time.monotonic() >= export_at:
-            export.save()
+        if time.monotonic() >= hand_out_at:
+            first.evaluate()
+            first.save()
         return False
 
     return wait_until(f"{config.replay.min_size} transitions in replay", filled, stop, deadline_s=None)
 
 
-def _train_on_a_thread(loop: "TrainingLoop", learner: MeasuredLearner, stop: Stop) -> None:
+def _train_on_a_thread(
+    loop: "TrainingLoop", learner: MeasuredLearner, first: FirstPolicies, stop: Stop
+) -> None:
     """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
 
     A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
@@ -172,7 +174,7 @@ def _train_on_a_thread(loop: "TrainingLoop", learner: MeasuredLearner, stop: Sto
         if stop.requested and starvation.lasts():
             _log.info("training waits for data that does not come, and is left there")
             return
-        if stop.requested and loop.exporting:
+        if stop.requested and first.saving:
             _log.info("the policies are being saved for the first time, and left as they are")
             return
     if failure:
@@ -197,11 +199,7 @@ class _Starvation:
 
 
 class TrainingLoop:
-    """Calls the training graph and does what is due between two calls.
-
-    Attributes:
-      exporting: whether it saves the policies for the first time, between two train steps.
-    """
+    """Calls the training graph and does what is due between two calls."""
 
     def __init__(
         self,
@@ -211,7 +209,7 @@ class TrainingLoop:
         replay: ReplayMonitor,
         publisher: Publisher,
         checkpoint: LearnerCheckpoint,
-        export: PolicyExport,
+        first: FirstPolicies,
         stop: Stop,
         start_up: StartUp,
     ) -> None:
@@ -221,13 +219,12 @@ class TrainingLoop:
         self._monitor = replay
         self._publisher = publisher
         self._checkpoint = checkpoint
-        self._export = export
+        self._first = first
         self._stop = stop
         self._start_up = start_up
         self._metrics = LearnerMetrics(directory)
         self._replay = ReplayStatus(0, 0, 0)
         self._reported = int(learner.train_step_numpy)
-        self.exporting = False
 
     def run(self) -> None:
         """Trains until the last train step or a stop."""
@@ -237,6 +234,7 @@ class TrainingLoop:
             loss = self._train(step, iterations)
             first = step == start
             step += iterations
+            self._first.evaluate()
             self._publish(step)
             if first:
                 self._start_up.ended("first train steps")
@@ -246,18 +244,11 @@ class TrainingLoop:
             elif self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
             self._save(step)
-            if not self._export.saved:
-                self._export_first(step)
+            if self._first.save():
+                self._metrics.begin(step)  # No rate should contain those seconds.
         if step > self._reported:  # A stop: the last record names the train step of the checkpoint.
             self._report(step, loss)
         self._metrics.close()
-
-    def _export_first(self, step: int) -> None:
-        """Traces and saves the policies, which takes seconds that no rate should contain."""
-        self.exporting = True
-        self._export.save()
-        self.exporting = False
-        self._metrics.begin(step)
 
     def _iterations_until_due(self, step: int) -> int:
         """Train steps of the next call: none may run past a train step at which something is due."""
@@ -302,7 +293,7 @@ class TrainingLoop:
     def _save(self, step: int) -> None:
         if self._due(self._config.learn.checkpoint_interval, step):
             self._checkpoint.save(self._publisher.unevaluated())
-            self._export.save()
+            self._first.export.save()
 
     def _report(self, step: int, loss: LossInfo) -> None:
         self._look_at_replay()
