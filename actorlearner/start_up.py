@@ -6,13 +6,22 @@ from pathlib import Path
 
 from actorlearner.notify import notify
 
+_asked_for: float | None = None
+
+
+def asked_for_at(monotonic_s: float) -> None:
+    """Says when somebody asked for this process, which was forked only after the imports."""
+    global _asked_for
+    _asked_for = monotonic_s
+
 
 class StartUp:
     """A role's start in phases, from the start of its process on."""
 
     def __init__(self) -> None:
         """Ends the first phase, `imports`: the interpreter, the configuration and the libraries."""
-        self._phases: dict[str, float] = {"imports": _process_age_s()}
+        age_s = _process_age_s() if _asked_for is None else time.monotonic() - _asked_for
+        self._phases: dict[str, float] = {"imports": age_s}
         self._since = time.monotonic()
 
     def ended(self, phase: str) -> None:

@@ -1,22 +1,33 @@
-"""One role as a child process that cannot outlive its parent."""
+"""One role as a process of local mode."""
 
-import ctypes
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from actorlearner.local.private_network import PrivateNetwork
-from actorlearner.notify import NOTIFY_VARIABLE
 
-_PR_SET_PDEATHSIG = 1
-# Loaded here: between fork and exec nothing should be loaded any more.
-_libc = ctypes.CDLL(None, use_errno=True)
+class Process(Protocol):
+    """What a role's process can be asked: a subprocess.Popen, or a Fork."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process, and of its session."""
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end; raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, unless it has ended."""
+
+    def kill(self) -> None:
+        """Ends it at once."""
 
 
 class Child:
@@ -30,16 +41,13 @@ class Child:
       may_be_restarted: whether another process in its place may fare better.
     """
 
-    def __init__(
-        self, name: str, arguments: Sequence[str], log: Path, network: PrivateNetwork | None = None
-    ) -> None:
-        """Starts `actorlearner ARGUMENTS` in a session of its own.
+    def __init__(self, name: str, launch: Callable[[int], Process], log: Path) -> None:
+        """Starts it.
 
         Args:
           name: the role, with its index where there are several.
-          arguments: of the command line.
+          launch: starts the process, which writes what it tells to this file descriptor (see `notify`).
           log: where all its output goes.
-          network: that it is to be in; None for the machine's own.
         """
         self.name = name
         self.log = log
@@ -51,20 +59,7 @@ class Child:
         self._unread = b""
         self._reader, writer = os.pipe()
         os.set_blocking(self._reader, False)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        parent = os.getpid()
-        with log.open("ab") as output:
-            # A session of its own keeps the terminal's Ctrl-C from it: the parent decides who stops when.
-            self._process = subprocess.Popen(
-                [sys.executable, *_arguments(arguments)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=[writer],
-                env=os.environ | {NOTIFY_VARIABLE: str(writer)},
-                start_new_session=True,
-                preexec_fn=lambda: _prepare(parent, network),
-            )
+        self._process = launch(writer)
         os.close(writer)
 
     @property
@@ -131,22 +126,3 @@ class Child:
     def last_log_lines(self, count: int = 15) -> list[str]:
         """The end of the role's log."""
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
-
-
-def _arguments(arguments: Sequence[str]) -> list[str]:
-    """What the Python interpreter is started with."""
-    return ["-m", "actorlearner", *arguments]
-
-
-def _prepare(parent: int, network: PrivateNetwork | None) -> None:
-    """Runs in the child, between fork and exec."""
-    if network is not None:
-        network.enter()
-    die_with(parent)  # Last, because a process that enters a namespace may lose this.
-
-
-def die_with(parent: int) -> None:
-    """Has the kernel kill this process when its parent dies, however it dies."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # It died before the call above.

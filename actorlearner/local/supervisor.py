@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
+from actorlearner.local.fork_server import ForkServer
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
 from actorlearner.machine import collect_actors
@@ -22,6 +23,7 @@ _ALL_GRACE_S = 13.0
 _SERVER = "replay-server"
 _LEARNER = "learner"
 _EVALUATOR = "eval-actor"
+_FORK_SERVER = "fork-server"
 
 
 def _directly(role: str, port: int) -> str:
@@ -65,6 +67,7 @@ class Supervisor:
             **{name: joining(name, "collect-actor", "--actor_index", i) for name, i in actors.items()},
             _EVALUATOR: joining(_EVALUATOR, _EVALUATOR),
         }
+        self._fork_server = ForkServer(directory.log(_FORK_SERVER), network)
         self.started: list[Child] = []
         self._directory = directory
         self._restarts = {name: Restarts() for name in self._arguments}
@@ -74,7 +77,10 @@ class Supervisor:
             self._start(name)
 
     def _start(self, name: str) -> None:
-        self._children[name] = Child(name, self._arguments[name], self._directory.log(name), self._network)
+        if not self._fork_server.alive:
+            self._fork_server = ForkServer(self._fork_server.log, self._network)
+        server, arguments, log = self._fork_server, self._arguments[name], self._directory.log(name)
+        self._children[name] = Child(name, lambda notify: server.fork(name, arguments, log, notify), log)
         self.started.append(self._children[name])
 
     def child(self, name: str) -> Child:
@@ -150,6 +156,7 @@ class Supervisor:
         _end([self._children[_LEARNER]], _LEARNER_GRACE_S)
         _end(actors, _ACTORS_GRACE_S)
         _end([self._children[_SERVER]], _ALL_GRACE_S - (time.monotonic() - began))
+        self._fork_server.kill()
 
 
 def _end(children: list[Child], grace_s: float) -> None:

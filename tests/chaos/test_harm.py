@@ -1,6 +1,5 @@
 """Harm to real processes: done when it is due, ended in time, and seen."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from actorlearner.chaos.watch import Watch, still_there
 from actorlearner.local.child import Child
 from actorlearner.run_directory import RunDirectory
 from tests.conftest import Eventually
+from tests.support.processes import sleeper
 
 
 class Sleepers:
@@ -24,7 +24,7 @@ class Sleepers:
         self.started: list[Child] = []
 
     def start(self, role: str) -> Child:
-        self._children[role] = Child(role, ["1000"], self._log)
+        self._children[role] = Child(role, sleeper, self._log)
         self.started.append(self._children[role])
         return self._children[role]
 
@@ -33,9 +33,7 @@ class Sleepers:
 
 
 @pytest.fixture
-def supervisor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    monkeypatch.setattr(sys, "executable", "/bin/sleep")
-    monkeypatch.setattr("actorlearner.local.child._arguments", lambda arguments: list(arguments))
+def supervisor(tmp_path: Path) -> Iterator[Any]:
     sleepers = Sleepers(tmp_path / "log")
     for role in (SERVER, "learner"):
         sleepers.start(role)

@@ -88,7 +88,7 @@ def _check_files(run: Path) -> None:
         assert (run / "policies" / policy / "saved_model.pb").exists()
     logs = {path.name for path in (run / "logs").iterdir()}
     actors = {"collect-actor-0.log", "collect-actor-1.log"}
-    assert logs == {"replay-server.log", "learner.log", "eval-actor.log"} | actors
+    assert logs == {"fork-server.log", "replay-server.log", "learner.log", "eval-actor.log"} | actors
     for role in ("learner", "eval", "collect-0"):
         assert list((run / "summaries" / role).glob("events.*"))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.local.child import die_with
+from actorlearner.die_with import die_with
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -38,6 +38,11 @@ def marked_processes(mark: str) -> list[int]:
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # It ended while we looked, or is none of ours.
     return found
+
+
+def sleeper(writer: int) -> subprocess.Popen[bytes]:
+    """A process in a session of its own that only waits, in place of a role, which takes seconds."""
+    return subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
 
 
 def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 90.0) -> Any:
