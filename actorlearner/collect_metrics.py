@@ -6,6 +6,7 @@ from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.metrics import MetricsWriter, Rate, read_records
 from actorlearner.resident_memory import resident_bytes
 from actorlearner.run_directory import RunDirectory
+from actorlearner.summaries import Summaries
 from actorlearner.variables.container import PolicyOrder
 
 
@@ -23,7 +24,7 @@ class CollectMetrics:
         recorded = read_records(directory.metrics(name))
         self.before = recorded[-1] if recorded else {"env_steps": 0, "episodes": 0, "faults": 0}
         self._metrics = MetricsWriter(directory.metrics(name))
-        self._summaries = tf.summary.create_file_writer(str(directory.summaries(name)))
+        self._summaries = Summaries(directory.summaries(name))
         self._rate = Rate(self.before["env_steps"])
         self._begun = False
 
@@ -64,10 +65,8 @@ class CollectMetrics:
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
-        with self._summaries.as_default(step=env_steps):
+        with self._summaries.writer.as_default(step=env_steps):
             for key, value in record.items():
                 if value is not None and key != "env_steps":
                     tf.summary.scalar(f"collect/{key}", value)
-        if final:
-            self._summaries.close()
-            self._metrics.close()
+        self._summaries.flush()

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from actorlearner.disk import Appender
+
 METRICS_INTERVAL_S = 2.0
 """Seconds between two records of a role."""
 
@@ -29,24 +31,27 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 class MetricsWriter:
-    """Appends records to a metrics file; each is whole and on disk when `write` returns."""
+    """Appends records to a metrics file; each is whole and on disk when `write` returns, if there is room."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file for appending, after its last whole record."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Begins after the file's last whole record."""
         if path.exists():
             content = path.read_bytes()
             os.truncate(path, content.rfind(b"\n") + 1)  # A writer that was killed may have left half a line.
-        self._file = path.open("a", encoding="utf-8", buffering=1)
+        self._file = Appender(path, "metrics")
 
-    def write(self, record: dict[str, Any]) -> None:
-        """Appends `record`, with the time put first."""
+    def write(self, record: dict[str, Any]) -> bool:
+        """Appends `record`, with the time put first.
+
+        Returns:
+          Whether it is in the file. It is not while the disk is full, and then follows later.
+        """
         line = {"time": round(time.time(), 3)} | {key: _plain(value) for key, value in record.items()}
-        self._file.write(json.dumps(line) + "\n")
+        return self._file.append((json.dumps(line) + "\n").encode())
 
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
+    def flush(self) -> bool:
+        """Appends the records that a full disk has kept out; returns whether all are in the file."""
+        return self._file.flush()
 
 
 class Rate:

@@ -20,8 +20,8 @@ def notify(state: str, message: str = "") -> None:
     """Tells how the role is doing, with a message.
 
     Args:
-      state: `ready`; `started` what it waited to start; `failed`, as it would again; or `crashed`, which
-        it may not do again.
+      state: `ready`; `started` what it waited to start; `said`, for those who watch; `failed`, as it would
+        again; or `crashed`, which it may not do again.
       message: more about it.
     """
     if is_supervised():

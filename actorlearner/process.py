@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from actorlearner.config.schema import Config
+from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
@@ -112,9 +113,8 @@ def _redirect_output(log: Path) -> TextIO:
       The terminal that standard error was.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    terminal = os.fdopen(os.dup(2), "w", buffering=1)
+    make_output_last()
+    terminal = lasting(os.dup(2))
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

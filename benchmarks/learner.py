@@ -14,6 +14,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
+from actorlearner.summaries import Summaries
 from benchmarks import rounds
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
@@ -98,7 +99,7 @@ def training(
     """Makes an agent and a learner of it that trains on `dataset`."""
     parts = make_agent(config, specs)
     learner = MeasuredLearner(
-        directory,
+        Summaries(directory),
         parts,
         dataset,
         make_layout(config, specs).decode,

@@ -46,7 +46,6 @@ def test_a_record_is_a_line_with_the_time_first(path: Path) -> None:
         "returns": [1.0, 2.0],
         "staleness_max": None,
     }
-    writer.close()
 
 
 def test_a_record_is_on_disk_when_it_was_written(path: Path) -> None:
@@ -55,7 +54,6 @@ def test_a_record_is_on_disk_when_it_was_written(path: Path) -> None:
         writer.write({"env_steps": count})
         assert [record["env_steps"] for record in records(path)] == list(range(1, count + 1))
         assert path.read_bytes().endswith(b"\n")
-    writer.close()
 
 
 def test_nothing_is_lost_when_the_process_ends_at_once(path: Path) -> None:
@@ -72,7 +70,6 @@ def test_a_resumed_run_appends(path: Path) -> None:
     for count in range(3):
         writer = MetricsWriter(path)
         writer.write({"env_steps": count})
-        writer.close()
     assert [record["env_steps"] for record in records(path)] == [0, 1, 2]
 
 
@@ -80,14 +77,12 @@ def test_a_resumed_run_appends(path: Path) -> None:
 def test_numbers_that_json_does_not_have_are_null(path: Path, number: float) -> None:
     writer = MetricsWriter(path)
     writer.write({"loss": number, "train_step": 1})
-    writer.close()
     assert [without_time(record) for record in records(path)] == [{"loss": None, "train_step": 1}]
 
 
 def test_numbers_inside_a_list_that_json_does_not_have_are_null(path: Path) -> None:
     writer = MetricsWriter(path)
     writer.write({"returns": [1.0, float("nan"), float("-inf")]})
-    writer.close()
     assert [without_time(record) for record in records(path)] == [{"returns": [1.0, None, None]}]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.disk import Outage
 from actorlearner.errors import one_line
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
 from actorlearner.seal import BrokenError, seal, unseal, write_atomically
@@ -41,9 +42,7 @@ class LearnerCheckpoint:
         self._directory = directory
         self._train_step = parts.train_step
         self._checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
-        self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=KEPT, checkpoint_name=_PREFIX
-        )
+        self._outage = Outage("checkpoints", directory)
         self._saved = -1
         self.generation = -1
         # A stop saves from the main thread while the training thread may be saving, too.
@@ -105,14 +104,15 @@ class LearnerCheckpoint:
             if step == self._saved:
                 return True
             try:
-                self._manager.save(checkpoint_number=step)
+                self._checkpoint.write(self._path(step))
                 write_unevaluated(self._unevaluated(step), unevaluated)
                 seal(self._seal(step), self._files(step), {"train_step": step, "generation": self.generation})
             except (OSError, tf.errors.OpError) as error:
-                _log.error("train step %d was not saved: %s", step, one_line(error))
+                self._outage.failed(error)
                 self._remove(step)
                 return False
             self._saved = step
+            self._outage.worked()
             self._remove_rests()
             return True
 
@@ -141,8 +141,8 @@ class LearnerCheckpoint:
                 left.unlink(missing_ok=True)
 
     def _remove_rests(self) -> None:
-        """Removes what the manager leaves of those it removed, and what a killed learner had not sealed."""
-        whole = {step for step in self._sealed() if Path(f"{self._path(step)}.index").exists()}
+        """Removes all but the newest KEPT, and what a killed learner had not sealed."""
+        whole = sorted(self._sealed())[-KEPT:]
         for path in self._directory.glob(f"{_PREFIX}-*"):
             step = int(re.split("[-._]", path.name)[1])
             if step not in whole:

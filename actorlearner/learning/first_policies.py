@@ -33,7 +33,7 @@ class FirstPolicies:
 
     def save(self) -> bool:
         """Saves the policies, which takes seconds, unless they are; returns whether it did."""
-        if self.export.saved:
+        if self.export.begun:
             return False
         self.saving = True
         self.export.save()

@@ -11,6 +11,7 @@ from actorlearner.metrics import MetricsWriter, Rate
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.resident_memory import resident_bytes
 from actorlearner.run_directory import RunDirectory
+from actorlearner.summaries import Summaries
 
 _log = logging.getLogger(__name__)
 
@@ -18,10 +19,10 @@ _log = logging.getLogger(__name__)
 class LearnerMetrics:
     """Writes a record when one is due."""
 
-    def __init__(self, directory: RunDirectory) -> None:
-        """Opens the files."""
+    def __init__(self, directory: RunDirectory, summaries: Summaries) -> None:
+        """Writes into `directory`, and to `summaries`, also what the training graph has put there."""
         self._metrics = MetricsWriter(directory.metrics("learner"))
-        self._summaries = tf.summary.create_file_writer(str(directory.summaries("learner")))
+        self._summaries = summaries
         self.begin(0)
 
     def begin(self, train_step: int) -> None:
@@ -59,15 +60,16 @@ class LearnerMetrics:
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
-        with self._summaries.as_default(step=train_step):
+        with self._summaries.writer.as_default(step=train_step):
             for key, value in record.items():
                 if value is not None and key != "train_step":
                     tf.summary.scalar(f"learner/{key}", value)
+        self._summaries.flush()
 
-    def close(self) -> None:
-        """Closes the files."""
-        self._metrics.close()
-        self._summaries.close()
+    def flush(self) -> bool:
+        """Writes what a full disk has kept out; returns whether everything is written."""
+        written = [self._metrics.flush(), self._summaries.flush()]
+        return all(written)
 
 
 def _losses(extra: Any) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +13,7 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.environments.environment import Nest
 from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.transition import StoredTransition
+from actorlearner.summaries import Summaries
 
 Decode = Callable[[Any], StoredTransition]
 
@@ -58,7 +58,7 @@ class MeasuredLearner(learner.Learner):
 
     def __init__(
         self,
-        summaries: Path,
+        summaries: Summaries,
         parts: AgentParts,
         dataset: Callable[[], tf.data.Dataset],
         decode: Decode,
@@ -71,7 +71,7 @@ class MeasuredLearner(learner.Learner):
         As its base class does, it initialises the agent: a checkpoint has to be restored after this.
 
         Args:
-          summaries: where TensorBoard summaries go.
+          summaries: where TensorBoard summaries go; to be flushed by the caller.
           parts: the agent and its train step.
           dataset: makes the dataset of (batch, ()).
           decode: turns a batch into transitions, in the graph.
@@ -87,16 +87,18 @@ class MeasuredLearner(learner.Learner):
         self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._decode = decode
         super().__init__(
-            str(summaries),
+            "ram://learner",  # Where its checkpoints would go.
             parts.train_step,
             _DecodingAgent(parts.agent, decode),
             dataset,
             checkpoint_interval=-1,  # Ours go to the run directory's own place and are written at a stop.
-            summary_interval=summary_interval,
+            summary_interval=0,  # No writer of its own: see Summaries.
             strategy=strategy,
             # It would trace a train step for the optimisers' variables alone. The one trace makes them, too.
             run_optimizer_variable_init=False,
         )
+        self.train_summary_writer = summaries.writer
+        self.summary_interval = tf.constant(summary_interval, dtype=tf.int64)
         self._traced = False
         self.run()
 

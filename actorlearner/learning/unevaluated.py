@@ -1,5 +1,6 @@
 """A file of the policies that were still to be evaluated when the learner was saved."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,12 +24,16 @@ def write_unevaluated(path: Path, requests: Sequence[EvaluationRequest]) -> None
     """
     versions = [request.version for request in requests]
     columns = zip(*(version.values for version in versions), strict=True)
+    file = (
+        io.BytesIO()
+    )  # On a full disk, an archive that cannot be closed would say so wherever it is deleted.
     np.savez(
-        path,
+        file,
         **{_TRAIN_STEPS: np.array([version.train_step for version in versions], np.int64)},
         **{_ENV_STEPS: np.array([request.env_steps for request in requests], np.int64)},
         **{_VARIABLE.format(i): np.stack(column) for i, column in enumerate(columns)},
     )
+    path.write_bytes(file.getbuffer())
 
 
 def read_unevaluated(path: Path, generation: int) -> list[EvaluationRequest]:

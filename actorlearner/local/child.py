@@ -38,6 +38,7 @@ class Child:
       ready: whether the role has said that it is.
       start_up: where the time until then went, as the role says, and until it started to work.
       error: what the role said when it failed, else empty.
+      said: what it has said to those who watch, and nobody has taken yet.
       may_be_restarted: whether another process in its place may fare better.
     """
 
@@ -54,6 +55,7 @@ class Child:
         self.ready = False
         self.start_up = ""
         self.error = ""
+        self.said: list[str] = []
         self.may_be_restarted = True
         self.started = time.monotonic()
         self._unread = b""
@@ -98,6 +100,8 @@ class Child:
         if told["state"] in ("failed", "crashed"):
             self.error = told["message"]
             self.may_be_restarted = told["state"] == "crashed"
+        elif told["state"] == "said":
+            self.said.append(told["message"])
         else:
             self.ready = True
             self.start_up = told["message"]

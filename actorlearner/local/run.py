@@ -5,6 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from actorlearner.config.schema import Config
+from actorlearner.disk import make_output_last
 from actorlearner.errors import EXIT_FINISHED
 from actorlearner.local.networks import choose_network
 from actorlearner.local.progress import Progress
@@ -37,6 +38,7 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     stop = Stop()
     stop.install()
+    make_output_last()
     console = Console(highlight=False)
     resumes = directory.holds_a_run
     directory.prepare(config)

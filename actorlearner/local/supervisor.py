@@ -103,7 +103,7 @@ class Supervisor:
         return {name: child.start_up for name, child in self._children.items() if child.start_up}
 
     def check(self) -> list[str]:
-        """Looks at every role, and starts those again that died; returns what there is to say of that.
+        """Looks at every role, and starts those again that died; returns the lines to be said.
 
         Raises:
           ConfigurationError: a role refused the configuration.
@@ -121,6 +121,8 @@ class Supervisor:
 
     def _check(self, name: str, now: float) -> Iterator[str]:
         child = self._children[name]
+        while child.said:
+            yield f"{name}: {child.said.pop(0)}"
         if name in self._due:
             return
         if child.exit_code is None:

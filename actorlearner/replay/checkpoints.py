@@ -13,7 +13,7 @@ from typing import Any
 
 import reverb
 
-from actorlearner.errors import one_line
+from actorlearner.disk import Outage
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.seal import BrokenError, seal, unseal
@@ -47,6 +47,7 @@ class ReplayCheckpoints:
         """
         self.directory = directory
         self._working = directory / _WORKING
+        self._outage = Outage("checkpoints of replay", directory)
         self._settings = {
             "max_items": max_items,
             "min_items": limit.min_size,
@@ -91,9 +92,10 @@ class ReplayCheckpoints:
             files = [file for file in target.iterdir() if file.is_file()]
             seal(self._seal(target.name), files, facts | {"settings": self._settings})
         except _NOT_SAVED as error:
-            _log.error("replay was not saved: %s", one_line(error))
+            self._outage.failed(error)
             self._remove_unsealed()
             return False
+        self._outage.worked()
         _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)
         for name in _sealed(self.directory)[:-KEPT]:
             self._seal(name).unlink()

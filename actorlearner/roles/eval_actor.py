@@ -23,6 +23,7 @@ from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
+from actorlearner.summaries import Summaries
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 from actorlearner.waiting import WaitReport, wait_until
 
@@ -75,8 +76,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             if episodes is None:
                 break
             record.write(request, *episodes)
+            if not wait_until(
+                "room on the disk for the evaluation", record.flush, stop, deadline_s=None, interval_s=1.0
+            ):
+                break
         _finish(container, request, stop)
-    record.close()
     environment.close()
 
 
@@ -151,11 +155,11 @@ class EvaluationRecorder:
     """
 
     def __init__(self, directory: RunDirectory) -> None:
-        """Opens both."""
+        """Goes on after what is recorded."""
         recorded = read_records(directory.metrics("eval"))
         self.train_step = int(recorded[-1]["train_step"]) if recorded else -1
         self._metrics = MetricsWriter(directory.metrics("eval"))
-        self._summaries = tf.summary.create_file_writer(str(directory.summaries("eval")))
+        self._summaries = Summaries(directory.summaries("eval"))
 
     def write(self, request: EvaluationRequest, returns: list[float], lengths: list[int]) -> None:
         """Records the evaluation of exactly the version that `request` holds."""
@@ -172,7 +176,7 @@ class EvaluationRecorder:
                 "memory_bytes": resident_bytes(),
             }
         )
-        with self._summaries.as_default(step=train_step):
+        with self._summaries.writer.as_default(step=train_step):
             tf.summary.scalar("eval/AverageReturn", average_return)
             tf.summary.scalar("eval/AverageEpisodeLength", average_length)
         self._summaries.flush()
@@ -185,7 +189,7 @@ class EvaluationRecorder:
             len(returns),
         )
 
-    def close(self) -> None:
-        """Closes both."""
-        self._metrics.close()
-        self._summaries.close()
+    def flush(self) -> bool:
+        """Writes what a full disk has kept out; returns whether everything is written."""
+        written = [self._metrics.flush(), self._summaries.flush()]
+        return all(written)

@@ -5,6 +5,7 @@ import math
 import re
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import reverb
@@ -32,6 +33,7 @@ from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
+from actorlearner.summaries import Summaries
 from actorlearner.variables.container import VariableContainer
 from actorlearner.waiting import wait_until
 
@@ -42,6 +44,9 @@ _PUBLISH_TIMEOUT_S = 3.0
 _PULL_TIMEOUT_S = 30.0
 _HAND_OUT_AFTER_S = 5.0
 """How long replay is given to fill before the first policies are handed out ahead of training."""
+
+_ROOM_INTERVAL_S = 1.0
+"""Seconds between two attempts to save what came of a run on a disk that is full."""
 
 _STARVED_AFTER_S = 3.0
 """How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
@@ -82,7 +87,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     if checkpoint.generation > 0:
         publisher.take_over(checkpoint.unevaluated())
     first = FirstPolicies(publisher, PolicyExport(directory.policies, parts), int(parts.train_step.numpy()))
-    learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
+    summaries = Summaries(directory.summaries("learner"))
+    learner = _make_learner(config, summaries, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
     start_up.ended("training graph")
@@ -90,7 +96,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     start_up.tell("ready")
     if _wait_for_replay(config, replay, stop, first):
         start_up.ended("filling replay")
-        loop = TrainingLoop(config, directory, learner, replay, publisher, checkpoint, first, stop, start_up)
+        metrics = LearnerMetrics(directory, summaries)
+        loop = TrainingLoop(config, metrics, learner, replay, publisher, checkpoint, first, stop, start_up)
         _train_on_a_thread(loop, learner, first, stop)
     if checkpoint.save(publisher.unevaluated()):
         _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
@@ -110,7 +117,7 @@ def _published_generation(client: reverb.Client) -> int:
 
 def _make_learner(
     config: Config,
-    directory: RunDirectory,
+    summaries: Summaries,
     strategy: tf.distribute.Strategy,
     parts: AgentParts,
     replay_address: str,
@@ -119,7 +126,7 @@ def _make_learner(
     batch_size = config.learn.batch_size
     per_replica = batch_size // strategy.num_replicas_in_sync
     return MeasuredLearner(
-        directory.summaries("learner"),
+        summaries,
         parts,
         lambda: experience_dataset(replay_address, layout, batch_size, per_replica),
         layout.decode,
@@ -204,7 +211,7 @@ class TrainingLoop:
     def __init__(
         self,
         config: Config,
-        directory: RunDirectory,
+        metrics: LearnerMetrics,
         learner: MeasuredLearner,
         replay: ReplayMonitor,
         publisher: Publisher,
@@ -222,13 +229,14 @@ class TrainingLoop:
         self._first = first
         self._stop = stop
         self._start_up = start_up
-        self._metrics = LearnerMetrics(directory)
+        self._metrics = metrics
         self._replay = ReplayStatus(0, 0, 0)
         self._reported = int(learner.train_step_numpy)
 
     def run(self) -> None:
         """Trains until the last train step or a stop."""
         start = step = int(self._learner.train_step_numpy)
+        saved = True
         while step < self._config.learn.train_steps and not self._stop.requested:
             iterations = self._iterations_until_due(step)
             loss = self._train(step, iterations)
@@ -243,12 +251,19 @@ class TrainingLoop:
                 self._metrics.begin(step)  # The first call traces the graph; no later rate has that.
             elif self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
-            self._save(step)
+            saved = self._save(step)
             if self._first.save():
                 self._metrics.begin(step)  # No rate should contain those seconds.
         if step > self._reported:  # A stop: the last record names the train step of the checkpoint.
             self._report(step, loss)
-        self._metrics.close()
+        if step == self._config.learn.train_steps:  # What came of the run is not given up.
+            self._wait_for_room("the last checkpoint and policies", lambda: saved or self._save(step))
+            self._wait_for_room("the last metrics", self._metrics.flush)
+
+    def _wait_for_room(self, what: str, written: Callable[[], bool]) -> None:
+        wait_until(
+            f"room on the disk for {what}", written, self._stop, deadline_s=None, interval_s=_ROOM_INTERVAL_S
+        )
 
     def _iterations_until_due(self, step: int) -> int:
         """Train steps of the next call: none may run past a train step at which something is due."""
@@ -290,10 +305,12 @@ class TrainingLoop:
         if self._due(self._config.learn.publish_interval, step):
             self._publisher.publish()
 
-    def _save(self, step: int) -> None:
-        if self._due(self._config.learn.checkpoint_interval, step):
-            self._checkpoint.save(self._publisher.unevaluated())
-            self._first.export.save()
+    def _save(self, step: int) -> bool:
+        """Saves what is due; returns False if the disk has no room for it."""
+        if not self._due(self._config.learn.checkpoint_interval, step):
+            return True
+        saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
+        return all(saved)
 
     def _report(self, step: int, loss: LossInfo) -> None:
         self._look_at_replay()

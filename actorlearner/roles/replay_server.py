@@ -135,4 +135,3 @@ def _record_metrics(
         if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
             save()
             saved = time.monotonic()
-    metrics.close()

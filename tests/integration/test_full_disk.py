@@ -1,83 +1,137 @@
-"""A disk that is full while checkpoints are written: the run goes on, and saves again once there is room."""
+"""A disk that is full to its last byte: the run goes on, and writes everything again once there is room."""
 
+import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
-from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, saved_train_step, wait_for
+from tests.support.full_disk import fill, unshare
+from tests.support.processes import (
+    REPOSITORY,
+    TINY_RUN,
+    Command,
+    marked_processes,
+    records,
+    saved_train_step,
+    wait_for,
+)
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
-_ON_A_SMALL_DISK = 'mount -t tmpfs -o size=16m tmpfs run/checkpoints && exec "$@"'
-
-
-def _unshare() -> list[str]:
-    """The command that gives what follows it mounts of its own; as root, or as an unprivileged user."""
-    for flags in ("--mount", "--mount --user --map-root-user"):
-        command = ["unshare", *flags.split()]
-        probe = [*command, "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
-        if (
-            shutil.which("unshare")
-            and subprocess.run(probe, capture_output=True, check=False).returncode == 0
-        ):
-            return command
-    pytest.skip("this system lets us mount nothing")
-
-
-def _fill(path: Path) -> None:
-    with path.open("wb", buffering=0) as file:
-        while True:
-            try:
-                file.write(b"\0" * 4096)
-            except OSError:
-                return
+_ON_A_SMALL_DISK = 'mount -t tmpfs -o size=32m tmpfs run && exec "$@" >console 2>&1'
+_WHAT = {
+    "learner": ("metrics", "summaries", "checkpoints", "policies"),
+    "replay-server": ("metrics", "checkpoints of replay"),
+    "collect-actor-0": ("metrics", "summaries"),
+    "eval-actor": ("metrics",),  # It waits for room before it evaluates on.
+}
+_PAGE = 4096
+_METRICS = ("learner", "replay", "collect-0", "eval")
+_CURVES = ("learner", "collect-0", "eval")
 
 
-def test_a_full_disk_costs_checkpoints_and_nothing_else(
-    start: Callable[..., Command], tmp_path: Path
-) -> None:
-    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+def _events(summaries: Path) -> int:
+    """How many events TensorBoard finds; fails on half of one."""
+    files = sorted(map(str, summaries.glob("events.out.tfevents.*")))
+    return sum(1 for _ in tf.data.TFRecordDataset(files))
+
+
+def _use_up_the_page(path: Path) -> None:
+    """Repeats the last record with blanks, up to the end of the page: room that a full disk still has."""
+    last = path.read_bytes().splitlines()[-1]
+    with path.open("ab", buffering=0) as file:
+        room = -file.tell() % _PAGE
+        if room > len(last):
+            file.write(last.ljust(room - 1) + b"\n")
+
+
+def _said(console: Path, line: str) -> list[str]:
+    """What each role has said of which of its outputs, in `role: what`."""
+    lines = console.read_text().splitlines()
+    return [
+        f"{role}: {what}"
+        for role in _WHAT
+        for what in _WHAT[role]
+        for said in lines
+        if said.startswith(f"{role}: {line.format(what)}")
+    ]
+
+
+def test_a_full_disk_ends_nothing(start: Callable[..., Command], mark: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
     config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
     command = start(
         *("-c", "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"),
-        *(*_unshare(), "sh", "-c", _ON_A_SMALL_DISK, "sh"),
+        *(*unshare(), "sh", "-c", _ON_A_SMALL_DISK, "sh"),
         *(sys.executable, "-m", "actorlearner", "local", "--config", config, "--run_dir", "run"),
-        *("--set", *TINY_RUN, "learn.train_steps=1000000", "evaluate.interval=1000"),
+        *("--set", *TINY_RUN, "learn.train_steps=1000000", "evaluate.interval=500", "collect.actors=1"),
         *("learn.checkpoint_interval=300", "replay.checkpoint_interval_s=1"),
     )
-    run = tmp_path / "run"
-    small_disk = Path(f"/proc/{command.process.pid}/root{run}/checkpoints")
+    console = tmp_path / "console"
+    run = Path(f"/proc/{command.process.pid}/root{tmp_path}/run")
+    everything = sorted(f"{role}: {what}" for role, whats in _WHAT.items() for what in whats)
+
+    def running() -> bool:
+        assert command.process.poll() is None, console.read_text()
+        return True
+
+    def recorded_since(when: float) -> bool:
+        newest = [records(run / "metrics" / f"{name}.jsonl")[-1]["time"] for name in _METRICS]
+        return running() and min(newest) > when
 
     def saved(train_step: int) -> bool:
-        assert command.process.poll() is None, command.process.communicate()
-        return small_disk.exists() and saved_train_step(small_disk.parent) >= train_step
+        return running() and run.exists() and saved_train_step(run) >= train_step
 
-    def said(role: str, what: str) -> bool:
-        return what in (run / "logs" / f"{role}.log").read_text()
+    def is_full() -> bool:
+        fill(run)  # Again, because a checkpoint that was being written when it was full has been removed.
+        return running() and set(_said(console, "the disk is full: the {} are not written to ")) == set(
+            everything
+        )
 
-    wait_for(lambda: saved(300), "the first checkpoint")
-    filler = small_disk / "filler"
-    _fill(filler)
-    wait_for(lambda: said("learner", "was not saved: "), "the learner to find the disk full")
     wait_for(
-        lambda: said("replay-server", "replay was not saved: "), "the replay server to find the disk full"
+        lambda: saved(300) and (run / "policies" / "policy").exists(),
+        "the first checkpoint and policies",
+        240,
     )
-    kept = saved_train_step(small_disk.parent)
-    trained = records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
+    wait_for(lambda: records(run / "metrics" / "eval.jsonl"), "the first evaluation")
+    processes = sorted(marked_processes(mark))
+    for name in _METRICS:
+        _use_up_the_page(run / "metrics" / f"{name}.jsonl")
+    fill(run)
+    full = time.time()
+    wait_for(is_full, "all roles to find the disk full", 120)
+    kept, curves = saved_train_step(run), {name: _events(run / "summaries" / name) for name in _CURVES}
+    for name in _METRICS:
+        for line in (run / "metrics" / f"{name}.jsonl").read_text().splitlines():
+            json.loads(line)
+    freed = time.time()
+    (run / "filler").unlink()
+
+    wait_for(lambda: recorded_since(freed), "all metrics to go on")
+    meanwhile = [
+        record for record in records(run / "metrics" / "learner.jsonl") if full < record["time"] < freed
+    ]
+    assert meanwhile[-1]["train_step"] > meanwhile[0]["train_step"]
     wait_for(
-        lambda: records(run / "metrics" / "learner.jsonl")[-1]["train_step"] > trained, "training to go on"
+        lambda: all(_events(run / "summaries" / name) > curves[name] for name in _CURVES),
+        "the curves to go on",
     )
-    assert kept >= 300
-    filler.unlink()
     wait_for(lambda: saved(kept + 300), "a checkpoint after there was room again")
+    wait_for(
+        lambda: running() and set(_said(console, "the {} are written to ")) == set(everything),
+        "all roles to say that everything is written again",
+    )
+    assert (run / "policies").stat().st_mtime > freed
+    assert sorted(marked_processes(mark)) == processes
     os.kill(command.process.pid, signal.SIGTERM)
-    assert command.finish() == 143, command.err
-    assert "died" not in command.out
-    last = records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
-    assert said("learner", f"checkpoint of train step {last} written")
+    assert command.process.wait(30) == 143, console.read_text()
+    said = console.read_text()
+    assert "died" not in said
+    assert sorted(_said(console, "the disk is full: the {} are not written to ")) == everything, said
+    assert sorted(_said(console, "the {} are written to ")) == everything, said

@@ -1,5 +1,6 @@
 """A checkpoint holds all that training goes on from."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.checkpoint import KEPT, LearnerCheckpoint
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables
+from tests.support.full_disk import fill, small_disk
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.training import fixed_dataset, make_learner, make_parts, values_of
 
@@ -60,13 +62,13 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
 
 def test_a_train_step_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    save = tf.train.CheckpointManager.save
+    write = tf.train.Checkpoint.write
 
-    def counted_save(self: tf.train.CheckpointManager, *args: object, **kwargs: object) -> str:
-        written.append(kwargs["checkpoint_number"])
-        return save(self, *args, **kwargs)
+    def counted_write(self: tf.train.Checkpoint, file_prefix: str) -> str:
+        written.append(int(file_prefix.rpartition("-")[2]))
+        return write(self, file_prefix)
 
-    monkeypatch.setattr(tf.train.CheckpointManager, "save", counted_save)
+    monkeypatch.setattr(tf.train.Checkpoint, "write", counted_write)
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
     checkpoint.save()
@@ -161,20 +163,43 @@ def test_what_a_killed_learner_left_is_removed(tmp_path: Path) -> None:
     assert {path.name.split(".")[0] for path in tmp_path.glob("ckpt-*")} == {"ckpt-10"}
 
 
-def test_a_full_disk_keeps_what_was_saved_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = make_parts()
+    with small_disk(tmp_path, mebibytes=1) as disk:
+        checkpoint = LearnerCheckpoint(disk, parts)
+        for train_step in (1, 2, 3):
+            parts.train_step.assign(train_step)
+            assert checkpoint.save()
+        kept = {path.name for path in disk.iterdir()}
+        filler = fill(disk)
+        for train_step, room in enumerate((0, 4_096, 4_096, 4_096), start=4):
+            parts.train_step.assign(train_step)
+            os.truncate(filler, filler.stat().st_size - room)
+            assert not checkpoint.save()
+            assert {path.name for path in disk.iterdir()} == {*kept, "filler"}
+        assert checkpoint.describe() == "the checkpoint of train step 3"
+        said = f"the disk is full: the checkpoints are not written to {disk} for now"
+        assert caplog.text.count(said) == 1
+        filler.unlink()
+        assert checkpoint.save()
+        assert checkpoint.describe() == "the checkpoint of train step 7"
+
+
+def test_a_seal_that_does_not_fit_costs_no_earlier_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
-    checkpoint.save()
-    parts.train_step.assign(5)
+    assert checkpoint.save()
     with monkeypatch.context() as patch:
         patch.setattr("actorlearner.learning.checkpoint.seal", no_room)
-        assert not checkpoint.save()
-    assert "train step 5 was not saved: OSError: [Errno 28] No space left on device" in caplog.text
-    assert checkpoint.describe() == "the checkpoint of train step 0"
-    assert not list(tmp_path.glob("ckpt-5*"))
-    assert checkpoint.save()
+        for train_step in range(1, 2 + KEPT):
+            parts.train_step.assign(train_step)
+            assert not checkpoint.save()
+    restored = make_parts()
+    LearnerCheckpoint(tmp_path, restored).restore()
+    assert int(restored.train_step) == 0
+    assert {path.name.split(".")[0] for path in tmp_path.glob("*")} == {"ckpt-0"}
 
 
 def test_every_learner_is_of_a_later_generation(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Saved policies act as the agent's do, without this package."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tf_agents.trajectories import time_step
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.learning.policy_export import PolicyExport
+from tests.support.full_disk import fill, small_disk
 from tests.support.training import make_parts
 
 NAMES = ["collect_policy", "greedy_policy", "policy"]
@@ -75,3 +77,33 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     PolicyExport(directory, parts).save()
     check_saved(directory, parts)
     assert sorted(path.name for path in directory.iterdir()) == NAMES
+
+
+def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
+    parts = make_parts()
+    change(parts, 7)
+    with small_disk(tmp_path, mebibytes=4) as disk:
+        filler = fill(disk)
+        export = PolicyExport(disk / "policies", parts)
+        assert not export.begun
+        assert not export.save()
+        assert export.begun
+        filler.unlink()
+        assert export.save()
+        check_saved(disk / "policies", parts)
+        saved = actions(parts.agent.policy)
+        change(parts, 20)
+        filler = fill(disk)
+        for room in (0, 8_192, 40_960):  # Nothing fits, or the first files do.
+            os.truncate(filler, filler.stat().st_size - room)
+            assert not export.save()
+            for name in NAMES:
+                kept = tf.saved_model.load(str(disk / "policies" / name))
+                if int(kept.get_train_step()) == 7:
+                    np.testing.assert_array_equal(actions(kept), saved)
+                else:  # Those that fit, as a whole.
+                    np.testing.assert_array_equal(actions(kept), actions(parts.agent.policy))
+            assert sorted(path.name for path in (disk / "policies").iterdir()) == NAMES
+        filler.unlink()
+        assert export.save()
+        check_saved(disk / "policies", parts)

@@ -16,6 +16,7 @@ from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import RowFormat
 from actorlearner.replay.transition import StoredTransition
+from actorlearner.summaries import Summaries
 
 ACTIONS = 3
 OBSERVATION = tf.TensorSpec([4], tf.float32, "observation")
@@ -110,7 +111,7 @@ def make_learner(
 ) -> MeasuredLearner:
     """A learner as the learner role makes it."""
     return MeasuredLearner(
-        directory,
+        Summaries(directory),
         parts,
         dataset,
         LAYOUT.decode,
