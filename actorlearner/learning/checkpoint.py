@@ -13,7 +13,7 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import one_line
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
-from actorlearner.seal import BrokenError, seal, unseal, write_atomically
+from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed, write_atomically
 from actorlearner.variables.container import EvaluationRequest
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,6 @@ KEPT = 3
 """Checkpoints that stay, beside the one that is being written."""
 
 _PREFIX = "ckpt"
-_SEAL = ".seal.json"
 _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
 _FILES = (".data", ".index", _UNEVALUATED)
@@ -51,17 +50,14 @@ class LearnerCheckpoint:
 
     def restore(self) -> None:
         """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist."""
-        for step in sorted(self._sealed(), reverse=True):
-            try:
-                facts = unseal(self._seal(step))
-            except BrokenError as error:
-                _log.warning("the checkpoint of train step %d is left out: %s", step, error)
-                continue
-            self._checkpoint.restore(self._path(step))
-            self._saved = step
-            self.generation = max(self.generation, facts["generation"])
-            _log.info("restored train step %d", step)
+        whole = newest_whole(self._directory, _leave_out)
+        if whole is None:
             return
+        name, facts = whole
+        self._checkpoint.restore(str(self._directory / name))
+        self._saved = facts["train_step"]
+        self.generation = max(self.generation, facts["generation"])
+        _log.info("restored train step %d", self._saved)
 
     def begin_generation(self, published: int) -> None:
         """Makes `generation` that of a new learner, and notes it.
@@ -107,34 +103,25 @@ class LearnerCheckpoint:
             try:
                 self._manager.save(checkpoint_number=step)
                 write_unevaluated(self._unevaluated(step), unevaluated)
-                seal(self._seal(step), self._files(step), {"train_step": step, "generation": self.generation})
+                facts = {"train_step": step, "generation": self.generation}
+                seal(seal_path(self._directory, _name(step)), self._files(step), facts)
             except (OSError, tf.errors.OpError) as error:
                 _log.error("train step %d was not saved: %s", step, one_line(error))
-                self._remove(step)
+                self._remove(_name(step))
                 return False
             self._saved = step
             self._remove_rests()
             return True
 
-    def _path(self, step: int) -> str:
-        return str(self._directory / f"{_PREFIX}-{step}")
-
-    def _seal(self, step: int) -> Path:
-        return self._directory / f"{_PREFIX}-{step}{_SEAL}"
-
     def _unevaluated(self, step: int) -> Path:
-        return self._directory / f"{_PREFIX}-{step}{_UNEVALUATED}"
+        return self._directory / f"{_name(step)}{_UNEVALUATED}"
 
     def _files(self, step: int) -> list[Path]:
-        return [file for suffix in _FILES for file in self._directory.glob(f"{_PREFIX}-{step}{suffix}*")]
+        return [file for suffix in _FILES for file in self._directory.glob(f"{_name(step)}{suffix}*")]
 
-    def _sealed(self) -> list[int]:
-        seals = self._directory.glob(f"{_PREFIX}-*{_SEAL}")
-        return [int(path.name.removesuffix(_SEAL).removeprefix(f"{_PREFIX}-")) for path in seals]
-
-    def _remove(self, step: int) -> None:
+    def _remove(self, name: str) -> None:
         """Removes all that there is of a checkpoint; its room may be needed."""
-        for left in self._directory.glob(f"{_PREFIX}-{step}[._]*"):
+        for left in self._directory.glob(f"{name}[._]*"):
             if left.is_dir():  # TensorFlow's, while it writes.
                 shutil.rmtree(left)
             else:
@@ -142,8 +129,17 @@ class LearnerCheckpoint:
 
     def _remove_rests(self) -> None:
         """Removes what the manager leaves of those it removed, and what a killed learner had not sealed."""
-        whole = {step for step in self._sealed() if Path(f"{self._path(step)}.index").exists()}
+        whole = {name for name in sealed(self._directory) if (self._directory / f"{name}.index").exists()}
         for path in self._directory.glob(f"{_PREFIX}-*"):
-            step = int(re.split("[-._]", path.name)[1])
-            if step not in whole:
-                self._remove(step)
+            name = re.split("[._]", path.name)[0]
+            if name not in whole:
+                self._remove(name)
+
+
+def _name(step: int) -> str:
+    """Of the checkpoint of a train step."""
+    return f"{_PREFIX}-{step}"
+
+
+def _leave_out(name: str, error: BrokenError) -> None:
+    _log.warning("the checkpoint %s is left out: %s", name, error)
