@@ -49,7 +49,10 @@ class LearnerCheckpoint:
         self._lock = threading.Lock()
 
     def restore(self) -> None:
-        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist."""
+        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist.
+
+        To tell that it is whole, it is read once more.
+        """
         whole = newest_whole(self._directory, _leave_out)
         if whole is None:
             return
@@ -58,6 +61,11 @@ class LearnerCheckpoint:
         self._saved = facts["train_step"]
         self.generation = max(self.generation, facts["generation"])
         _log.info("restored train step %d", self._saved)
+
+    def restore_again(self) -> None:
+        """Restores what `restore` did, after something else has changed it; nothing is checked again."""
+        if self._saved >= 0:
+            self._checkpoint.restore(str(self._directory / _name(self._saved)))
 
     def begin_generation(self, published: int) -> None:
         """Makes `generation` that of a new learner, and notes it.

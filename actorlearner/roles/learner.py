@@ -84,7 +84,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         publisher.publish_for_evaluation(env_steps=0)
     learner = _make_learner(config, directory, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
-    checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
+    checkpoint.restore_again()  # Making the learner made the target networks copies of the trained ones.
     start_up.ended("training graph")
     replay = ReplayMonitor(client, layout)
     export = PolicyExport(directory.policies, parts)

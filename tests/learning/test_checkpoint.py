@@ -10,7 +10,7 @@ import tensorflow as tf
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables
 from tests.support.harm import corrupt, no_room, truncate
-from tests.support.training import fixed_dataset, make_learner, make_parts, values_of
+from tests.support.training import all_variables, fixed_dataset, make_learner, make_parts, values_of
 
 BATCH = 8
 STEPS = 12
@@ -50,12 +50,41 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     checkpoint.restore()
     assert int(resumed.train_step) == STOPPED_AT
     learner = make_learner(tmp_path, resumed, lambda: fixed_dataset(BATCH, STEPS, skipped=STOPPED_AT))
-    checkpoint.restore()  # As the learner role does: making the learner initialised the agent again.
+    checkpoint.restore_again()  # As the learner role does: making the learner initialised the agent again.
     assert any(np.any(at_stop[f"trained/{i}"] != at_stop[f"target/{i}"]) for i in range(4))
     assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
     assert_equal(values_of(resumed), at_stop)
     learner.run(iterations=STEPS - STOPPED_AT)
     assert_equal(values_of(resumed), values_of(whole))
+
+
+def test_only_the_first_restore_checks_the_files(tmp_path: Path) -> None:
+    """They are large: the second one, after the learner was made, believes what the first has found."""
+    parts = make_parts()
+    saving = LearnerCheckpoint(tmp_path, parts)
+    for train_step in (10, 20):
+        parts.train_step.assign(train_step)
+        saving.save()
+    corrupt(tmp_path / "ckpt-20.unevaluated.npz")
+    restored = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, restored)
+    checkpoint.restore()
+    expected = values_of(restored)
+    for variable in all_variables(restored).values():
+        variable.assign(tf.zeros_like(variable))
+    corrupt(tmp_path / "ckpt-10.unevaluated.npz")  # Not of what TensorFlow restores.
+    checkpoint.restore_again()
+    assert int(restored.train_step) == 10
+    assert_equal(values_of(restored), expected)
+
+
+def test_without_a_checkpoint_nothing_is_restored_again(tmp_path: Path) -> None:
+    parts = make_parts()
+    parts.train_step.assign(3)
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    checkpoint.restore()
+    checkpoint.restore_again()
+    assert int(parts.train_step) == 3
 
 
 def test_a_train_step_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
