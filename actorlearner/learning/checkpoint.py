@@ -14,7 +14,7 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import one_line
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
 from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed, write_atomically
-from actorlearner.variables.container import EvaluationRequest
+from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +24,9 @@ KEPT = 3
 _PREFIX = "ckpt"
 _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
+_LEAP = 100
+"""More learners than begin one after the other and save nothing."""
+
 _FILES = (".data", ".index", _UNEVALUATED)
 
 
@@ -71,14 +74,26 @@ class LearnerCheckpoint:
         """Makes `generation` that of a new learner, and notes it.
 
         It is greater than that of the restored checkpoint, of all learners that began with this directory,
-        also those that saved nothing, and than `published`. A disk that is full or fails is logged.
+        also those that saved nothing, and than `published`. Where the note of those cannot be read, it leaves
+        room for them. That, and a disk that is full or fails, is logged.
 
         Args:
           published: the generation of the newest policy that the variable container holds; -1 without any.
         """
         path = self._directory / _GENERATION
-        begun = json.loads(path.read_text(encoding="utf-8"))["generation"] if path.exists() else -1
-        self.generation = 1 + max(self.generation, begun, published)
+        known = max(self.generation, published)
+        try:
+            self.generation = 1 + max(known, _noted(path))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            self.generation = 1 + known + _LEAP
+            _log.warning(
+                "%s cannot be read (%s): this learner is of generation %d, %d more than the newest known, so "
+                "that actors take its policies for newer than all before",
+                path,
+                one_line(error),
+                self.generation,
+                _LEAP + 1,
+            )
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             write_atomically(path, json.dumps({"generation": self.generation}) + "\n")
@@ -142,6 +157,20 @@ class LearnerCheckpoint:
             name = re.split("[._]", path.name)[0]
             if name not in whole:
                 self._remove(name)
+
+
+def _noted(path: Path) -> int:
+    """The generation of the last learner that began; -1 if none has.
+
+    Raises:
+      OSError, ValueError, TypeError, KeyError: the note is not what was written.
+    """
+    if not path.exists():
+        return -1
+    generation = json.loads(path.read_text(encoding="utf-8"))["generation"]
+    if type(generation) is not int or not 0 <= generation < MOST_GENERATIONS:
+        raise ValueError(f"the generation is {generation!r}")
+    return generation
 
 
 def _name(step: int) -> str:

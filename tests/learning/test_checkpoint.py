@@ -225,3 +225,37 @@ def test_a_generation_that_cannot_be_noted_still_begins(
     checkpoint.begin_generation(4)
     assert checkpoint.generation == 5
     assert "the generation of this learner was not noted: OSError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"{", b"[]", b"3", b"{}", b'{"generation": "3"}', b'{"generation": true}', b'{"generation": null}',
+     b'{"generation": -7}', b'{"generation": 1e3}', b'{"generation": 99999999999999999999}', b"\xff\xfe"],
+)  # fmt: skip
+def test_a_damaged_note_of_the_generation(
+    tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may have been that of learners that saved nothing: room is left for them."""
+    checkpoint = LearnerCheckpoint(tmp_path, make_parts())
+    for _ in range(3):
+        checkpoint.begin_generation(-1)
+    path = tmp_path / "generation.json"
+    path.write_bytes(note)
+    after = LearnerCheckpoint(tmp_path, make_parts())
+    after.begin_generation(-1)
+    assert after.generation > checkpoint.generation
+    assert f"{path} cannot be read (" in caplog.text
+    caplog.clear()
+    following = LearnerCheckpoint(tmp_path, make_parts())
+    following.begin_generation(-1)
+    assert following.generation == after.generation + 1
+    assert not caplog.text
+
+
+def test_a_directory_in_place_of_the_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "generation.json").mkdir()
+    checkpoint = LearnerCheckpoint(tmp_path, make_parts())
+    checkpoint.begin_generation(5)
+    assert checkpoint.generation > 5
+    assert "generation.json cannot be read (IsADirectoryError" in caplog.text
+    assert "the generation of this learner was not noted" in caplog.text
