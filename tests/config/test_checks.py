@@ -48,6 +48,19 @@ def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batc
         assert math.isfinite(limit.error_buffer)
 
 
+@pytest.mark.parametrize(("layout", "most"), [("packed", 64 * (2**31 - 1)), ("trajectory", 2**31 - 1)])
+def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
+    def found(capacity: int) -> list[str]:
+        config = config_with(replay__layout=layout, replay__capacity=capacity)
+        return cross_problems(config, {"replay.capacity": "--set"})
+
+    assert found(most) == []
+    assert found(most + 1) == [
+        f"replay.capacity: {most + 1} cannot work (--set); allowed: at most {most} with replay.layout "
+        f"{layout}, for a table of Reverb has 2147483647 items"
+    ]
+
+
 def test_source_of_a_key_that_was_not_given() -> None:
     (problem,) = cross_problems(config_with(replay__capacity=10), {"replay.capacity": "--set"})
     assert problem.startswith("replay.min_size: 1000 cannot work (default); allowed: ")
