@@ -15,12 +15,14 @@ from typing import NoReturn
 import actorlearner
 from actorlearner import flags
 from actorlearner.chaos.schedule import LEAST_DURATION_S
-from actorlearner.config.load import load_config
+from actorlearner.config.load import load_with_sources
+from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
+from actorlearner.replay.least_memory import least_memory_problems
 from actorlearner.run_directory import NEW_RUNS, obstacle
 
 PROGRAM = "actorlearner"
@@ -127,6 +129,9 @@ _COMMANDS = {
     ),
 }
 
+_HOLDING_REPLAY = ("local", "replay-server", "chaos")
+"""The commands that need memory for all of it, on this machine."""
+
 _EXIT_CODES = """\
 exit codes:
   0           finished
@@ -188,10 +193,22 @@ def _run(arguments: argparse.Namespace) -> int:
     overrides: list[str] = arguments.overrides
     problems: list[str] = []
     options = _read_options(arguments, problems)
-    config = _load(arguments.config, overrides, problems)
-    if config is None or problems:
+    loaded = _load(arguments.config, overrides, problems)
+    if loaded is None or problems:
         raise ConfigurationError(problems)
+    config, sources = loaded
     role: str = arguments.command
+    if role in _HOLDING_REPLAY and (too_much := least_memory_problems(config, sources)):
+        raise ConfigurationError(too_much)
+    try:
+        return _start(role, config, sources, options, arguments)
+    except ConfigurationError as error:
+        raise ConfigurationError([with_source(line, sources) for line in error.problems]) from error
+
+
+def _start(
+    role: str, config: Config, sources: Sources, options: Options, arguments: argparse.Namespace
+) -> int:
     run_dir: str | None = arguments.run_dir
     experiment = pathlib.Path(arguments.config).stem
     if role == "local":
@@ -209,12 +226,12 @@ def _run(arguments: argparse.Namespace) -> int:
         return run_chaos(config, run_dir, experiment, duration=duration, seed=seed)
     from actorlearner.process import run_role
 
-    return run_role(role, config, run_dir, options, experiment)
+    return run_role(role, config, sources, run_dir, options, experiment)
 
 
-def _load(path: str, overrides: Sequence[str], problems: list[str]) -> Config | None:
+def _load(path: str, overrides: Sequence[str], problems: list[str]) -> tuple[Config, Sources] | None:
     try:
-        return load_config(path, overrides, check_environment)
+        return load_with_sources(path, overrides, check_environment)
     except ConfigurationError as error:
         problems.extend(error.problems)
         return None

@@ -1,8 +1,16 @@
 """TCP ports of this machine."""
 
+import errno
 import socket
 
+from actorlearner.errors import RunError
+
 LOOPBACK = "127.0.0.1"
+
+_ALL_INTERFACES = {"IPv4": (socket.AF_INET, "0.0.0.0"), "IPv6": (socket.AF_INET6, "::")}
+
+_NO_SUCH_IP = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
+"""What a version of IP that the system does not have, or that is switched off, answers with."""
 
 
 def free_port() -> int:
@@ -14,3 +22,34 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
+
+
+def check_port(port: int) -> None:
+    """Checks that a server can have a port to itself, on all interfaces, with IPv4 and with IPv6.
+
+    Reverb would share it with another server, and each would get some of the calls.
+
+    Raises:
+      RunError: the port is in use, or may not be used.
+    """
+    for name, (family, address) in _ALL_INTERFACES.items():
+        try:
+            _bind(family, address, port)
+        except OSError as error:
+            if error.errno in _NO_SUCH_IP:
+                continue
+            raise RunError(f"port {port} cannot be listened on with {name}: {error.strerror}") from error
+
+
+def _bind(family: socket.AddressFamily, address: str, port: int) -> None:
+    """Binds a port and gives it back.
+
+    Raises:
+      OSError: somebody listens on it, or it may not be used.
+    """
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # What is left of connections that have ended is not in the way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:  # Else it would take the port of IPv4 as well.
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        probe.bind((address, port))

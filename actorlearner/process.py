@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
@@ -35,13 +36,19 @@ def keep_until_exit(kept: object) -> None:
 
 
 def run_role(
-    role: str, config: Config, run_dir: str | None, options: Mapping[str, int | str], experiment: str
+    role: str,
+    config: Config,
+    sources: Sources,
+    run_dir: str | None,
+    options: Mapping[str, int | str],
+    experiment: str,
 ) -> NoReturn:
     """Runs one role until it ends, and ends this process with the role's exit code.
 
     Args:
       role: replay-server, collect-actor, eval-actor or learner.
       config: the experiment.
+      sources: where the values of its keys come from.
       run_dir: the run directory; None makes a new one under runs/.
       options: the role's own arguments, by name.
       experiment: names a new run directory.
@@ -63,7 +70,9 @@ def run_role(
     try:
         _import_role(role)(config, directory, stop, **options)
     except ConfigurationError as error:
-        _fail(terminal, name, error.problems, EXIT_USAGE)
+        # The process that started this one made the file that the values come from here, and knows better.
+        known = {} if is_supervised() else sources
+        _fail(terminal, name, [with_source(line, known) for line in error.problems], EXIT_USAGE)
     except RunError as error:
         _fail(terminal, name, [str(error)], EXIT_FAILED)
     except Exception as error:

@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import shutil
 import stat
 import sys
 import uuid
@@ -38,6 +39,7 @@ class RunDirectory:
         self.learner_checkpoints = self.path / "checkpoints" / "learner"
         self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
+        self._made: list[Path] = []
 
     def metrics(self, name: str) -> Path:
         """The metrics file of `learner`, `collect-<i>`, `eval` or `replay`."""
@@ -90,12 +92,28 @@ class RunDirectory:
             self._check(config)
             return
         try:
+            self._made = [path for path in (self.path, *self.path.parents) if not path.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
             # Last, because this file is what makes the directory a run.
             write_atomically(self.config, to_yaml(config))
         except OSError as error:
             raise RunError(f"cannot write to the run directory {self.path}: {error.strerror}") from error
+
+    def discard(self) -> None:
+        """Removes what a refused start has left, so that a better one may take its place.
+
+        That is the directory with the configuration, the manifest and logs, and those above it that were made
+        for it. A directory that was there before `prepare`, or that holds more, is left as it is.
+        """
+        held = {path.name for path in self.path.iterdir()}
+        if not self._made or held - {self.config.name, self.manifest.name, self.log("").parent.name}:
+            return
+        shutil.rmtree(self.path)
+        for above in self._made[1:]:
+            if any(above.iterdir()):  # Of another run, which began meanwhile.
+                return
+            above.rmdir()
 
     def _check(self, config: Config) -> None:
         there = load_config(str(self.config))

@@ -6,12 +6,15 @@ read back is therefore only what its seal describes: every file, its size and it
 
 import json
 import os
+import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 _BLOCK = 1 << 20
+_SUFFIX = ".seal.json"
+_NUMBERED = re.compile(r"[a-z]+-(\d+)")
 
 
 class BrokenError(Exception):
@@ -29,6 +32,24 @@ def write_atomically(path: Path, text: str) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def seal_path(directory: Path, name: str) -> Path:
+    """Where the seal of `name` is, beside it."""
+    return directory / f"{name}{_SUFFIX}"
+
+
+def sealed(directory: Path) -> list[str]:
+    """The names of all that has a seal in a directory, whole or not, oldest first.
+
+    They say which is older: by a number at their end (ckpt-100 comes after ckpt-20), else by a time.
+    """
+    return sorted((path.name.removesuffix(_SUFFIX) for path in directory.glob(f"*{_SUFFIX}")), key=_age)
+
+
+def _age(name: str) -> tuple[int, str]:
+    numbered = _NUMBERED.fullmatch(name)
+    return (int(numbered[1]) if numbered else 0, name)
 
 
 def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:
@@ -73,6 +94,29 @@ def sealed_facts(path: Path) -> dict[str, Any]:
       BrokenError: the seal is missing, or is not what it was.
     """
     return _facts(_read(path))
+
+
+def newest_whole(
+    directory: Path,
+    leave_out: Callable[[str, BrokenError], None],
+    read: Callable[[Path], dict[str, Any]] = unseal,
+) -> tuple[str, dict[str, Any]] | None:
+    """Finds the newest that is whole; what is older is not looked at.
+
+    Args:
+      directory: with the seals.
+      leave_out: called with the name of each newer one, and why it cannot be used.
+      read: `unseal`, or `sealed_facts` where the files need no check.
+
+    Returns:
+      Its name and the facts of its seal; None if there is none.
+    """
+    for name in reversed(sealed(directory)):
+        try:
+            return name, read(seal_path(directory, name))
+        except BrokenError as error:
+            leave_out(name, error)
+    return None
 
 
 def _facts(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -231,10 +231,11 @@ def replace_roles(
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
     assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
-    ((role, config, run_dir, given, experiment),) = calls
+    ((role, config, sources, run_dir, given, experiment),) = calls
     assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
     assert isinstance(config, Config)
     assert config.seed == 3
+    assert (sources["seed"], sources["agent.gamma"]) == ("--set", "default")
 
 
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
@@ -343,7 +344,7 @@ def test_bad_addresses(calls: list[tuple[Any, ...]], address: str) -> None:
 )
 def test_good_addresses(calls: list[tuple[Any, ...]], host: str) -> None:
     assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={host}:1"]) == 0
-    assert calls[0][3] == {"replay_address": f"{host}:1"}
+    assert calls[0][4] == {"replay_address": f"{host}:1"}
 
 
 @pytest.mark.parametrize(
@@ -413,7 +414,7 @@ def test_errors_of_a_role(
     assert capsys.readouterr().err == "actorlearner: error: the replay server is gone\n"
     assert cli.main(["local", "--config", "exp.yaml"]) == 2
     assert capsys.readouterr().err == (
-        "actorlearner: error: run_dir: of another run\nactorlearner: error: seed: 0 here, 1 there\n"
+        "actorlearner: error: run_dir: of another run\nactorlearner: error: seed: 0 here, 1 there (default)\n"
     )
 
 

@@ -210,3 +210,37 @@ def test_new_run_directories_are_named_by_experiment_and_time(
         names.append(directory.path.relative_to(tmp_path).as_posix())
     stem = "runs/sac_pendulum-20240506-070809"
     assert names == [stem, f"{stem}-2", f"{stem}-3"]
+
+
+def test_what_a_refused_start_has_left_is_discarded(tmp_path: Path, small_config: Config) -> None:
+    (tmp_path / "above").mkdir()
+    directory = RunDirectory(tmp_path / "above" / "of" / "run")
+    directory.prepare(small_config)
+    log = directory.log("learner")
+    log.parent.mkdir()
+    log.touch()
+    directory.discard()
+    assert [path.name for path in tmp_path.rglob("*")] == ["above"]
+    directory.prepare(small_config)  # Another may take its place.
+
+
+def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Config) -> None:
+    path = tmp_path / "runs" / "run"
+    directory = RunDirectory(path)
+    directory.prepare(small_config)
+    resumed = RunDirectory(path)
+    resumed.prepare(small_config)
+    resumed.discard()
+    assert resumed.holds_a_run
+    (path / "metrics").mkdir()
+    directory.discard()
+    assert directory.holds_a_run
+    (path / "metrics").rmdir()
+    (tmp_path / "runs" / "another").mkdir()
+    directory.discard()
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["another"]
+    (tmp_path / "empty").mkdir()
+    found = RunDirectory(tmp_path / "empty")
+    found.prepare(small_config)
+    found.discard()
+    assert found.holds_a_run

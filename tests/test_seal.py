@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.seal import BrokenError, seal, unseal, write_atomically
+from actorlearner.seal import (
+    BrokenError,
+    newest_whole,
+    seal,
+    seal_path,
+    sealed,
+    sealed_facts,
+    unseal,
+    write_atomically,
+)
 from tests.support.harm import corrupt, truncate
 
 
@@ -71,3 +80,47 @@ def test_a_text_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> 
         write_atomically(path, "\ud800")
     assert path.read_text() == "before"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+LEARNERS = ["ckpt-20", "ckpt-100", "ckpt-1000"]
+REPLAYS = ["2026-01-02T03:04:05+00:00", "2026-01-02T03:04:05.1234+00:00", "2026-01-02T03:04:05.2+00:00"]
+
+
+def sealed_files(directory: Path, names: list[str]) -> None:
+    for name in names:
+        (directory / name).write_text(name)
+        seal(seal_path(directory, name), [directory / name], {"is": name})
+
+
+@pytest.mark.parametrize("names", [LEARNERS, REPLAYS])
+def test_what_is_sealed_is_in_the_order_of_its_making(tmp_path: Path, names: list[str]) -> None:
+    sealed_files(tmp_path, names[::-1])
+    (tmp_path / "unsealed").touch()
+    assert sealed(tmp_path) == names
+
+
+@pytest.mark.parametrize("names", [LEARNERS, REPLAYS])
+@pytest.mark.parametrize("broken", [[], [0], [2], [1, 2], [0, 1, 2]])
+def test_the_newest_whole_one_is_found_and_those_before_are_not_read(
+    tmp_path: Path, names: list[str], broken: list[int]
+) -> None:
+    sealed_files(tmp_path, names)
+    for number in broken:
+        (tmp_path / names[number]).write_text("x")
+    left_out = []
+    found = newest_whole(tmp_path, lambda name, error: left_out.append((name, type(error))))
+    newest = max({0, 1, 2} - set(broken), default=None)
+    assert found == (None if newest is None else (names[newest], {"is": names[newest]}))
+    newer = names[::-1] if newest is None else names[:newest:-1]
+    assert left_out == [(name, BrokenError) for name in newer]
+
+
+def test_seals_may_be_believed(tmp_path: Path) -> None:
+    sealed_files(tmp_path, LEARNERS)
+    (tmp_path / "ckpt-1000").unlink()
+    found = newest_whole(tmp_path, lambda name, error: pytest.fail(name), sealed_facts)
+    assert found == ("ckpt-1000", {"is": "ckpt-1000"})
+
+
+def test_nothing_is_sealed_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    assert newest_whole(tmp_path / "none", lambda name, error: pytest.fail(name)) is None

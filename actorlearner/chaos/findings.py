@@ -17,7 +17,7 @@ from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.specs import load_specs
 from actorlearner.metrics import read_records
 from actorlearner.ports import free_port
-from actorlearner.replay.checkpoints import newest_whole
+from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items
 from actorlearner.run_directory import RunDirectory
@@ -78,7 +78,7 @@ def _account(
 ) -> Account:
     use_cpu(threads=1)
     layout = make_layout(config, load_specs(config.environment))
-    whole = newest_whole(directory.replay_checkpoints)
+    whole = newest_checkpoint(directory.replay_checkpoints)
     if whole is None:
         problems.append("there is no whole checkpoint of replay")
         stored = []

@@ -8,7 +8,7 @@ from actorlearner.chaos.schedule import SERVER
 from actorlearner.errors import EXIT_TERMINATED
 from actorlearner.local.child import Child
 from actorlearner.local.supervisor import Supervisor
-from actorlearner.replay.checkpoints import newest_whole, saved_at
+from actorlearner.replay.checkpoints import newest_checkpoint, saved_at
 from actorlearner.run_directory import RunDirectory
 
 
@@ -80,7 +80,7 @@ class Watch:
 
     def _ended(self, child: Child, on_purpose: bool) -> None:
         if child.name == SERVER:
-            whole = newest_whole(self._checkpoints)
+            whole = newest_checkpoint(self._checkpoints)
             self.losses.append(ServerLoss(saved_at(whole[0]) if whole else 0.0, time.time()))
         if child.exit_code != 0 and not on_purpose:
             child.listen()  # Its last words.

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.replay.item_size import MOST_ITEMS, most_transitions_per_item
 from actorlearner.replay.rate_limit import rate_limit_problems
 
 SUITES = ("pybullet", "gym")
@@ -49,6 +50,8 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
     problems: list[str] = []
     if works("environment.suite"):
         problems += _environment_problems(config, sources, works("environment.name"))
+    if works("replay.capacity", "replay.layout"):
+        problems += _capacity_problems(config, sources)
     for key, allowed in rate_limit_problems(config):
         if works(*_RATE_LIMIT_INPUTS.get(key, (key,))):
             problems.append(_cannot_work(config, key, sources, allowed))
@@ -68,6 +71,15 @@ def _environment_problems(config: Config, sources: Sources, check_name: bool) ->
         yield problem("environment.suite", wrong, source, allowed, closest(suite, SUITES))
     elif check_name:
         yield _cannot_work(config, "environment.name", sources, f"a registered name in suite {suite}")
+
+
+def _capacity_problems(config: Config, sources: Sources) -> Iterator[str]:
+    """More than fits with any environment; how many transitions an item holds depends on that."""
+    layout = config.replay.layout
+    most = MOST_ITEMS * most_transitions_per_item(layout)
+    if config.replay.capacity > most:
+        allowed = f"at most {most} with replay.layout {layout}, for a table of Reverb has {MOST_ITEMS} items"
+        yield _cannot_work(config, "replay.capacity", sources, allowed)
 
 
 def _strategy_problems(config: Config, sources: Sources, check_batch: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from actorlearner.config.checks import can_be_looked_up, cross_problems
 from actorlearner.config.document import MOST_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.interpolation import InterpolationError, Interpolator, escape, is_interpolated
 from actorlearner.config.keys import Key, Section, as_declared, config_keys, dotted_keys
-from actorlearner.config.problems import Sources, closest, problem, show
+from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig
 from actorlearner.errors import ConfigurationError
 
@@ -43,6 +43,13 @@ def load_config(path: str, overrides: Sequence[str] = (), check: EnvironmentChec
     Raises:
       ConfigurationError: with every problem of the file, the overrides and their combination.
     """
+    return load_with_sources(path, overrides, check)[0]
+
+
+def load_with_sources(
+    path: str, overrides: Sequence[str] = (), check: EnvironmentCheck | None = None
+) -> tuple[Config, Sources]:
+    """As `load_config`, with where each key's value comes from."""
     document = read_document(path)
     problems = list(document.problems)
     flags = _parse_overrides(overrides, problems)
@@ -55,14 +62,15 @@ def load_config(path: str, overrides: Sequence[str] = (), check: EnvironmentChec
         merge.given.pop("agent.name", None)  # Reported already.
     defaults = Config(agent=(agent_class or AgentConfig)())
     config, broken = _build(merge.given, dotted_keys(merge.keys), defaults, problems)
+    sources = dict.fromkeys(dotted_keys(merge.keys), DEFAULT_SOURCE)
+    sources |= {key: given.source for key, given in merge.given.items()}
     if document.usable:
-        sources = {key: given.source for key, given in merge.given.items()}
         problems += cross_problems(config, sources, broken)
         if check is not None:
             problems += _environment_problems(check, config.environment, sources, broken)
     if problems:
         raise ConfigurationError(problems)
-    return config
+    return config, sources
 
 
 def _environment_problems(

@@ -11,7 +11,7 @@ DEFAULT_SOURCE = "default"
 _LONGEST_VALUE = 100
 
 Sources = Mapping[str, str]
-"""Where each key that was given comes from: dotted key to `FILE:LINE` or `--set`."""
+"""Where the value of a key comes from: dotted key to `FILE:LINE`, `--set` or `default`."""
 
 
 def show(value: Any) -> str:
@@ -28,6 +28,20 @@ def closest(name: str, candidates: Iterable[str], count: int = 1) -> list[str]:
     by_lower_case = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), by_lower_case, n=count)
     return [by_lower_case[match] for match in close]
+
+
+def with_source(line: str, sources: Sources) -> str:
+    """Adds where a value comes from to a `problem` that was found where only the values are known.
+
+    Args:
+      line: the problem; of something else than a key, it stays as it is.
+      sources: of every key.
+    """
+    source = sources.get(line.partition(": ")[0])
+    if source is None:
+        return line
+    wrong, allowed, rest = line.partition("; allowed: ")
+    return f"{wrong} ({source}){allowed}{rest}"
 
 
 def problem(key: str, wrong: str, source: str, allowed: str = "", meant: Iterable[str] = ()) -> str:

@@ -19,7 +19,7 @@ _SLOTS = 2
 
 def check_disk(subject: Subject) -> Result:
     """Whether the run directory can be written, and has room for the checkpoints of a full replay."""
-    from actorlearner.replay.footprint import size
+    from actorlearner.replay.item_memory import size
 
     folder = _nearest(subject.run_dir)
     try:

@@ -16,6 +16,7 @@ def check_memory(subject: Subject) -> Result:
     """
     from actorlearner.available_memory import available_bytes
     from actorlearner.replay import footprint
+    from actorlearner.replay.item_memory import size
 
     config, layout = subject.config, subject.layout
     footprint.check_memory(config, layout)
@@ -23,10 +24,7 @@ def check_memory(subject: Subject) -> Result:
     replay = footprint.experience_bytes(config.replay.capacity, layout)
     count = _OTHER_ROLES + collect_actors(config.collect)
     processes = count * footprint.PROCESS_BYTES
-    found = (
-        f"replay {footprint.size(replay)}, {count} processes {footprint.size(processes)}; "
-        f"{footprint.size(available)} available"
-    )
+    found = f"replay {size(replay)}, {count} processes {size(processes)}; {size(available)} available"
     if replay + processes > available:
         return warn(f"{found}: lower replay.capacity or collect.actors, or run roles elsewhere")
     return ok(found)

@@ -14,8 +14,8 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.disk import Outage
 from actorlearner.errors import one_line
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
-from actorlearner.seal import BrokenError, seal, unseal, write_atomically
-from actorlearner.variables.container import EvaluationRequest
+from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed, write_atomically
+from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
 
 _log = logging.getLogger(__name__)
 
@@ -23,9 +23,11 @@ KEPT = 3
 """Checkpoints that stay, beside the one that is being written."""
 
 _PREFIX = "ckpt"
-_SEAL = ".seal.json"
 _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
+_LEAP = 100
+"""More learners than begin one after the other and save nothing."""
+
 _FILES = (".data", ".index", _UNEVALUATED)
 
 
@@ -49,31 +51,48 @@ class LearnerCheckpoint:
         self._lock = threading.Lock()
 
     def restore(self) -> None:
-        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist."""
-        for step in sorted(self._sealed(), reverse=True):
-            try:
-                facts = unseal(self._seal(step))
-            except BrokenError as error:
-                _log.warning("the checkpoint of train step %d is left out: %s", step, error)
-                continue
-            self._checkpoint.restore(self._path(step))
-            self._saved = step
-            self.generation = max(self.generation, facts["generation"])
-            _log.info("restored train step %d", step)
+        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist.
+
+        To tell that it is whole, it is read once more.
+        """
+        whole = newest_whole(self._directory, _leave_out)
+        if whole is None:
             return
+        name, facts = whole
+        self._checkpoint.restore(str(self._directory / name))
+        self._saved = facts["train_step"]
+        self.generation = max(self.generation, facts["generation"])
+        _log.info("restored train step %d", self._saved)
+
+    def restore_again(self) -> None:
+        """Restores what `restore` did, after something else has changed it; nothing is checked again."""
+        if self._saved >= 0:
+            self._checkpoint.restore(str(self._directory / _name(self._saved)))
 
     def begin_generation(self, published: int) -> None:
         """Makes `generation` that of a new learner, and notes it.
 
         It is greater than that of the restored checkpoint, of all learners that began with this directory,
-        also those that saved nothing, and than `published`. A disk that is full or fails is logged.
+        also those that saved nothing, and than `published`. Where the note of those cannot be read, it leaves
+        room for them. That, and a disk that is full or fails, is logged.
 
         Args:
           published: the generation of the newest policy that the variable container holds; -1 without any.
         """
         path = self._directory / _GENERATION
-        begun = json.loads(path.read_text(encoding="utf-8"))["generation"] if path.exists() else -1
-        self.generation = 1 + max(self.generation, begun, published)
+        known = max(self.generation, published)
+        try:
+            self.generation = 1 + max(known, _noted(path))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            self.generation = 1 + known + _LEAP
+            _log.warning(
+                "%s cannot be read (%s): this learner is of generation %d, %d more than the newest known, so "
+                "that actors take its policies for newer than all before",
+                path,
+                one_line(error),
+                self.generation,
+                _LEAP + 1,
+            )
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             write_atomically(path, json.dumps({"generation": self.generation}) + "\n")
@@ -104,37 +123,28 @@ class LearnerCheckpoint:
             if step == self._saved:
                 return True
             try:
-                self._checkpoint.write(self._path(step))
+                self._checkpoint.write(str(self._directory / _name(step)))
                 write_unevaluated(self._unevaluated(step), unevaluated)
-                seal(self._seal(step), self._files(step), {"train_step": step, "generation": self.generation})
+                facts = {"train_step": step, "generation": self.generation}
+                seal(seal_path(self._directory, _name(step)), self._files(step), facts)
             except (OSError, tf.errors.OpError) as error:
                 self._outage.failed(error)
-                self._remove(step)
+                self._remove(_name(step))
                 return False
             self._saved = step
             self._outage.worked()
             self._remove_rests()
             return True
 
-    def _path(self, step: int) -> str:
-        return str(self._directory / f"{_PREFIX}-{step}")
-
-    def _seal(self, step: int) -> Path:
-        return self._directory / f"{_PREFIX}-{step}{_SEAL}"
-
     def _unevaluated(self, step: int) -> Path:
-        return self._directory / f"{_PREFIX}-{step}{_UNEVALUATED}"
+        return self._directory / f"{_name(step)}{_UNEVALUATED}"
 
     def _files(self, step: int) -> list[Path]:
-        return [file for suffix in _FILES for file in self._directory.glob(f"{_PREFIX}-{step}{suffix}*")]
+        return [file for suffix in _FILES for file in self._directory.glob(f"{_name(step)}{suffix}*")]
 
-    def _sealed(self) -> list[int]:
-        seals = self._directory.glob(f"{_PREFIX}-*{_SEAL}")
-        return [int(path.name.removesuffix(_SEAL).removeprefix(f"{_PREFIX}-")) for path in seals]
-
-    def _remove(self, step: int) -> None:
+    def _remove(self, name: str) -> None:
         """Removes all that there is of a checkpoint; its room may be needed."""
-        for left in self._directory.glob(f"{_PREFIX}-{step}[._]*"):
+        for left in self._directory.glob(f"{name}[._]*"):
             if left.is_dir():  # TensorFlow's, while it writes.
                 shutil.rmtree(left)
             else:
@@ -142,8 +152,31 @@ class LearnerCheckpoint:
 
     def _remove_rests(self) -> None:
         """Removes all but the newest KEPT, and what a killed learner had not sealed."""
-        whole = sorted(self._sealed())[-KEPT:]
+        whole = sealed(self._directory)[-KEPT:]
         for path in self._directory.glob(f"{_PREFIX}-*"):
-            step = int(re.split("[-._]", path.name)[1])
-            if step not in whole:
-                self._remove(step)
+            name = re.split("[._]", path.name)[0]
+            if name not in whole:
+                self._remove(name)
+
+
+def _noted(path: Path) -> int:
+    """The generation of the last learner that began; -1 if none has.
+
+    Raises:
+      OSError, ValueError, TypeError, KeyError: the note is not what was written.
+    """
+    if not path.exists():
+        return -1
+    generation = json.loads(path.read_text(encoding="utf-8"))["generation"]
+    if type(generation) is not int or not 0 <= generation < MOST_GENERATIONS:
+        raise ValueError(f"the generation is {generation!r}")
+    return generation
+
+
+def _name(step: int) -> str:
+    """Of the checkpoint of a train step."""
+    return f"{_PREFIX}-{step}"
+
+
+def _leave_out(name: str, error: BrokenError) -> None:
+    _log.warning("the checkpoint %s is left out: %s", name, error)

@@ -3,9 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -13,7 +11,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from actorlearner.config.schema import Config
 from actorlearner.metrics import read_records
 from actorlearner.run_directory import RunDirectory
-from actorlearner.seal import BrokenError, sealed_facts, unseal, write_atomically
+from actorlearner.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,16 +38,16 @@ def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
 
     Args:
       directory: of the run.
-      check: whether to check every checkpoint, which reads them whole: gigabytes, where replay is large. Else
-        the seals are believed, as they can be right after they were written.
+      check: whether to check the newest checkpoints, which reads them whole: gigabytes, where replay is
+        large. Else the seals are believed, as they can be right after they were written.
     """
     read = unseal if check else sealed_facts
-    learner = _whole(directory.learner_checkpoints, read)
-    replay = _whole(directory.replay_checkpoints, read)
+    learner = newest_whole(directory.learner_checkpoints, _leave_out, read)
+    replay = newest_whole(directory.replay_checkpoints, _leave_out, read)
     evaluations = read_records(directory.metrics("eval"))
     return Resumed(
-        train_step=max((facts["train_step"] for facts in learner), default=0),
-        transitions=replay[-1]["size"] if replay else 0,
+        train_step=learner[1]["train_step"] if learner else 0,
+        transitions=replay[1]["size"] if replay else 0,
         evaluated=evaluations[-1]["train_step"] if evaluations else -1,
     )
 
@@ -74,12 +72,5 @@ def _restart_curves(summaries: Path, train_step: int) -> None:
     writer.close()
 
 
-def _whole(directory: Path, read: Callable[[Path], dict[str, Any]]) -> list[dict[str, Any]]:
-    """The facts of every whole checkpoint in a directory, ordered by name."""
-    found = []
-    for path in sorted(directory.glob("*.seal.json")):
-        try:
-            found.append(read(path))
-        except BrokenError:
-            continue  # The role that would restore it says so, and takes the one before.
-    return found
+def _leave_out(name: str, error: BrokenError) -> None:
+    """Says nothing: the role that would restore it does."""

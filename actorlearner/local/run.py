@@ -6,7 +6,7 @@ from rich.console import Console
 
 from actorlearner.config.schema import Config
 from actorlearner.disk import make_output_last
-from actorlearner.errors import EXIT_FINISHED
+from actorlearner.errors import EXIT_FINISHED, ConfigurationError
 from actorlearner.local.networks import choose_network
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import forget_after, look
@@ -53,13 +53,11 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
     console.print(line, soft_wrap=True)
     supervisor = Supervisor(config, directory, private_network)
     try:
-        with View(console, progress) as view:
-            while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
-                for line in supervisor.check():
-                    console.print(line, soft_wrap=True)
-                view.update(supervisor.unready)
-    finally:
-        supervisor.shut_down()
+        _watch(supervisor, progress, console, stop)
+    except ConfigurationError:
+        if not supervisor.any_was_ready:
+            directory.discard()
+        raise
     progress.update()
     if not supervisor.finished:
         saved = look(directory, check=False)
@@ -71,6 +69,18 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
     for line in summary_lines(progress, directory, supervisor.start_ups):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
+
+
+def _watch(supervisor: Supervisor, progress: Progress, console: Console, stop: Stop) -> None:
+    """Shows how the run goes until it has finished, or a stop; then no process is left, whatever happens."""
+    try:
+        with View(console, progress) as view:
+            while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
+                for line in supervisor.check():
+                    console.print(line, soft_wrap=True)
+                view.update(supervisor.unready)
+    finally:
+        supervisor.shut_down()
 
 
 def _resume(config: Config, directory: RunDirectory, console: Console) -> bool:

@@ -19,6 +19,7 @@ _READY_DEADLINE_S = 180.0
 _LEARNER_GRACE_S = 7.0
 _ACTORS_GRACE_S = 3.5
 _ALL_GRACE_S = 13.0
+_STARTING_GRACE_S = 5.0
 
 _SERVER = "replay-server"
 _LEARNER = "learner"
@@ -93,6 +94,11 @@ class Supervisor:
         return all(self._children[name].exit_code == 0 for name in (_LEARNER, _EVALUATOR))
 
     @property
+    def any_was_ready(self) -> bool:
+        """Whether any process so far has said that it is ready."""
+        return any(child.ready for child in self.started)
+
+    @property
     def unready(self) -> list[str]:
         """The names of the roles that are still starting, or that wait to be started again."""
         return [name for name, child in self._children.items() if name in self._due or not child.ready]
@@ -151,14 +157,21 @@ class Supervisor:
         """Ends every role that still runs: first the learner, while data still flows to it.
 
         Each gets time to save and close, and is killed after it; 13 s altogether. The replay server comes
-        last and has what the others left.
+        last and has what the others left. Where no role was ever ready, nothing has begun that could be
+        saved: all are ended together, within 5 s.
         """
+        self._end_roles()
+        self._fork_server.kill()
+
+    def _end_roles(self) -> None:
+        if not self.any_was_ready:
+            _end(list(self._children.values()), _STARTING_GRACE_S)
+            return
         actors = [child for name, child in self._children.items() if name not in (_SERVER, _LEARNER)]
         began = time.monotonic()
         _end([self._children[_LEARNER]], _LEARNER_GRACE_S)
         _end(actors, _ACTORS_GRACE_S)
         _end([self._children[_SERVER]], _ALL_GRACE_S - (time.monotonic() - began))
-        self._fork_server.kill()
 
 
 def _end(children: list[Child], grace_s: float) -> None:

@@ -16,7 +16,7 @@ import reverb
 from actorlearner.disk import Outage
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
-from actorlearner.seal import BrokenError, seal, unseal
+from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +24,6 @@ KEPT = 2
 """Checkpoints that stay, beside the one that is being written."""
 
 _WORKING = "working"
-_SEAL = ".seal.json"
 _STATUS_TIMEOUT_S = 30
 _NOT_SAVED = (OSError, RuntimeError, IndexError, ValueError)
 """What a failed write ends in: ours, and Reverb's, for which a full disk is an IndexError."""
@@ -60,7 +59,7 @@ class ReplayCheckpoints:
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._working, ignore_errors=True)
         self._working.mkdir()
-        if (whole := newest_whole(self.directory)) is not None:
+        if (whole := newest_checkpoint(self.directory)) is not None:
             checkpoint, facts = whole
             shutil.copytree(checkpoint, self._working / checkpoint.name, copy_function=_link)
             _log.info("restoring %d transitions from the checkpoint %s", facts["size"], checkpoint.name)
@@ -90,24 +89,21 @@ class ReplayCheckpoints:
             status = monitor.status(_STATUS_TIMEOUT_S)
             facts = {"size": status.size, "inserts": status.inserts, "samples": status.samples}
             files = [file for file in target.iterdir() if file.is_file()]
-            seal(self._seal(target.name), files, facts | {"settings": self._settings})
+            seal(seal_path(self.directory, target.name), files, facts | {"settings": self._settings})
         except _NOT_SAVED as error:
             self._outage.failed(error)
             self._remove_unsealed()
             return False
         self._outage.worked()
         _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)
-        for name in _sealed(self.directory)[:-KEPT]:
-            self._seal(name).unlink()
+        for name in sealed(self.directory)[:-KEPT]:
+            seal_path(self.directory, name).unlink()
         self._remove_unsealed()
         return True
 
-    def _seal(self, name: str) -> Path:
-        return self.directory / f"{name}{_SEAL}"
-
     def _remove_unsealed(self) -> None:
         """Removes what has no seal: older checkpoints, and any that could not be written."""
-        keep = {_WORKING, *_sealed(self.directory)}
+        keep = {_WORKING, *sealed(self.directory)}
         for entry in self.directory.iterdir():
             if entry.is_dir() and entry.name not in keep:
                 shutil.rmtree(entry, ignore_errors=True)
@@ -115,28 +111,23 @@ class ReplayCheckpoints:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def newest_whole(directory: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Finds the newest checkpoint that is whole; logs which are not.
+def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Finds the newest checkpoint that is whole; logs which newer ones are not.
 
     Returns:
       It and the facts of its seal; None if there is none.
     """
-    for name in reversed(_sealed(directory)):
-        try:
-            return directory / name, unseal(directory / f"{name}{_SEAL}")
-        except BrokenError as error:
-            _log.warning("the replay checkpoint %s is left out: %s", name, error)
-    return None
+    whole = newest_whole(directory, _leave_out)
+    return (directory / whole[0], whole[1]) if whole else None
+
+
+def _leave_out(name: str, error: BrokenError) -> None:
+    _log.warning("the replay checkpoint %s is left out: %s", name, error)
 
 
 def saved_at(checkpoint: Path) -> float:
-    """When a checkpoint was begun, in Unix seconds; everything inserted before is in it."""
+    """When a checkpoint was begun, in Unix seconds, as its name says; everything inserted before is in it."""
     return datetime.datetime.fromisoformat(checkpoint.name).timestamp()
-
-
-def _sealed(directory: Path) -> list[str]:
-    """The names of all checkpoints, oldest first; they are the times at which these were begun."""
-    return sorted(path.name.removesuffix(_SEAL) for path in directory.glob(f"*{_SEAL}"))
 
 
 def _link(source: str, target: str) -> None:

@@ -8,6 +8,9 @@ the learner keeps `learn.batch_size` items in memory.
 MOST_ROWS = 64
 """Rows of an item, where they are small."""
 
+MOST_ITEMS = 2**31 - 1
+"""Of one of Reverb's tables: its size is an integer of 32 bits."""
+
 _MOST_BYTES = 32 * 1024
 """Bytes of an item, unless a single row is larger."""
 

@@ -90,7 +90,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     summaries = Summaries(directory.summaries("learner"))
     learner = _make_learner(config, summaries, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
-    checkpoint.restore()  # Once more: making the learner made the target networks copies of the trained ones.
+    checkpoint.restore_again()  # Making the learner made the target networks copies of the trained ones.
     start_up.ended("training graph")
     replay = ReplayMonitor(client, layout)
     start_up.tell("ready")

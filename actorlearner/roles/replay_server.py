@@ -1,7 +1,6 @@
 """The replay server: the experience table and the variable container in one Reverb server."""
 
 import logging
-import socket
 import time
 from collections.abc import Callable, Sequence
 
@@ -13,6 +12,7 @@ from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
+from actorlearner.ports import check_port
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
@@ -47,7 +47,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     """
     start_up = StartUp()
     use_cpu(threads=1)
-    _check_port(port)
+    check_port(port)
     specs = load_specs(config.environment)
     layout = make_layout(config, specs)
     variables = make_agent(config, specs).policy_variables
@@ -87,16 +87,6 @@ def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpo
         raise RunError(
             f"the replay server cannot start with what {checkpoints.directory} holds: {reason}"
         ) from error
-
-
-def _check_port(port: int) -> None:
-    """Reverb would share a port with another server, and each would get some of the calls."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", port))
-        except OSError as error:
-            raise RunError(f"port {port} cannot be listened on: {error.strerror}") from error
 
 
 def _describe(replay: ReplayConfig) -> str:

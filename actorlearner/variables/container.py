@@ -22,6 +22,9 @@ EVALUATION_TABLE = "evaluation"
 _GENERATION = 2**40
 """More than the train steps of any run."""
 
+MOST_GENERATIONS = 2**53 // _GENERATION
+"""Of a run; see `_priority`."""
+
 EVALUATIONS_KEPT = 64
 """Unevaluated versions in the queue; with no eval actor the oldest are dropped beyond that."""
 

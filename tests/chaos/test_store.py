@@ -14,7 +14,7 @@ from actorlearner.chaos.numbered import Produced, observation
 from actorlearner.chaos.store import read_items
 from actorlearner.config.schema import Config
 from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_whole
+from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
 from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
@@ -43,7 +43,7 @@ class Store(Replay):
 
     def account(self, steps: int) -> Account:
         assert self.checkpoints.save(self.client, ReplayMonitor(self.client, self.layout))
-        whole = newest_whole(self.checkpoints.directory)
+        whole = newest_checkpoint(self.checkpoints.directory)
         assert whole is not None
         parts = read_items(whole[0], self.layout, portpicker.pick_unused_port())
         writing = Writing(self.layout.transitions_per_item, shared=True, n_step=1)

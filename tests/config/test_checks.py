@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from actorlearner.config.checks import can_be_looked_up, cross_problems, replicas
+from actorlearner.config.problems import with_source
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.replay.rate_limit import plan_rate_limit
 
@@ -46,6 +47,30 @@ def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batc
         assert limit.samples_per_insert is not None
         assert math.isfinite(limit.samples_per_insert)
         assert math.isfinite(limit.error_buffer)
+
+
+@pytest.mark.parametrize(("layout", "most"), [("packed", 64 * (2**31 - 1)), ("trajectory", 2**31 - 1)])
+def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
+    def found(capacity: int) -> list[str]:
+        config = config_with(replay__layout=layout, replay__capacity=capacity)
+        return cross_problems(config, {"replay.capacity": "--set"})
+
+    assert found(most) == []
+    assert found(most + 1) == [
+        f"replay.capacity: {most + 1} cannot work (--set); allowed: at most {most} with replay.layout "
+        f"{layout}, for a table of Reverb has 2147483647 items"
+    ]
+
+
+def test_a_source_is_added_to_what_was_found_without_one() -> None:
+    sources = {"replay.capacity": "exp.yaml:3", "seed": "default"}
+    for line, expected in (
+        ("replay.capacity: 7 is much; allowed: 3", "replay.capacity: 7 is much (exp.yaml:3); allowed: 3"),
+        ("seed: 7 is odd: very", "seed: 7 is odd: very (default)"),
+        ("--run_dir: x cannot be; allowed: y", "--run_dir: x cannot be; allowed: y"),
+    ):
+        assert with_source(line, sources) == expected
+        assert with_source(line, {}) == line
 
 
 def test_source_of_a_key_that_was_not_given() -> None:

@@ -21,6 +21,7 @@ from actorlearner.doctor.result import Result, Status
 from actorlearner.doctor.subject import Subject
 from actorlearner.doctor.worker import attempt
 from actorlearner.replay import footprint
+from actorlearner.replay.item_memory import size
 from actorlearner.replay.packed import PackedLayout
 from tests.support.replay import with_replay
 
@@ -219,8 +220,8 @@ def test_memory(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     replay = footprint.experience_bytes(subject.config.replay.capacity, subject.layout)
     for available, status, expected in (
         (replay - 1, Status.FAIL, "replay.capacity: 1000 transitions may need "),
-        (replay + 1, Status.WARN, f"replay {footprint.size(replay)}, "),
-        (2**40, Status.OK, f"replay {footprint.size(replay)}, "),
+        (replay + 1, Status.WARN, f"replay {size(replay)}, "),
+        (2**40, Status.OK, f"replay {size(replay)}, "),
     ):
         for module in (available_memory, footprint):
             monkeypatch.setattr(module, "available_bytes", lambda available=available: available)

@@ -11,30 +11,84 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
+_SERVE = ("replay-server", "--port")
 
-@pytest.mark.parametrize(
-    ("command", "names"), [(["replay-server", "--port"], "replay-server: "), (["local"], "")]
-)
-@pytest.mark.parametrize("layout", ["packed", "trajectory"])
+# Transitions of 160 kB: a capacity that fits if they were small.
+_LARGE = """\
+import gym
+import numpy as np
+
+class Large(gym.Env):
+    observation_space = gym.spaces.Box(-1.0, 1.0, (20_000,))
+    action_space = gym.spaces.Box(-1.0, 1.0, (1,))
+
+    def reset(self):
+        return np.zeros(20_000, np.float32)
+
+    def step(self, action):
+        return self.reset(), 0.0, False, {}
+"""
+_LARGE_CONFIG = """\
+environment: {suite: "large:Large", name: ""}
+agent: {name: sac, actor_layers: [4], critic_joint_layers: [4]}
+replay:
+  capacity: 10000000
+"""
+
+
+def refusal(command: Command) -> str:
+    """The one line that it says."""
+    assert command.finish() == 2
+    (line,) = command.err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("command", [_SERVE, ("local",)])
+@pytest.mark.parametrize(("layout", "capacity"), [("packed", 10**11), ("trajectory", 2 * 10**9)])
 def test_a_capacity_beyond_all_memory(
     start: Callable[..., Command],
     tmp_path: Path,
     free_port: int,
-    command: list[str],
-    names: str,
+    command: tuple[str, ...],
     layout: str,
+    capacity: int,
 ) -> None:
-    port = [str(free_port)] if command[-1] == "--port" else []
+    """Whatever the environment: nothing is started, and nothing made."""
+    port = [str(free_port)] if command == _SERVE else []
+    before = sorted(tmp_path.rglob("*"))
     refused = start(
-        *("-m", "actorlearner", *command, *port, "--config", _PENDULUM, "--run_dir", "run"),
-        *("--set", "replay.capacity=100000000000", f"replay.layout={layout}"),
+        *("-m", "actorlearner", *command, *port, "--config", _PENDULUM, "--run_dir", "new/run"),
+        *("--set", f"replay.capacity={capacity}", f"replay.layout={layout}"),
     )
-    assert refused.finish() == 2
-    expected = f"actorlearner: error: {names}replay.capacity: 100000000000 transitions may need "
-    (line,) = [line for line in refused.err.splitlines() if "error:" in line]
-    assert line.startswith(expected)
-    assert " GiB is available; allowed: at most " in line
-    assert "Traceback" not in refused.err
-    log = (tmp_path / "run" / "logs" / "replay-server.log").read_text()
-    assert "serving on port" not in log
-    assert not (tmp_path / "run" / "metrics" / "replay.jsonl").exists()
+    line = refusal(refused)
+    assert line.startswith(f"actorlearner: error: replay.capacity: {capacity} transitions may need ")
+    assert " GiB is available (--set); allowed: at most " in line
+    assert refused.out == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "names", "left"), [(_SERVE, "replay-server: ", True), (("local",), "", False)]
+)
+def test_a_capacity_that_does_not_fit_with_this_environment(
+    start: Callable[..., Command],
+    tmp_path: Path,
+    free_port: int,
+    command: tuple[str, ...],
+    names: str,
+    left: bool,
+) -> None:
+    """Only the replay server can tell; local mode leaves no run directory, which would be in the way."""
+    port = [str(free_port)] if command == _SERVE else []
+    (tmp_path / "large.py").write_text(_LARGE)
+    (tmp_path / "exp.yaml").write_text(_LARGE_CONFIG)
+    refused = start("-m", "actorlearner", *command, *port, "--config", "exp.yaml", "--run_dir", "new/run")
+    line = refusal(refused)
+    assert line.startswith(f"actorlearner: error: {names}replay.capacity: 10000000 transitions may need ")
+    assert " GiB is available (exp.yaml:4); allowed: at most " in line
+    assert line.endswith(" with this environment on this machine")
+    assert (tmp_path / "new").exists() is left
+    if left:
+        log = (tmp_path / "new" / "run" / "logs" / "replay-server.log").read_text()
+        assert "serving on port" not in log
+        assert not (tmp_path / "new" / "run" / "metrics").exists()

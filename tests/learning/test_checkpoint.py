@@ -12,7 +12,7 @@ from actorlearner.learning.checkpoint import KEPT, LearnerCheckpoint
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables
 from tests.support.full_disk import fill, small_disk
 from tests.support.harm import corrupt, no_room, truncate
-from tests.support.training import fixed_dataset, make_learner, make_parts, values_of
+from tests.support.training import all_variables, fixed_dataset, make_learner, make_parts, values_of
 
 BATCH = 8
 STEPS = 12
@@ -52,12 +52,41 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     checkpoint.restore()
     assert int(resumed.train_step) == STOPPED_AT
     learner = make_learner(tmp_path, resumed, lambda: fixed_dataset(BATCH, STEPS, skipped=STOPPED_AT))
-    checkpoint.restore()  # As the learner role does: making the learner initialised the agent again.
+    checkpoint.restore_again()  # As the learner role does: making the learner initialised the agent again.
     assert any(np.any(at_stop[f"trained/{i}"] != at_stop[f"target/{i}"]) for i in range(4))
     assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
     assert_equal(values_of(resumed), at_stop)
     learner.run(iterations=STEPS - STOPPED_AT)
     assert_equal(values_of(resumed), values_of(whole))
+
+
+def test_only_the_first_restore_checks_the_files(tmp_path: Path) -> None:
+    """They are large: the second one, after the learner was made, believes what the first has found."""
+    parts = make_parts()
+    saving = LearnerCheckpoint(tmp_path, parts)
+    for train_step in (10, 20):
+        parts.train_step.assign(train_step)
+        saving.save()
+    corrupt(tmp_path / "ckpt-20.unevaluated.npz")
+    restored = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, restored)
+    checkpoint.restore()
+    expected = values_of(restored)
+    for variable in all_variables(restored).values():
+        variable.assign(tf.zeros_like(variable))
+    corrupt(tmp_path / "ckpt-10.unevaluated.npz")  # Not of what TensorFlow restores.
+    checkpoint.restore_again()
+    assert int(restored.train_step) == 10
+    assert_equal(values_of(restored), expected)
+
+
+def test_without_a_checkpoint_nothing_is_restored_again(tmp_path: Path) -> None:
+    parts = make_parts()
+    parts.train_step.assign(3)
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    checkpoint.restore()
+    checkpoint.restore_again()
+    assert int(parts.train_step) == 3
 
 
 def test_a_train_step_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +173,7 @@ def test_a_checkpoint_that_is_not_whole_is_left_out(
     checkpoint.restore()
     assert int(restored.train_step) == 10
     if (tmp_path / "ckpt-20.seal.json").exists():
-        assert "the checkpoint of train step 20 is left out" in caplog.text
+        assert "the checkpoint ckpt-20 is left out" in caplog.text
     restored.train_step.assign(20)
     assert checkpoint.save()  # In place of the broken one.
     again = make_parts()
@@ -221,3 +250,37 @@ def test_a_generation_that_cannot_be_noted_still_begins(
     checkpoint.begin_generation(4)
     assert checkpoint.generation == 5
     assert "the generation of this learner was not noted: OSError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"{", b"[]", b"3", b"{}", b'{"generation": "3"}', b'{"generation": true}', b'{"generation": null}',
+     b'{"generation": -7}', b'{"generation": 1e3}', b'{"generation": 99999999999999999999}', b"\xff\xfe"],
+)  # fmt: skip
+def test_a_damaged_note_of_the_generation(
+    tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may have been that of learners that saved nothing: room is left for them."""
+    checkpoint = LearnerCheckpoint(tmp_path, make_parts())
+    for _ in range(3):
+        checkpoint.begin_generation(-1)
+    path = tmp_path / "generation.json"
+    path.write_bytes(note)
+    after = LearnerCheckpoint(tmp_path, make_parts())
+    after.begin_generation(-1)
+    assert after.generation > checkpoint.generation
+    assert f"{path} cannot be read (" in caplog.text
+    caplog.clear()
+    following = LearnerCheckpoint(tmp_path, make_parts())
+    following.begin_generation(-1)
+    assert following.generation == after.generation + 1
+    assert not caplog.text
+
+
+def test_a_directory_in_place_of_the_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "generation.json").mkdir()
+    checkpoint = LearnerCheckpoint(tmp_path, make_parts())
+    checkpoint.begin_generation(5)
+    assert checkpoint.generation > 5
+    assert "generation.json cannot be read (IsADirectoryError" in caplog.text
+    assert "the generation of this learner was not noted" in caplog.text

@@ -1,4 +1,4 @@
-"""What a resumed run forgets of the train steps that were lost."""
+"""What a run is resumed from, and what it forgets of the train steps that were lost."""
 
 from pathlib import Path
 
@@ -7,9 +7,11 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from actorlearner.config.schema import Config
-from actorlearner.local.resume import forget_after
+from actorlearner.local.resume import Resumed, forget_after, look
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.run_directory import RunDirectory
+from actorlearner.seal import seal, seal_path
+from tests.support.harm import corrupt
 
 
 @pytest.fixture(name="directory")
@@ -48,3 +50,23 @@ def test_metrics_and_curves_go_on_without_a_break(directory: RunDirectory, role:
     assert [record["train_step"] for record in read_records(directory.metrics(role))] == expected
     events = EventAccumulator(str(directory.summaries(role)), tensor_size_guidance={"scalars": 0}).Reload()
     assert [event.step for event in events.Tensors("curve")] == expected
+
+
+def _save(directory: Path, name: str, **facts: int) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text("what was saved")
+    seal(seal_path(directory, name), [directory / name], facts)
+
+
+def test_how_far_a_run_is(directory: RunDirectory) -> None:
+    """The newest whole checkpoints count; after a stop their seals are enough."""
+    assert look(directory) == Resumed(train_step=0, transitions=0, evaluated=-1)
+    for train_step, time in ((20, "2026-01-02T03:04:05+00:00"), (100, "2026-01-02T03:04:05.5+00:00")):
+        _save(directory.learner_checkpoints, f"ckpt-{train_step}", train_step=train_step)
+        _save(directory.replay_checkpoints, time, size=2 * train_step)
+        _write(directory, "eval", range(train_step, train_step + 1))
+    assert look(directory) == Resumed(train_step=100, transitions=200, evaluated=100)
+    corrupt(directory.learner_checkpoints / "ckpt-100")
+    corrupt(directory.replay_checkpoints / time)
+    assert look(directory) == Resumed(train_step=20, transitions=40, evaluated=100)
+    assert look(directory, check=False) == Resumed(train_step=100, transitions=200, evaluated=100)

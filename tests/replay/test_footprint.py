@@ -16,15 +16,16 @@ from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
-from actorlearner.replay import footprint
+from actorlearner.replay import footprint, least_memory
 from actorlearner.replay.footprint import (
     check_memory,
     checkpoint_bytes,
     experience_bytes,
     largest_capacity,
-    size,
 )
+from actorlearner.replay.item_memory import size
 from actorlearner.replay.layout import ReplayLayout, make_layout
+from actorlearner.replay.least_memory import least_bytes, least_memory_problems
 from tests.support.replay import LONG_S, SPECS, with_replay
 from tests.support.server_process import replay_server
 
@@ -126,6 +127,61 @@ def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.
     assert match
     assert match.group(1, 2) == (size(needed), size(needed - 1))
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("name", ["packed", "trajectory"])
+@pytest.mark.parametrize("shape", [[0], [1], [26], [300], [84, 84, 4], [10**6]])
+def test_the_least_is_never_more_than_with_an_environment(
+    small_config: Config, name: str, n_step: int, shape: list[int]
+) -> None:
+    for observation in (tf.TensorSpec(shape, tf.float32), tf.TensorSpec(shape, tf.bool)):
+        for capacity in (1, 2, 63, 64, 65, 1_000, 10**9):
+            config = with_replay(small_config, layout=name, capacity=capacity)
+            config = dataclasses.replace(config, agent=AgentConfig(n_step=n_step))
+            nothing = tensor_spec.BoundedTensorSpec([0], tf.float32, -1.0, 1.0)
+            specs = EnvironmentSpecs(observation, nothing, time_step.time_step_spec(observation))
+            reckoned = experience_bytes(capacity, make_layout(config, specs))
+            assert 0 < least_bytes(config) <= reckoned
+            if shape == [0]:
+                assert least_bytes(config) == reckoned  # It is the least indeed.
+
+
+def test_what_cannot_fit_whatever_the_environment_is_refused(
+    small_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = with_replay(small_config, capacity=10**6)
+    needed = least_bytes(config)
+    monkeypatch.setattr(least_memory, "available_bytes", lambda: needed)
+    assert least_memory_problems(config, {"replay.capacity": "--set"}) == []
+    monkeypatch.setattr(least_memory, "available_bytes", lambda: needed - 1)
+    (line,) = least_memory_problems(config, {"replay.capacity": "exp.yaml:3"})
+    match = re.fullmatch(
+        r"replay.capacity: 1000000 transitions may need (.*) of memory, however small they are, "
+        r"and (.*) is available \(exp.yaml:3\); allowed: at most (\d+) on this machine, and fewer with large "
+        r"observations",
+        line,
+    )
+    assert match
+    assert match.group(1, 2) == (size(needed), size(needed - 1))
+    assert least_memory_problems(with_replay(small_config, capacity=int(match[3])), {}) == []
+
+
+def test_more_items_than_a_table_has_are_refused(
+    small_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a transition is so large that an item holds fewer than the configuration could know."""
+    monkeypatch.setattr(footprint, "available_bytes", lambda: 2**100)
+    config = with_replay(small_config, capacity=2**31)
+    layout = make_layout(config, specs_of(tf.TensorSpec([10_000], tf.float32)))
+    assert layout.transitions_per_item == 1
+    with pytest.raises(ConfigurationError) as refusal:
+        check_memory(config, layout)
+    assert refusal.value.problems == (
+        "replay.capacity: 2147483648 transitions are more than the 2147483647 items that a table of Reverb "
+        "has; allowed: at most 2147483647 with this environment on this machine",
+    )
+    check_memory(with_replay(small_config, capacity=2**31 - 1), layout)
 
 
 def test_sizes_for_people() -> None:

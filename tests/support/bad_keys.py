@@ -67,6 +67,8 @@ def combined_cases() -> Iterator[Case]:
     for overrides, expected in (
         (("replay.capacity=10",), "replay.min_size: 1000 cannot work"),
         (("replay.min_size=1000001",), "replay.min_size: 1000001 cannot work"),
+        (("replay.capacity=137438953409",), "replay.capacity: 137438953409 cannot work"),
+        (("replay.layout=trajectory", "replay.capacity=2147483648"), "replay.capacity: 2147483648 cannot"),
         (("replay.updates_per_env_step=1", "replay.error_buffer=4"), "replay.error_buffer: 4.0 cannot work"),
         (("replay.updates_per_env_step=1e-6", "replay.error_buffer=64"), "replay.error_buffer: 64.0 cannot"),
         (("learn.strategy=mirrored:3",), "learn.batch_size: 256 cannot work"),

@@ -1,0 +1,54 @@
+"""What the experience takes at least, whatever the environment: known before anything is loaded."""
+
+from actorlearner.available_memory import available_bytes
+from actorlearner.config.problems import Sources, problem
+from actorlearner.config.schema import Config
+from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
+from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.rate_limit import items
+
+# Bytes of the arrays whose size is the same for all environments; observations and actions may have none.
+_SCALAR = 4
+_LEAST_ROW = 2 * _SCALAR + 8
+"""Reward, discount, and the train step of the policy."""
+
+
+def least_bytes(config: Config) -> int:
+    """Memory for a full replay, if observations and actions take none: never more than the server reckons."""
+    bytes_per_item, transitions_per_item = _least_item(config)
+    return items(config.replay.capacity, transitions_per_item) * bytes_per_item
+
+
+def least_memory_problems(config: Config, sources: Sources) -> list[str]:
+    """What is wrong with a capacity that cannot fit into the memory available now, whatever the environment.
+
+    The replay server knows the environment, and refuses exactly what does not fit; that takes seconds.
+
+    Args:
+      config: the experiment.
+      sources: where the values of all keys come from.
+
+    Returns:
+      A line, or none.
+    """
+    needed, available = least_bytes(config), available_bytes()
+    if needed <= available:
+        return []
+    need = f"may need {size(needed)} of memory, however small they are, and {size(available)} is available"
+    wrong = f"{config.replay.capacity} transitions {need}"
+    most = fitting(available, *_least_item(config))
+    allowed = f"at most {most} on this machine, and fewer with large observations"
+    return [problem("replay.capacity", wrong, sources["replay.capacity"], allowed)]
+
+
+def _least_item(config: Config) -> tuple[int, int]:
+    """The bytes of the smallest item there is, and how many transitions it holds.
+
+    In the packed layout, larger rows only make each transition's share of an item greater.
+    """
+    if config.replay.layout == "packed":
+        return item_bytes([Column(1, MOST_ROWS * _LEAST_ROW)]), MOST_ROWS
+    steps = config.agent.n_step + 1
+    observation_and_action = [Column(steps, 0)] * 2
+    others = [Column(steps, _SCALAR)] * 4  # The types of both time steps, reward and discount.
+    return item_bytes(observation_and_action + others), 1
