@@ -11,6 +11,7 @@ from actorlearner.local.resume import Resumed, forget_after, look
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.run_directory import RunDirectory
 from actorlearner.seal import seal, seal_path
+from actorlearner.summaries import Summaries
 from tests.support.harm import corrupt
 
 
@@ -23,13 +24,12 @@ def _directory(tmp_path: Path, small_config: Config) -> RunDirectory:
 
 def _write(directory: RunDirectory, role: str, train_steps: range) -> None:
     metrics = MetricsWriter(directory.metrics(role))
-    curves = tf.summary.create_file_writer(str(directory.summaries(role)))
-    with curves.as_default():
+    curves = Summaries(directory.summaries(role))
+    with curves.writer.as_default():
         for train_step in train_steps:
             metrics.write({"train_step": train_step})
             tf.summary.scalar("curve", float(train_step), step=train_step)
-    metrics.close()
-    curves.close()
+    assert curves.flush()
 
 
 def _age(directory: RunDirectory, role: str) -> None:
