@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
