@@ -42,7 +42,6 @@ def config() -> Config:
 def write(directory: RunDirectory, name: str, **record: object) -> None:
     writer = MetricsWriter(directory.metrics(name))
     writer.write(record)
-    writer.close()
 
 
 def test_nothing_is_known_before_the_first_record(config: Config, directory: RunDirectory) -> None:

@@ -28,7 +28,6 @@ def _write(directory: RunDirectory, role: str, train_steps: range) -> None:
         for train_step in train_steps:
             metrics.write({"train_step": train_step})
             tf.summary.scalar("curve", float(train_step), step=train_step)
-    metrics.close()
     curves.close()
 
 

@@ -29,7 +29,6 @@ def directory(tmp_path: Path) -> RunDirectory:
     ):
         writer = MetricsWriter(directory.metrics(name))
         writer.write(record)
-        writer.close()
     return directory
 
 
