@@ -18,6 +18,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.stop import Stop
+from actorlearner.uncollected import uncollected
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +111,8 @@ def _own_temporary_files() -> None:
 
 def _import_role(role: str) -> Callable[..., None]:
     """Imports the role's module only now, because TensorFlow comes with it; returns its `run`."""
-    module = importlib.import_module("actorlearner.roles." + role.replace("-", "_"))
+    with uncollected():
+        module = importlib.import_module("actorlearner.roles." + role.replace("-", "_"))
     run: Callable[..., None] = module.run
     return run
 

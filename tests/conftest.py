@@ -14,6 +14,22 @@ from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig,
 
 Eventually = Callable[..., None]
 
+_INTEGRATION_S = 900.0
+"""More than such a test waits for: at this limit all of pytest ends, and says less than the test would."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests first, so that none of the workers is left alone with one at the end."""
+    items.sort(key=_time_limit_s, reverse=True)
+
+
+def _time_limit_s(item: pytest.Item) -> float:
+    """What a test says of itself; and those of whole runs may take longer than all others."""
+    if item.get_closest_marker("integration"):
+        item.add_marker(pytest.mark.timeout(_INTEGRATION_S))
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0.0
+
 
 @pytest.fixture
 def eventually() -> Eventually:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import actorlearner
 from actorlearner import cli
 from actorlearner.agents import registry
 from actorlearner.config.keys import config_keys, dotted_keys
@@ -51,13 +52,17 @@ def test_processes_refuse_and_leave_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_not_refused_is_noticed(tmp_path: Path) -> None:
-    (refusal,) = bad_input.refuse_all([Case("good", "version", ("x",), arguments=("--version",))], tmp_path)
-    assert refusal.complaints()[:4] == [
-        "exit code 0",
-        f"standard output: {refusal.out}",
-        "standard error: ",
-        "no line 'x'",
-    ]
+    """In a process that is started, as in one that is forked."""
+    cases = [Case("good", name, ("x",), arguments=("--version",)) for name in ("started", "forked")]
+    refused = bad_input.refuse_all(cases, tmp_path)
+    for refusal in refused:
+        assert refusal.out == f"actorlearner {actorlearner.__version__}\n"
+        assert refusal.complaints()[:4] == [
+            "exit code 0",
+            f"standard output: {refusal.out}",
+            "standard error: ",
+            "no line 'x'",
+        ]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from actorlearner.devices import make_strategy
 from actorlearner.errors import ConfigurationError
 from tests.support.processes import REPOSITORY
 
+pytestmark = pytest.mark.xdist_group("devices")  # One process for all.
+
 SCRIPT = """
 import json
 

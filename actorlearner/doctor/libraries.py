@@ -4,6 +4,7 @@ from pathlib import Path
 
 from actorlearner.doctor.result import Result, ok, warn
 from actorlearner.doctor.subject import Subject
+from actorlearner.uncollected import uncollected
 
 _DEVICES = Path("/dev")
 _NVIDIA = "nvidia[0-9]*"
@@ -11,9 +12,10 @@ _NVIDIA = "nvidia[0-9]*"
 
 def check_libraries(subject: Subject) -> Result:
     """Whether Reverb loads into TensorFlow: one that does not fit shows only here, as a missing symbol."""
-    import reverb  # noqa: F401
-    import tensorflow as tf
-    import tf_agents
+    with uncollected():
+        import reverb  # noqa: F401
+        import tensorflow as tf
+        import tf_agents
 
     return ok(f"Reverb loads into TensorFlow {tf.__version__}, with TF-Agents {tf_agents.__version__}")
 

@@ -27,9 +27,7 @@ class Worker:
 
     def make(self, check: Check) -> Result:
         """Makes one check, within its deadline."""
-        if self._running is None:
-            self._running = self._start()
-        process, connection = self._running
+        process, connection = self._running or self._start()
         try:
             connection.send(check.name)
             if connection.poll(check.deadline_s):
@@ -54,7 +52,8 @@ class Worker:
         # A handler that raises must do so neither between fork and exec nor before the process is known here.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            return self._start_undisturbed(mask)
+            self._running = self._start_undisturbed(mask)
+            return self._running
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 

@@ -4,7 +4,6 @@ It has a single thread of Python, and TensorFlow, which makes its threads when i
 """
 
 import contextlib
-import gc
 import importlib
 import json
 import os
@@ -17,6 +16,7 @@ import traceback
 from typing import Any, NoReturn
 
 from actorlearner.die_with import die_with
+from actorlearner.uncollected import uncollected
 
 _SHARED = (
     "actorlearner.cli",
@@ -30,10 +30,9 @@ _LONGEST_MESSAGE = 1 << 16
 
 def main() -> None:
     """Imports what all roles need, then forks until the other side closes the socket."""
-    for module in _SHARED:
-        importlib.import_module(module)
-    gc.collect()
-    gc.freeze()  # Or each fork's collector would touch, and so copy, all that is shared.
+    with uncollected():  # Or each fork's collector would touch, and so copy, all that is shared.
+        for module in _SHARED:
+            importlib.import_module(module)
     with socket.socket(fileno=int(sys.argv[1])) as asked:
         request = _serve(asked)
     if request is not None:  # In a fork.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 _ROLES = ("replay-server", "learner", "collect-actor-0", "eval-actor")
@@ -27,7 +27,7 @@ def test_a_run_stands_the_death_of_every_role(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
     command = _chaos(start)
-    assert command.finish(timeout_s=500) == 0, command.out + command.err
+    assert command.finish(timeout_s=600) == 0, command.out + command.err
     assert marked_processes(mark) == []
     for role in _ROLES:
         assert re.search(rf"^ *[\d.]+ s  kill {role}$", command.out, re.MULTILINE)
@@ -57,7 +57,7 @@ def test_a_signal_ends_it_with_no_process_left(
     command = _chaos(start)
     wait_for(lambda: (tmp_path / "run" / "metrics" / "collect-0.jsonl").exists(), "the first env step")
     command.interrupt(signal.SIGINT)
-    assert command.finish(timeout_s=30) == 130, command.err
+    assert command.finish() == 130, command.err
     assert "verdict" not in command.out
     assert marked_processes(mark) == []
 

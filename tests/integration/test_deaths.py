@@ -17,9 +17,9 @@ from tests.support.processes import (
     wait_for,
 )
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
-_TRAIN_STEPS = 8000
+_TRAIN_STEPS = 5000
 
 
 def _column(run: Path, name: str, key: str) -> list[int]:
@@ -33,7 +33,7 @@ def _kill(mark: str, role: str) -> None:
         return [
             pid
             for pid in marked_processes(mark)
-            if role in Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            if Path(f"/proc/{pid}/cmdline").read_text().startswith(f"actorlearner: {role}")
         ]
 
     (pid,) = wait_for(find, f"the process of the {role}")
@@ -69,7 +69,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     _kill(mark, "learner")
     wait_for_train_steps()
     _kill(mark, "replay-server")
-    assert command.finish(timeout_s=200) == 0, command.out + command.err
+    assert command.finish() == 0, command.out + command.err
     for role in ("replay-server", "learner", "collect-actor", "eval-actor"):
         (line,) = [line for line in command.out.splitlines() if line.startswith(role) and "died" in line]
         assert "killed by signal 9; starting it again in 1 s (restart 1 of at most 10 in 10 minutes)" in line

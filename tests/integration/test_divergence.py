@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 
 def test_a_nan_ends_the_run_and_spoils_neither_policy_nor_checkpoint(

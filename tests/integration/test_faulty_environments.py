@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
@@ -20,7 +20,7 @@ def _local(start: Start, faults: int, *settings: str) -> Command:
         *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run", "--set", *TINY_RUN),
         *("environment.suite=tests.support.faulty:make", "environment.name=''"),
         *(f"environment.kwargs={{faults: {faults}}}", "environment.max_episode_steps=200"),
-        *("learn.train_steps=2000", "evaluate.interval=1000", *settings),
+        *("learn.train_steps=1000", "evaluate.interval=500", *settings),
     )
 
 

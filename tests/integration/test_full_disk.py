@@ -22,7 +22,7 @@ from tests.support.processes import (
     wait_for,
 )
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 _ON_A_SMALL_DISK = 'mount -t tmpfs -o size=32m tmpfs run && exec "$@" >console 2>&1'
 _WHAT = {

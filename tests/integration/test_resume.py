@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,20 @@ from tests.support.processes import (
     saved_train_step,
     wait_for,
 )
+from tests.support.reachable import is_reachable
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
-_TRAIN_STEPS = 6_000
+_TRAIN_STEPS = 3_000
 """Far more than are taken while a run is being stopped."""
 
 
-def _local(start: Start, train_steps: int, *settings: str) -> Command:
+def _local(start: Start, train_steps: int, *settings: str, network: str = "private") -> Command:
     config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
     return start(
-        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run"),
+        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--network", network),
         *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", *settings),
         *("evaluate.interval=500", "learn.checkpoint_interval=300"),
     )
@@ -52,11 +54,18 @@ def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    command = _local(start, _TRAIN_STEPS)
+    command = _local(start, _TRAIN_STEPS, network="host")
     _wait_for_train_step(command, run, 600)
+    assert is_reachable(run)
+    began = time.monotonic()
     command.interrupt(signal.SIGTERM)
     assert command.finish() == 143, command.err
+    assert time.monotonic() - began < 15
+    assert marked_processes(mark) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert "network: the replay server's port is open" in command.out
     stopped_at = _column(run, "learner", "train_step")[-1]
+    assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in command.out
     in_replay = _column(run, "replay", "size")[-1]
     env_steps = _column(run, "collect-0", "env_steps")[-1]
     manifest = json.loads((run / "manifest.json").read_text())
@@ -113,7 +122,8 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     settings = ("replay.checkpoint_interval_s=1",)
     command = _local(start, _TRAIN_STEPS, *settings)
     _wait_for_train_step(command, run, 900)
-    command.process.kill()  # And with it, all roles.
+    assert len(marked_processes(mark)) == 6
+    command.process.kill()  # No role outlives it.
     command.finish()
     wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
     command = _local(start, _TRAIN_STEPS, *settings)

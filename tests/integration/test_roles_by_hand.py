@@ -15,7 +15,7 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
@@ -39,7 +39,7 @@ def test_four_roles_with_four_run_directories_train(
     assert evaluator.finish() == 0, evaluator.err
     assert actor.finish() == 0, actor.err
     server.interrupt(signal.SIGTERM)
-    assert server.finish(timeout_s=10) == 143, server.err
+    assert server.finish() == 143, server.err
     assert marked_processes(mark) == []
 
     assert records(tmp_path / "on_learner" / "metrics" / "learner.jsonl")[-1]["train_step"] == 500
@@ -83,7 +83,7 @@ def test_a_role_of_another_run_or_configuration_is_refused(
     assert actor.finish() == 2
     assert f"acting belongs to run {_run_id(tmp_path / 'first')}" in actor.err.splitlines()[-1]
     second.interrupt(signal.SIGTERM)
-    assert second.finish(timeout_s=20) == 143
+    assert second.finish() == 143
 
 
 def test_a_server_that_is_started_again_has_no_policies_of_before(
@@ -107,11 +107,11 @@ def test_a_server_that_is_started_again_has_no_policies_of_before(
     container.push_evaluation(EvaluationRequest(version, env_steps=20))
     assert container.version(timeout_s=10) == container.evaluations_waiting(timeout_s=10) == 1
     command.interrupt(signal.SIGTERM)
-    assert command.finish(timeout_s=20) == 143
+    assert command.finish() == 143
     command, container = serve()
     assert container.version(timeout_s=10) == container.evaluations_waiting(timeout_s=10) == 0
     command.interrupt(signal.SIGTERM)
-    assert command.finish(timeout_s=20) == 143
+    assert command.finish() == 143
 
 
 def _role(role: str) -> tuple[str, ...]:
@@ -135,4 +135,4 @@ def test_a_port_in_use_is_refused(start: Callable[..., Command], free_port: int)
     assert second.finish() == 1
     assert f"port {free_port} cannot be listened on" in second.err.splitlines()[-1]
     first.interrupt(signal.SIGTERM)
-    assert first.finish(timeout_s=10) == 143
+    assert first.finish() == 143

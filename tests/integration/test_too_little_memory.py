@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY, Command
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.processes import REPOSITORY
 
+pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("parity")]  # Two processes for all.
+
 STRATEGIES = {"default": 1, "mirrored:2": 2}
 """Their replicas; all divide the script's batch."""
 

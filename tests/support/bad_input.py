@@ -1,11 +1,13 @@
 """Everything that must be refused; `python -m tests.support.bad_input` prints how long it takes.
 
-Each command line is given to a process of its own, two at a time, in an empty working directory.
+Each command line is given to a process of its own, two at a time, in an empty working directory. The first of
+each kind is started; the others are forks of a process that has imported the command, which is much faster.
 """
 
 import argparse
 import dataclasses
 import os
+import queue
 import random
 import signal
 import subprocess
@@ -13,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from rich.table import Table
 
 from tests.support import bad_commands, bad_files, bad_keys
 from tests.support.bad_case import Case
+from tests.support.forks import Ended, Forks
 from tests.support.processes import REPOSITORY
 
 AT_ONCE = 2
@@ -30,10 +33,13 @@ LIMIT_S = 3.0
 
 _POISON = "import os\nos._exit(77)\n"
 _START = "actorlearner: error: "
-_KILL_S = 60.0
+_KILL_S = 60
 _SEED = 20_240_229
 _SAMPLE = {"key": 16, "file": 20, "environment": 12, "other run": 9}
 _SAMPLE_OF_OTHERS = 5
+
+Run = Callable[[Sequence[str], Path, Path, Path], Ended]
+"""Runs the command with arguments, in a folder, with its standard output and error in files."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,56 +112,86 @@ def prepare(folder: Path) -> Path:
 
 
 def refuse_all(cases: Iterable[Case], folder: Path) -> list[Refusal]:
-    """Gives each case to a process of its own."""
+    """Gives each case to a process of its own, the first of each kind to one that is started for it."""
     inputs = prepare(folder)
     before = _tree(inputs)
 
-    def refuse(numbered: tuple[int, Case]) -> Refusal:
-        number, case = numbered
+    environment = _environment(inputs)
+    kinds: set[str] = set()
+    forks: queue.SimpleQueue[Forks] = queue.SimpleQueue()
+    for _ in range(AT_ONCE):
+        forks.put(Forks(environment, _KILL_S))
+
+    def fork(arguments: Sequence[str], folder: Path, out: Path, err: Path) -> Ended:
+        mine = forks.get()
+        try:
+            return mine.run(arguments, folder, out, err)
+        finally:
+            forks.put(mine)
+
+    def start(arguments: Sequence[str], folder: Path, out: Path, err: Path) -> Ended:
+        return _start(environment, arguments, folder, out, err)
+
+    def refuse(job: tuple[int, Case, Run]) -> Refusal:
+        number, case, run = job
         place = folder / str(number)
         (place / "start").mkdir(parents=True)
-        refusal = _refuse(case, place, inputs)
+        refusal = _refuse(case, place, inputs, run)
         left = {*map(str, (place / "start").rglob("*")), *(_tree(inputs) ^ before)}
         return dataclasses.replace(refusal, left=tuple(sorted(left)))
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(refuse, enumerate(cases)))
+    jobs: list[tuple[int, Case, Run]] = []
+    for number, case in enumerate(cases):
+        jobs.append((number, case, fork if case.kind in kinds else start))
+        kinds.add(case.kind)
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(refuse, jobs))
+    finally:
+        for _ in range(AT_ONCE):
+            forks.get().close()
 
 
-def _refuse(case: Case, place: Path, inputs: Path) -> Refusal:
-    arguments = case.command_line(place, inputs)
+def _environment(inputs: Path) -> dict[str, str]:
     paths = (inputs.parent / "poison", inputs, REPOSITORY)
-    environment = {
+    return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        began = time.monotonic()
+
+
+def _refuse(case: Case, place: Path, inputs: Path, run: Run) -> Refusal:
+    arguments = case.command_line(place, inputs)
+    out, err = place / "out", place / "err"
+    began = time.monotonic()
+    ended = run(arguments, place / "start", out, err)
+    wall_s = time.monotonic() - began
+    expected = tuple(case.filled_in(start, place, inputs) for start in case.expected)
+    said = (out.read_text(), err.read_text())
+    return Refusal(case, expected, ended.exit_code, *said, (), wall_s, ended.cpu_s)
+
+
+def _start(
+    environment: Mapping[str, str], arguments: Sequence[str], folder: Path, out: Path, err: Path
+) -> Ended:
+    """Runs the command as a process of its own, from the start of the interpreter on."""
+    with out.open("wb") as to_out, err.open("wb") as to_err:
         process = subprocess.Popen(
             [sys.executable, "-m", "actorlearner", *arguments],
-            cwd=place / "start",
+            cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
+            stdout=to_out,
+            stderr=to_err,
             start_new_session=True,
         )
-        timer = threading.Timer(_KILL_S, os.killpg, (process.pid, signal.SIGKILL))
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        timer.cancel()
-        wall_s = time.monotonic() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said = [_content(stream) for stream in (out, err)]
-    expected = tuple(case.filled_in(start, place, inputs) for start in case.expected)
-    cpu_s = usage.ru_utime + usage.ru_stime
-    return Refusal(case, expected, process.returncode, *said, (), wall_s, cpu_s)
-
-
-def _content(stream: "tempfile._TemporaryFileWrapper[bytes]") -> str:
-    stream.seek(0)
-    return stream.read().decode()
+    timer = threading.Timer(_KILL_S, os.killpg, (process.pid, signal.SIGKILL))
+    timer.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(process.returncode, usage.ru_utime + usage.ru_stime)
 
 
 def _tree(folder: Path) -> set[str]:

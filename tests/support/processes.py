@@ -26,6 +26,10 @@ TINY_RUN = (
 
 MARK_VARIABLE = "ACTORLEARNER_TEST_MARK"
 
+PATIENCE_S = 300.0
+"""How long is waited for what has to come. Roles need two minutes to start on a machine that has
+far too much to do."""
+
 
 def marked_processes(mark: str) -> list[int]:
     """The processes that were started with the environment variable of this test session."""
@@ -45,7 +49,7 @@ def sleeper(writer: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
 
 
-def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 90.0) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S) -> Any:
     """Polls until `condition` returns something true, and returns that."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
@@ -87,7 +91,7 @@ class Command:
         )
         self.out = self.err = ""
 
-    def finish(self, timeout_s: float = 200.0) -> int:
+    def finish(self, timeout_s: float = PATIENCE_S) -> int:
         """Waits for the end; keeps what was printed; returns the exit code."""
         self.out, self.err = self.process.communicate(timeout=timeout_s)
         return self.process.returncode

@@ -10,6 +10,7 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.replay.tables import start_server
+from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.stop import Stop
 from actorlearner.variables import container as container_module
 from actorlearner.variables import puller as puller_module
@@ -21,6 +22,7 @@ from actorlearner.variables.container import (
     variable_tables,
 )
 from actorlearner.variables.puller import VariablePuller
+from tests.support.processes import wait_for
 
 TIMEOUT_S = 10
 SHAPES = [((3, 2), np.float32), ((), np.float32), ((4,), np.float64), ((2,), np.int32)]
@@ -46,6 +48,14 @@ def assert_whole(actual: PolicyVariables, train_step: int) -> None:
         np.testing.assert_array_equal(value, expected)
 
 
+def answers(client: reverb.Client) -> bool:
+    try:
+        client.server_info(TIMEOUT_S)
+    except UNREACHABLE:
+        return False
+    return True
+
+
 @dataclasses.dataclass
 class Server:
     """A container that can be stopped and started again at its port, empty as after a crash."""
@@ -54,8 +64,15 @@ class Server:
     _server: reverb.Server | None = None
 
     def start(self) -> VariableContainer:
+        """Returns a client that has reached the server.
+
+        All clients of an address in a process share a connection. That to the server before may not have been
+        seen to be closed yet; what is asked meanwhile fails.
+        """
         self._server = start_server(variable_tables(make_variables()), self.port)
-        return VariableContainer(reverb.Client(f"localhost:{self.port}"))
+        client = reverb.Client(f"localhost:{self.port}")
+        wait_for(lambda: answers(client), "an answer of the server")
+        return VariableContainer(client)
 
     def stop(self) -> None:
         if self._server is not None:
