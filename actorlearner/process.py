@@ -18,6 +18,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.stop import Stop
+from actorlearner.tensor_leak import stop_tensor_leak
 from actorlearner.uncollected import uncollected
 
 _log = logging.getLogger(__name__)
@@ -113,6 +114,8 @@ def _import_role(role: str) -> Callable[..., None]:
     """Imports the role's module only now, because TensorFlow comes with it; returns its `run`."""
     with uncollected():
         module = importlib.import_module("actorlearner.roles." + role.replace("-", "_"))
+    if not stop_tensor_leak():
+        _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
     run: Callable[..., None] = module.run
     return run
 
