@@ -99,7 +99,7 @@ def _run(request: dict[str, Any], notify: int) -> NoReturn:
     with open(request["log"], "ab") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-    setproctitle.setproctitle(f"actorlearner: {request['title']}")
+    setproctitle.setproctitle(f"{request['title']} (actorlearner)")
     os.environ[NOTIFY_VARIABLE] = str(notify)
     start_up.asked_for_at(request["asked"])
     # Forks would otherwise draw the same numbers where nothing is seeded.

@@ -33,7 +33,7 @@ def _kill(mark: str, role: str) -> None:
         return [
             pid
             for pid in marked_processes(mark)
-            if Path(f"/proc/{pid}/cmdline").read_text().startswith(f"actorlearner: {role}")
+            if Path(f"/proc/{pid}/cmdline").read_text().startswith(f"{role} (actorlearner)")
         ]
 
     (pid,) = wait_for(find, f"the process of the {role}")

@@ -64,7 +64,7 @@ def test_a_role_is_a_process_of_its_own(server: ForkServer, log: Path, free_port
     assert role.told()["state"] == "ready"
     pid = role.fork.pid
     assert os.getsid(pid) == pid
-    assert Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0") == b"actorlearner: replay-server"
+    assert Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0") == b"replay-server (actorlearner)"
     assert b"ACTORLEARNER_NOTIFY_FD" not in Path("/proc/self/environ").read_bytes()
     assert role.fork.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):
