@@ -14,7 +14,7 @@ from tests.support import compose
 from tests.support.compose import Container, Project
 from tests.support.processes import TINY_RUN, wait_for
 
-pytestmark = [pytest.mark.container, pytest.mark.integration, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.container, pytest.mark.timeout(1500)]
 
 _IMAGE = "actorlearner-test"
 _PATIENCE_S = 240.0

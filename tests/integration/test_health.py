@@ -15,7 +15,7 @@ from actorlearner.health.pulse import LONG_PATIENCE_S, PATIENCE_S
 from actorlearner.run_directory import RunDirectory
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(480)]
+pytestmark = pytest.mark.integration
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
