@@ -21,6 +21,7 @@ from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.health.check import REPLAY_SERVER, ROLES
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
 from actorlearner.replay.least_memory import least_memory_problems
 from actorlearner.run_directory import NEW_RUNS, obstacle
@@ -51,14 +52,18 @@ class _Command:
     """One command: what `--help` says of it, and the flags of its own.
 
     Attributes:
+      optional: those of its flags that may be left out, though they have no default.
       config: the configuration without `--config`; empty where that is required.
+      trains: whether it takes a configuration, and a run directory that need not be there.
     """
 
     summary: str
     description: str
     example: str
     flags: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     config: str = ""
+    trains: bool = True
 
 
 _FLAGS = {
@@ -76,6 +81,7 @@ _FLAGS = {
         "S", f"seconds during which roles are harmed, at least {LEAST_DURATION_S}", flags.seconds
     ),
     "seed": _Flag("N", "decides which role is harmed when", flags.index),
+    "role": _Flag("ROLE", f"{', '.join(ROLES[:-1])} or {ROLES[-1]}", flags.role),
 }
 
 _COMMANDS = {
@@ -126,6 +132,16 @@ _COMMANDS = {
         "one was lost or duplicated without a reason.",
         "--config sac_pendulum --duration 600 --seed 1",
         ("duration", "seed"),
+    ),
+    "health": _Command(
+        "say whether a running role is healthy",
+        "Looks at the signs of life that the roles of a run directory give: whether they get on with their "
+        "work, or wait as they should. With --replay_address, the replay server has to answer as well. Exit "
+        "code 1 if one hangs, is still starting, or does not run there.",
+        "--role learner --run_dir runs/sac_pendulum-20261121-063535",
+        ("role", "replay_address"),
+        optional=("role", "replay_address"),
+        trains=False,
     ),
 }
 
@@ -190,9 +206,11 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ConfigurationError([f"the working directory cannot be used: {error.strerror}"]) from None
     if folder not in sys.path:  # A script has its own folder there; last, so that nothing is shadowed.
         sys.path.append(folder)
-    overrides: list[str] = arguments.overrides
     problems: list[str] = []
     options = _read_options(arguments, problems)
+    if arguments.command == "health":
+        return _health(options, arguments.run_dir, problems)
+    overrides: list[str] = arguments.overrides
     loaded = _load(arguments.config, overrides, problems)
     if loaded is None or problems:
         raise ConfigurationError(problems)
@@ -229,6 +247,18 @@ def _start(
     return run_role(role, config, sources, run_dir, options, experiment)
 
 
+def _health(options: Options, run_dir: str, problems: list[str]) -> int:
+    address = options.get("replay_address")
+    if address is not None and options.get("role", REPLAY_SERVER) != REPLAY_SERVER:
+        problems.append(f"--replay_address: {address!r} cannot be used; allowed: for the {REPLAY_SERVER}")
+    if problems:
+        raise ConfigurationError(problems)
+    from actorlearner.health.run import run_health
+
+    roles = (str(options["role"]),) if "role" in options else ROLES
+    return run_health(roles, run_dir, None if address is None else str(address))
+
+
 def _load(path: str, overrides: Sequence[str], problems: list[str]) -> tuple[Config, Sources] | None:
     try:
         return load_with_sources(path, overrides, check_environment)
@@ -241,7 +271,9 @@ def _read_options(arguments: argparse.Namespace, problems: list[str]) -> Options
     """Reads the flags of one role; here rather than in argparse, which stops at the first mistake."""
     options: Options = {}
     for name in _COMMANDS[arguments.command].flags:
-        text: str = getattr(arguments, name)
+        text: str | None = getattr(arguments, name)
+        if text is None:
+            continue
         try:
             options[name] = _FLAGS[name].read(text)
         except ValueError as error:
@@ -280,6 +312,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_flags(parser: argparse.ArgumentParser, command: _Command) -> None:
+    if command.trains:
+        _add_configuration(parser, command)
+    parser.add_argument(
+        "--run_dir",
+        metavar="DIR",
+        required=not command.trains,
+        help="where everything is written; without it a new directory under runs/"
+        if command.trains
+        else "where the role writes",
+    )
+    for name in command.flags:
+        flag = _FLAGS[name]
+        parser.add_argument(
+            f"--{name}",
+            metavar=flag.metavar,
+            required=flag.default is None and name not in command.optional,
+            default=flag.default,
+            help=flag.help,
+        )
+
+
+def _add_configuration(parser: argparse.ArgumentParser, command: _Command) -> None:
     shipped = ", ".join(shipped_configs())
     parser.add_argument(
         "--config",
@@ -299,20 +353,6 @@ def _add_flags(parser: argparse.ArgumentParser, command: _Command) -> None:
         default=[],
         help="override keys of the configuration, as in learn.batch_size=128; may be repeated",
     )
-    parser.add_argument(
-        "--run_dir",
-        metavar="DIR",
-        help="where everything is written; without it a new directory under runs/",
-    )
-    for name in command.flags:
-        flag = _FLAGS[name]
-        parser.add_argument(
-            f"--{name}",
-            metavar=flag.metavar,
-            required=flag.default is None,
-            default=flag.default,
-            help=flag.help,
-        )
 
 
 def _examples(*names: str) -> str:

@@ -1,9 +1,10 @@
-"""Reading what is given to the flags of the roles: ports, addresses, indices and networks."""
+"""Reading what is given to the flags of the roles: ports, addresses, indices, networks and names of roles."""
 
 import ipaddress
 import re
 
 from actorlearner.chaos.schedule import LEAST_DURATION_S
+from actorlearner.health.check import ROLES
 from actorlearner.local.networks import NETWORKS
 
 HIGHEST_PORT = 65_535
@@ -70,6 +71,17 @@ def network(text: str) -> str:
     """
     if text not in NETWORKS:
         raise ValueError(" or ".join(NETWORKS))
+    return text
+
+
+def role(text: str) -> str:
+    """Reads the name of a role.
+
+    Raises:
+      ValueError: it is none of ROLES; the message says what is allowed.
+    """
+    if text not in ROLES:
+        raise ValueError(f"{', '.join(ROLES[:-1])} or {ROLES[-1]}")
     return text
 
 

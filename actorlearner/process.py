@@ -15,6 +15,7 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.health import pulse
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.stop import Stop
@@ -67,6 +68,7 @@ def run_role(
     terminal = _redirect_output(directory.log(name))
     _configure_logging(name, terminal)
     _own_temporary_files()
+    pulse.begin(directory.pulse(name))
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:
@@ -91,6 +93,7 @@ def _leave(exit_code: int) -> NoReturn:
     Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
     has closed what has to be closed.
     """
+    pulse.end()
     if _temporary is not None:
         _temporary.cleanup()
     logging.shutdown()

@@ -39,6 +39,7 @@ class RunDirectory:
         self.learner_checkpoints = self.path / "checkpoints" / "learner"
         self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
+        self.pulses = self.path / "health"
         self._made: list[Path] = []
 
     def metrics(self, name: str) -> Path:
@@ -52,6 +53,10 @@ class RunDirectory:
     def log(self, role: str) -> Path:
         """The log file of a role."""
         return self.path / "logs" / f"{role}.log"
+
+    def pulse(self, role: str) -> Path:
+        """Where a role gives its signs of life."""
+        return self.pulses / f"{role}.json"
 
     @property
     def holds_a_run(self) -> bool:
@@ -103,11 +108,13 @@ class RunDirectory:
     def discard(self) -> None:
         """Removes what a refused start has left, so that a better one may take its place.
 
-        That is the directory with the configuration, the manifest and logs, and those above it that were made
-        for it. A directory that was there before `prepare`, or that holds more, is left as it is.
+        That is the directory with the configuration, the manifest, logs and signs of life, and those above it
+        that were made for it. A directory that was there before `prepare`, or that holds more, is left as it
+        is.
         """
         held = {path.name for path in self.path.iterdir()}
-        if not self._made or held - {self.config.name, self.manifest.name, self.log("").parent.name}:
+        ours = {self.config.name, self.manifest.name, self.log("").parent.name, self.pulses.name}
+        if not self._made or held - ours:
             return
         shutil.rmtree(self.path)
         for above in self._made[1:]:

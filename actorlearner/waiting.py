@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from actorlearner.errors import RunError
+from actorlearner.health.pulse import beat
 from actorlearner.stop import Stop
 
 _log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def wait_until(
     deadline_s: float | None,
     interval_s: float = 0.1,
 ) -> bool:
-    """Polls `condition` until it holds.
+    """Polls `condition` until it holds. Only the thread that does a role's work may: it gives signs of life.
 
     Args:
       what: what is waited for, as in "waiting for ...".
@@ -61,6 +62,7 @@ def wait_until(
         if deadline_s is not None and report.waited_s >= deadline_s:
             raise RunError(f"gave up waiting for {what} after {report.waited_s:.0f} s")
         report.say(what)
+        beat(f"waiting for {what}")
         if stop.wait(interval_s):
             return False
     return True

@@ -1,5 +1,6 @@
 """What becomes of the policies of before training, and when."""
 
+from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.publisher import Publisher
 
@@ -36,6 +37,7 @@ class FirstPolicies:
         if self.export.begun:
             return False
         self.saving = True
+        beat("saving the policies", patience_s=LONG_PATIENCE_S)
         self.export.save()
         self.saving = False
         return True

@@ -16,6 +16,7 @@ from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.health.pulse import beat
 from actorlearner.machine import collect_actors, envs_per_actor
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
@@ -175,6 +176,7 @@ class Collector:
         self._episodes.add(steps)
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
+        beat("env step", self._env_steps)
         self._wait_for_replay()
         self._report()
 
@@ -182,6 +184,7 @@ class Collector:
         report = WaitReport()
         while not self._writer.flush(_FLUSH_TIMEOUT_S) and not self.ended:
             report.say(self._why_waiting)
+            beat("waiting for replay to take transitions")
             self._report()
 
     def _why_waiting(self) -> str:

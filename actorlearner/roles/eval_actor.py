@@ -15,6 +15,7 @@ from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import environment_specs
+from actorlearner.health.pulse import beat
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
@@ -88,6 +89,7 @@ def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest
     """Waits for the next version to evaluate; returns None at a stop."""
     report = WaitReport()
     while not stop.wait(_POLL_S):
+        beat("waiting for the next policy to evaluate")
         try:
             if container.evaluations_waiting(_STATUS_TIMEOUT_S):
                 return within(_PULL_TIMEOUT_S, container.next_evaluation)
@@ -136,6 +138,7 @@ def _play_one(
     while not last:
         if stop.requested:
             return None
+        beat("evaluating, env step", length)
         batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], observation)
         actions = policy(batch, np.array([length == 0]))
         step = environment.step(tree.map_structure(lambda leaf: leaf[0], actions))

@@ -19,6 +19,7 @@ from actorlearner.devices import make_strategy, share_cpus
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
+from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.first_policies import FirstPolicies
 from actorlearner.learning.learner_metrics import LearnerMetrics
@@ -49,7 +50,7 @@ _ROOM_INTERVAL_S = 1.0
 """Seconds between two attempts to save what came of a run on a disk that is full."""
 
 _STARVED_AFTER_S = 3.0
-"""How long, after a stop, a train step may wait for its batch before the training thread is left behind."""
+"""How long a train step may wait for its batch until it is said to; after a stop it is left behind then."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
@@ -88,6 +89,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         publisher.take_over(checkpoint.unevaluated())
     first = FirstPolicies(publisher, PolicyExport(directory.policies, parts), int(parts.train_step.numpy()))
     summaries = Summaries(directory.summaries("learner"))
+    beat("making the training graph", patience_s=LONG_PATIENCE_S)
     learner = _make_learner(config, summaries, strategy, parts, replay_address, layout)
     keep_until_exit(learner)
     checkpoint.restore_again()  # Making the learner made the target networks copies of the trained ones.
@@ -95,6 +97,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     replay = ReplayMonitor(client, layout)
     start_up.tell("ready")
     if _wait_for_replay(config, replay, stop, first):
+        beat("tracing the training graph", patience_s=LONG_PATIENCE_S)
         start_up.ended("filling replay")
         metrics = LearnerMetrics(directory, summaries)
         loop = TrainingLoop(config, metrics, learner, replay, publisher, checkpoint, first, stop, start_up)
@@ -178,9 +181,11 @@ def _train_on_a_thread(
     starvation = _Starvation(learner)
     while thread.is_alive():
         thread.join(timeout=0.1)
-        if stop.requested and starvation.lasts():
-            _log.info("training waits for data that does not come, and is left there")
-            return
+        if starvation.lasts():
+            if stop.requested:
+                _log.info("training waits for data that does not come, and is left there")
+                return
+            beat("waiting for transitions to train on")
         if stop.requested and first.saving:
             _log.info("the policies are being saved for the first time, and left as they are")
             return
@@ -242,6 +247,7 @@ class TrainingLoop:
             loss = self._train(step, iterations)
             first = step == start
             step += iterations
+            beat("train step", step)
             self._first.evaluate()
             self._publish(step)
             if first:
@@ -309,6 +315,7 @@ class TrainingLoop:
         """Saves what is due; returns False if the disk has no room for it."""
         if not self._due(self._config.learn.checkpoint_interval, step):
             return True
+        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
         saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
         return all(saved)
 

@@ -11,6 +11,7 @@ from actorlearner.config.schema import Config, ReplayConfig
 from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
+from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.ports import check_port
 from actorlearner.replay.checkpoints import ReplayCheckpoints
@@ -72,6 +73,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     monitor = ReplayMonitor(client, layout)
 
     def save() -> None:
+        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
         checkpoints.save(client, monitor)
 
     _record_metrics(monitor, directory, stop, save, config.replay.checkpoint_interval_s)
@@ -113,6 +115,7 @@ def _record_metrics(
         except UNREACHABLE:
             _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
             continue
+        beat("serving, transitions so far", status.inserts)
         metrics.write(
             {
                 "size": status.size,

@@ -9,6 +9,7 @@ from actorlearner.run_directory import RunDirectory
 from tests.support.bad_case import GOOD, LOCAL, Case, from_flags
 
 _CONFIG = ("--config", "{config}")
+_HEALTH = ("health", "--run_dir", "{inputs}", "--role")
 _COLLECT = ("collect-actor", *_CONFIG, "--replay_address", "localhost:8008", "--actor_index")
 
 _MODULES = {
@@ -49,6 +50,8 @@ _USAGE = {
     "no address": (("learner", *_CONFIG), "the following arguments are required: --replay_address"),
     "no address for the eval actor": (("eval-actor", *_CONFIG), "the following arguments are"),
     "no index": (("collect-actor", *_CONFIG, "--replay_address", "h:1"), "the following arguments are"),
+    "no directory to look into": (("health",), "the following arguments are required: --run_dir"),
+    "configuration for health": (("health", "--run_dir", "x", *_CONFIG), "unrecognized arguments: --config"),
 }  # fmt: skip
 
 _FILES = {
@@ -193,6 +196,11 @@ def command_cases() -> Iterator[Case]:
         yield Case(
             "--actor_index", index, (f"--actor_index: {index!r} cannot",), arguments=(*_COLLECT, index)
         )
+    for role in ("", "Learner", "actor", "collect-actor-0", "local", "learner,eval-actor", "\udcff"):
+        yield Case("--role", role, (f"--role: {role!r} cannot be used"[:300],), arguments=(*_HEALTH, role))
+    address = ("--replay_address", "host:8008")
+    expected = "--replay_address: 'host:8008' cannot be used; allowed: for the replay-server"
+    yield Case("--replay_address", "of a learner", (expected,), arguments=(*_HEALTH, "learner", *address))
 
 
 def environment_cases() -> Iterator[Case]:

@@ -49,12 +49,14 @@ def sleeper(writer: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
 
 
-def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S) -> Any:
+def wait_for(
+    condition: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S, interval_s: float = 0.05
+) -> Any:
     """Polls until `condition` returns something true, and returns that."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s"
-        time.sleep(0.05)
+        time.sleep(interval_s)
     return value
 
 

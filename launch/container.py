@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Starts a role in a container: in the container's run directory, and a collect actor with an index.
+
+All collect actors are started with the same command, and yet each that runs needs an index of its own. It is
+the number that docker-compose gave the container, less one: the network's name server knows the container's
+name, which ends in it. Where there is no such name, it is the last 24 bits of the address, which tell the
+containers of a network apart, up to one as large as 10.0.0.0/8. POD_IP is the address, where it is set.
+"""
+
+import os
+import re
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+
+RUN_DIR = "/run_dir"
+
+_ROLES = ("replay-server", "collect-actor", "eval-actor", "learner")
+_NAME_SERVER = ("127.0.0.11", 53)  # Docker's own, in every network that has names.
+_TIMEOUT_S = 2.0
+_TIMES = 5
+_POINTER, _INTERNET = 12, 1
+_NUMBERED = re.compile(r".*[_-]collect-actor[_-]([1-9][0-9]{0,8})", re.ASCII)
+
+
+def command(arguments: Sequence[str], address: str, names: Sequence[str]) -> list[str]:
+    """The command that a container runs.
+
+    Args:
+      arguments: the container's own.
+      address: the container's IPv4 address.
+      names: what the container is called in its network.
+    """
+    full = ["actorlearner", *arguments]
+    if arguments and arguments[0] in _ROLES:
+        if "--run_dir" not in arguments:
+            full += ["--run_dir", RUN_DIR]
+        if arguments[0] == "collect-actor" and "--actor_index" not in arguments:
+            full += ["--actor_index", str(index(address, names))]
+    return full
+
+
+def index(address: str, names: Sequence[str]) -> int:
+    """The index of the collect actor in a container."""
+    for name in names:
+        numbered = _NUMBERED.fullmatch(name.partition(".")[0])
+        if numbered:
+            return int(numbered[1]) - 1
+    return int.from_bytes(socket.inet_aton(address)[1:], "big")
+
+
+def names_of(address: str) -> list[str]:
+    """What Docker's name server calls the container with an IPv4 address; nothing where there is none.
+
+    Asked directly, because /etc/hosts has another answer for the system's own functions. Blocks for up to ten
+    seconds.
+    """
+    reverse = [*reversed(address.split(".")), "in-addr", "arpa"]
+    question = b"".join(bytes([len(label)]) + label.encode() for label in reverse)
+    question += struct.pack("!BHH", 0, _POINTER, _INTERNET)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(_TIMEOUT_S)
+        asking.connect(_NAME_SERVER)
+        for number in range(_TIMES):
+            try:
+                asking.send(struct.pack("!6H", number, 0x0100, 1, 0, 0, 0) + question)
+                answer = asking.recv(4096)
+            except TimeoutError:
+                continue
+            except OSError:
+                return []  # Nobody listens there.
+            if answer[:2] == struct.pack("!H", number):
+                return _pointers(answer, 12 + len(question))
+    return []
+
+
+def _pointers(answer: bytes, at: int) -> list[str]:
+    """The names that the records of an answer point to; `at` is where they begin."""
+    found = []
+    for _ in range(struct.unpack_from("!H", answer, 6)[0]):
+        _, at = _name(answer, at)
+        kind, _, _, length = struct.unpack_from("!HHIH", answer, at)
+        at += 10
+        if kind == _POINTER:
+            found.append(_name(answer, at)[0])
+        at += length
+    return found
+
+
+def _name(answer: bytes, at: int) -> tuple[str, int]:
+    """The name at a place of an answer, and the place after it."""
+    labels: list[str] = []
+    end = 0
+    while length := answer[at]:
+        if length >= 0xC0:  # The rest of the name is at an earlier place.
+            end = end or at + 2
+            at = struct.unpack_from("!H", answer, at)[0] & 0x3FFF
+        else:
+            labels.append(answer[at + 1 : at + 1 + length].decode("ascii", "replace"))
+            at += 1 + length
+    return ".".join(labels), end or at + 1
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Becomes the command of this container."""
+    address = os.environ.get("POD_IP") or socket.gethostbyname(socket.gethostname())
+    names = [] if "POD_IP" in os.environ else names_of(address)
+    full = command(arguments, address, names)
+    os.execvp(full[0], full)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

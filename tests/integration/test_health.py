@@ -1,0 +1,83 @@
+"""Health of real roles: while they work, while they wait for each other, and when they hang."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from actorlearner.health.check import Health, check
+from actorlearner.health.pulse import LONG_PATIENCE_S, PATIENCE_S
+from actorlearner.run_directory import RunDirectory
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, wait_for
+
+pytestmark = pytest.mark.integration
+
+_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+
+
+def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
+    start: Callable[..., Command], tmp_path: Path, free_port: int
+) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    address = f"localhost:{free_port}"
+
+    def role(name: str, *options: str) -> Command:
+        settings = (*TINY_RUN, "learn.train_steps=1000000", "evaluate.interval=500")
+        flags = ("--config", _PENDULUM, "--run_dir", "run", *options, "--set", *settings)
+        return start("-m", "actorlearner", name, *flags)
+
+    def health(name: str, later_s: float = 0.0) -> Health:
+        asked = address if name == "replay-server" else None
+        return check([name], directory, asked, time.time() + later_s)[0]
+
+    def healthy(name: str, doing: str) -> bool:
+        found = health(name)
+        return found.healthy and doing in found.why
+
+    server = role("replay-server", "--port", str(free_port))
+    wait_for(lambda: not health("replay-server").healthy, "the replay server to start")
+    wait_for(lambda: healthy("replay-server", "serving"), "the replay server to serve")
+    learner = role("learner", "--replay_address", address)
+    evaluator = role("eval-actor", "--replay_address", address)
+    wait_for(lambda: healthy("learner", "waiting for 200 transitions in replay"), "the learner to wait")
+    wait_for(lambda: healthy("eval-actor", "waiting for the next policy"), "the eval actor to wait")
+    actor = role("collect-actor", "--replay_address", address, "--actor_index", "0")
+    wait_for(lambda: healthy("collect-actor", "env step"), "env steps")
+    wait_for(lambda: healthy("learner", "train step"), "train steps")
+
+    # Without a learner, the rate limiter soon lets nothing in. That is no fault of the actor's.
+    os.kill(learner.process.pid, signal.SIGSTOP)
+    wait_for(lambda: healthy("collect-actor", "waiting for replay to take"), "the rate limiter")
+    assert not health("learner", later_s=LONG_PATIENCE_S + 1).healthy
+    # Without an actor, the learner gets no data: the other way round.
+    os.kill(actor.process.pid, signal.SIGSTOP)
+    os.kill(learner.process.pid, signal.SIGCONT)
+    wait_for(lambda: healthy("learner", "waiting for transitions"), "the learner to want data")
+    assert not health("collect-actor", later_s=PATIENCE_S + 5).healthy
+    os.kill(actor.process.pid, signal.SIGCONT)
+
+    os.kill(server.process.pid, signal.SIGSTOP)
+    assert health("replay-server") == Health(
+        "replay-server", False, f"{address} does not answer (deadline_exceeded)"
+    )
+    command = (sys.executable, "-m", "actorlearner", "health", "--run_dir", str(directory.path))
+    told = subprocess.run(
+        [*command, "--role", "replay-server", "--replay_address", address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (told.returncode, told.stdout.startswith("replay-server: NOT HEALTHY: ")) == (1, True), told
+    os.kill(server.process.pid, signal.SIGCONT)
+    wait_for(lambda: healthy("replay-server", "serving"), "the replay server to serve again")
+
+    for command in (learner, actor, evaluator, server):
+        command.interrupt(signal.SIGTERM)
+        assert command.finish(timeout_s=30) == 143, command.err
+    assert list(directory.pulses.iterdir()) == []

@@ -1,0 +1,91 @@
+"""What a container runs, and which index a collect actor in it has."""
+
+import socket
+import struct
+from collections.abc import Sequence
+
+import pytest
+
+from launch import container
+from launch.container import command, index, names_of
+
+ADDRESS = "172.19.0.7"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["run_collect-actor_3.run_default"], 2),  # docker-compose
+        (["run-collect-actor-12.run_default"], 11),  # docker compose
+        (["8f2c_my-collect-actor-9_collect-actor_1.net"], 0),
+        (["learner", "run-collect-actor-2.run_default"], 1),
+        ([], 0x130007),
+        (["run-collect-actor-run-1a2b.run_default"], 0x130007),
+        (["run-collect-actor-0.net"], 0x130007),
+        (["172-19-0-7.collect-actor-5.cluster.local"], 0x130007),
+    ],
+)
+def test_the_index_is_the_number_of_the_container_or_the_end_of_its_address(
+    names: Sequence[str], expected: int
+) -> None:
+    assert index(ADDRESS, names) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("learner --config c", "learner --config c --run_dir /run_dir"),
+        ("learner --run_dir there", "learner --run_dir there"),
+        ("collect-actor --set a=1", f"collect-actor --set a=1 --run_dir /run_dir --actor_index {0x130007}"),
+        ("collect-actor --actor_index 4", "collect-actor --actor_index 4 --run_dir /run_dir"),
+        ("doctor", "doctor"),
+        ("--help", "--help"),
+        ("", ""),
+    ],
+)
+def test_a_role_gets_what_its_container_knows(arguments: str, expected: str) -> None:
+    assert command(arguments.split(), ADDRESS, []) == ["actorlearner", *expected.split()]
+
+
+def _label(name: str) -> bytes:
+    return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
+
+
+def _answer(question: bytes, target: bytes) -> bytes:
+    head = question[:2] + struct.pack("!5H", 0x8180, 1, 1, 0, 0)
+    return head + question[12:] + struct.pack("!HHHIH", 0xC00C, 12, 1, 600, len(target)) + target
+
+
+def test_the_name_server_is_asked_again_until_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server on the loopback interface: it overlooks the first question."""
+    import threading
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(30)
+        monkeypatch.setattr(container, "_NAME_SERVER", server.getsockname())
+        monkeypatch.setattr(container, "_TIMEOUT_S", 0.2)
+        asked: list[bytes] = []
+
+        def serve() -> None:
+            server.recv(512)
+            question, client = server.recvfrom(512)
+            asked.append(question)
+            server.sendto(_answer(question, _label("run_collect-actor_3.run_default")), client)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert names_of(ADDRESS) == ["run_collect-actor_3.run_default"]
+        thread.join()
+    assert asked[0][12:] == _label("7.0.19.172.in-addr.arpa") + struct.pack("!HH", 12, 1)
+
+
+def test_names_that_are_cut_short_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = struct.pack("!6H", 0, 0x100, 1, 0, 0, 0) + _label("a.net") + struct.pack("!HH", 12, 1)
+    target = b"\x05actor" + struct.pack("!H", 0xC000 | 14)
+    assert container._pointers(_answer(question, target), len(question)) == ["actor.net"]
+
+
+def test_without_a_name_server_there_are_no_names(monkeypatch: pytest.MonkeyPatch, free_port: int) -> None:
+    monkeypatch.setattr(container, "_NAME_SERVER", ("127.0.0.1", free_port))
+    assert names_of(ADDRESS) == []

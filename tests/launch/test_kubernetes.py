@@ -1,0 +1,130 @@
+"""The manifests: what Kubernetes' own schemas say of them, and that their parts fit together."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from actorlearner.cli import _parser
+from tests.support.processes import REPOSITORY
+
+_FOLDER = REPOSITORY / "launch" / "kubernetes"
+_VERSIONS = ("1.30", "1.37")
+_WORKLOADS = ("StatefulSet", "Deployment", "Job")
+_ROLES = ("replay-server", "collect-actor", "eval-actor", "learner")
+
+Object = dict[str, Any]
+
+
+def _kustomization(folder: str) -> Object:
+    return {**yaml.safe_load((_FOLDER / folder / "kustomization.yaml").read_text())}
+
+
+def _base() -> Iterator[Object]:
+    for name in _kustomization("base")["resources"]:
+        yield from yaml.safe_load_all((_FOLDER / "base" / name).read_text())
+
+
+def _gpu() -> Iterator[Object]:
+    patches = [
+        yaml.safe_load((_FOLDER / "gpu" / p["path"]).read_text()) for p in _kustomization("gpu")["patches"]
+    ]
+    unused = {(patch["kind"], patch["metadata"]["name"]) for patch in patches}
+    for thing in _base():
+        for patch in patches:
+            if (patch["kind"], patch["metadata"]["name"]) == (thing["kind"], thing["metadata"]["name"]):
+                thing = _merged(thing, patch)
+                unused.remove((thing["kind"], thing["metadata"]["name"]))
+        yield thing
+    assert not unused
+
+
+def _merged(there: Any, patch: Any) -> Any:
+    """What kustomize makes of the two, as far as these patches go: lists of named things by their names."""
+    if isinstance(there, dict) and isinstance(patch, dict):
+        both = {key: _merged(there[key], patch[key]) for key in there.keys() & patch.keys()}
+        return there | patch | both
+    if isinstance(there, list) and all("name" in thing for thing in (*there, *patch)):
+        named = {thing["name"]: thing for thing in there}
+        return list((named | {t["name"]: _merged(named.get(t["name"], {}), t) for t in patch}).values())
+    return patch
+
+
+def _pods(things: Iterator[Object]) -> dict[str, Object]:
+    """The pod of each workload, by its name."""
+    return {t["metadata"]["name"]: t["spec"]["template"] for t in things if t["kind"] in _WORKLOADS}
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+@pytest.mark.parametrize("folder", ["base", "gpu"])
+def test_every_object_is_what_its_schema_says(folder: str, version: str) -> None:
+    things = list(_base() if folder == "base" else _gpu())
+    assert len(things) >= 9
+    for thing in things:
+        kubernetes_validate.validate(thing, version, strict=True)
+
+
+def test_a_misspelt_key_would_be_found() -> None:
+    for thing in _base():
+        with pytest.raises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(thing | {"specs": {}}, _VERSIONS[0], strict=True)
+
+
+def test_every_file_is_listed() -> None:
+    for folder in ("base", "gpu"):
+        there = {path.name for path in (_FOLDER / folder).iterdir()} - {"kustomization.yaml"}
+        kustomization = _kustomization(folder)
+        patches = [patch["path"] for patch in kustomization.get("patches", [])]
+        listed = {name for name in (*kustomization["resources"], *patches) if not name.startswith("..")}
+        assert there == listed
+
+
+def test_every_role_is_started_and_probed_as_the_command_line_wants_it() -> None:
+    pods = _pods(_base())
+    assert sorted(pods) == sorted(_ROLES)
+    settings = next(t["data"] for t in _base() if t["kind"] == "ConfigMap")
+    for role, pod in pods.items():
+        [container] = pod["spec"]["containers"]
+        arguments = [argument.replace("$(CONFIG)", settings["CONFIG"]) for argument in container["args"]]
+        index = ["--actor_index", "0"] if role == "collect-actor" else []  # From launch/container.py.
+        assert _parser().parse_args([*arguments, *index]).command == role
+        for probe in ("startupProbe", "livenessProbe"):
+            program, *asked = container[probe]["exec"]["command"]
+            read = _parser().parse_args(asked)
+            assert (program, read.command, read.role, read.run_dir) == (
+                "actorlearner", "health", role, "/run_dir",
+            )  # fmt: skip
+
+
+def test_no_role_is_root_or_without_limits() -> None:
+    for pod in _pods(_base()).values():
+        assert pod["spec"]["securityContext"]["runAsNonRoot"]
+        [container] = pod["spec"]["containers"]
+        assert not container["securityContext"]["allowPrivilegeEscalation"]
+        assert "memory" in container["resources"]["limits"]
+
+
+def test_only_the_roles_reach_the_replay_server() -> None:
+    policies = {t["metadata"]["name"]: t["spec"] for t in _base() if t["kind"] == "NetworkPolicy"}
+    for role, pod in _pods(_base()).items():
+        labels = pod["metadata"]["labels"].items()
+        assert labels >= policies["roles"]["podSelector"]["matchLabels"].items()
+        chosen = policies["replay-server"]["podSelector"]["matchLabels"].items() <= labels
+        assert chosen == (role == "replay-server")
+    assert policies["roles"]["ingress"] == []
+    [service] = [t for t in _base() if t["kind"] == "Service"]
+    assert service["spec"]["selector"] == policies["replay-server"]["podSelector"]["matchLabels"]
+    [rule] = policies["replay-server"]["ingress"]
+    assert rule["from"] == [{"podSelector": policies["roles"]["podSelector"]}]
+    assert rule["ports"] == [{"protocol": "TCP", "port": service["spec"]["ports"][0]["port"]}]
+
+
+def test_a_gpu_is_for_the_learner_alone() -> None:
+    wanted = {
+        role: pod["spec"]["containers"][0]["resources"]["limits"].get("nvidia.com/gpu", 0)
+        for role, pod in _pods(_gpu()).items()
+    }
+    assert wanted == {"replay-server": 0, "collect-actor": 0, "eval-actor": 0, "learner": 1}
+    assert _pods(_gpu())["learner"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
