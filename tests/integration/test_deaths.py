@@ -1,6 +1,7 @@
 """Any role may be killed at any time, and the run goes on without help."""
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -30,11 +31,8 @@ def _kill(mark: str, role: str) -> None:
     """Kills the role's process, once there is one."""
 
     def find() -> list[int]:
-        return [
-            pid
-            for pid in marked_processes(mark)
-            if Path(f"/proc/{pid}/cmdline").read_text().startswith(f"{role} (actorlearner)")
-        ]
+        titles = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in marked_processes(mark)}
+        return [pid for pid, title in titles.items() if re.match(rf"{role}(-0)? \(actorlearner\)", title)]
 
     (pid,) = wait_for(find, f"the process of the {role}")
     os.kill(pid, signal.SIGKILL)

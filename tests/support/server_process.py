@@ -26,8 +26,11 @@ class ServerProcess:
         self._connection = connection
 
     @property
-    def resident_bytes(self) -> int:
-        return self._process.memory_info().rss
+    def data_bytes(self) -> int:
+        """Its memory, also what is swapped out, without the files that are mapped: the kernel drops those."""
+        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        fields = dict(line.split(":", 1) for line in lines)
+        return sum(int(fields[name].split()[0]) for name in ("RssAnon", "VmSwap")) * 1024
 
     def save(self) -> None:
         self._connection.send("save")
