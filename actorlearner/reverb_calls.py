@@ -1,8 +1,10 @@
 """What Reverb raises when a server cannot be reached, and calls with a deadline."""
 
+import collections
+import queue
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from reverb import errors as reverb_errors
 
@@ -24,20 +26,42 @@ def within(timeout_s: float, call: Callable[[], _Result]) -> _Result:
         may still have its effect.
       Exception: what the call raises.
     """
-    results: list[_Result] = []
-    errors: list[BaseException] = []
+    # A thread for each call would do, but each that ends leaves some kilobytes of Reverb's memory behind.
+    try:
+        caller = _idle.pop()
+    except IndexError:
+        caller = _Caller()
+    answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+    caller.calls.put((call, answer))
+    try:
+        returned, result = answer.get(timeout=timeout_s)
+    except queue.Empty:
+        caller.calls.put(None)
+        raise NoAnswerError(f"the replay server has not answered within {timeout_s:g} s") from None
+    _idle.append(caller)
+    if returned:
+        return cast(_Result, result)
+    raise result
 
-    def body() -> None:
-        try:
-            results.append(call())
-        except BaseException as error:
-            errors.append(error)
 
-    thread = threading.Thread(target=body, name="reverb call", daemon=True)
-    thread.start()
-    thread.join(timeout_s)
-    if errors:
-        raise errors[0]
-    if not results:
-        raise NoAnswerError(f"the replay server has not answered within {timeout_s:g} s")
-    return results[0]
+class _Caller(threading.Thread):
+    """Makes one call after another, until it is given None."""
+
+    def __init__(self) -> None:
+        super().__init__(name="reverb call", daemon=True)
+        self.calls: queue.SimpleQueue[
+            tuple[Callable[[], Any], queue.SimpleQueue[tuple[bool, Any]]] | None
+        ] = queue.SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while work := self.calls.get():
+            call, answer = work
+            try:
+                answer.put((True, call()))
+            except BaseException as error:  # Raised again where the answer is waited for.
+                answer.put((False, error))
+            del work, call, answer  # Or what was returned would be kept until the next call.
+
+
+_idle: collections.deque[_Caller] = collections.deque()
