@@ -133,7 +133,7 @@ class LearnerCheckpoint:
                 return False
             self._saved = step
             self._outage.worked()
-            self._remove_rests()
+            self._remove_rests(step)
             return True
 
     def _unevaluated(self, step: int) -> Path:
@@ -150,9 +150,14 @@ class LearnerCheckpoint:
             else:
                 left.unlink(missing_ok=True)
 
-    def _remove_rests(self) -> None:
-        """Removes all but the newest KEPT, and what a killed learner had not sealed."""
-        whole = sealed(self._directory)[-KEPT:]
+    def _remove_rests(self, step: int) -> None:
+        """Removes all but the newest KEPT up to `step`, and what a killed learner had not sealed.
+
+        What is newer was left out at the restore, as damaged, and must not count as one of those.
+        """
+        names = sealed(self._directory)
+        now = names.index(_name(step)) + 1
+        whole = [*names[:now][-KEPT:], *names[now:]]
         for path in self._directory.glob(f"{_PREFIX}-*"):
             name = re.split("[._]", path.name)[0]
             if name not in whole:

@@ -181,6 +181,26 @@ def test_a_checkpoint_that_is_not_whole_is_left_out(
     assert int(again.train_step) == 20
 
 
+def test_newer_checkpoints_that_are_damaged_do_not_push_out_what_is_saved(tmp_path: Path) -> None:
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    for train_step in (50, 60, 70):
+        parts.train_step.assign(train_step)
+        checkpoint.save()
+        corrupt(tmp_path / f"ckpt-{train_step}.index")
+    restored = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, restored)
+    checkpoint.restore()
+    assert int(restored.train_step) == 0
+    for train_step in (10, 20):
+        restored.train_step.assign(train_step)
+        assert checkpoint.save()
+    truncate(tmp_path / "ckpt-20.index")
+    again = make_parts()
+    LearnerCheckpoint(tmp_path, again).restore()
+    assert int(again.train_step) == 10
+
+
 def test_what_a_killed_learner_left_is_removed(tmp_path: Path) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
