@@ -29,8 +29,9 @@ class FirstPolicies:
 
     def evaluate(self) -> None:
         """Queues the evaluation, once; to be called before that of any later train step is queued."""
-        self._publisher.queue(self._requests)
-        self._requests = []
+        if self._requests:  # Called after every few train steps: the publisher is woken up once.
+            self._publisher.queue(self._requests)
+            self._requests = []
 
     def save(self) -> bool:
         """Saves the policies, which takes seconds, unless they are; returns whether it did."""

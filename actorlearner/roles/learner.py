@@ -97,7 +97,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     replay = ReplayMonitor(client, layout)
     start_up.tell("ready")
     if _wait_for_replay(config, replay, stop, first):
-        beat("tracing the training graph", patience_s=LONG_PATIENCE_S)
+        beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
         start_up.ended("filling replay")
         metrics = LearnerMetrics(directory, summaries)
         loop = TrainingLoop(config, metrics, learner, replay, publisher, checkpoint, first, stop, start_up)
@@ -254,7 +254,7 @@ class TrainingLoop:
                 self._start_up.ended("first train steps")
                 self._start_up.tell("started")
                 self._report(step, loss)
-                self._metrics.begin(step)  # The first call traces the graph; no later rate has that.
+                self._metrics.begin(step)  # The first call optimises the graph; no later rate has that.
             elif self._metrics.due or step == self._config.learn.train_steps:
                 self._report(step, loss)
             saved = self._save(step)
