@@ -1,0 +1,64 @@
+"""Training on a thread of its own, so that the one that gets the signals never blocks inside TensorFlow."""
+
+import logging
+import threading
+import time
+
+from actorlearner.health.pulse import beat
+from actorlearner.learning.first_policies import FirstPolicies
+from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.learning.training_loop import TrainingLoop
+from actorlearner.stop import Stop
+
+_log = logging.getLogger(__name__)
+
+_STARVED_AFTER_S = 3.0
+"""How long a train step may wait for its batch until it is said to; after a stop it is left behind then."""
+
+
+def train_on_a_thread(loop: TrainingLoop, learner: MeasuredLearner, first: FirstPolicies, stop: Stop) -> None:
+    """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
+
+    A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
+    thread is left waiting: between two train steps, where the variables are whole.
+    """
+    failure: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            loop.run()
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=body, name="training", daemon=True)
+    thread.start()
+    starvation = _Starvation(learner)
+    while thread.is_alive():
+        thread.join(timeout=0.1)
+        if starvation.lasts():
+            if stop.requested:
+                _log.info("training waits for data that does not come, and is left there")
+                return
+            beat("waiting for transitions to train on")
+        if stop.requested and first.saving:
+            _log.info("the policies are being saved for the first time, and left as they are")
+            return
+    if failure:
+        raise failure[0]
+
+
+class _Starvation:
+    """Whether one train step has been waiting for its batch for longer than _STARVED_AFTER_S."""
+
+    def __init__(self, learner: MeasuredLearner) -> None:
+        self._learner = learner
+        self._train_step = -1
+        self._since = 0.0
+
+    def lasts(self) -> bool:
+        """Looks once more; to be called several times a second."""
+        train_step = int(self._learner.train_step_numpy)
+        if not self._learner.waiting_for_data or train_step != self._train_step:
+            self._train_step = train_step
+            self._since = time.monotonic()
+        return time.monotonic() - self._since > _STARVED_AFTER_S
