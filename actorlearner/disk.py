@@ -7,7 +7,6 @@ waits in memory meanwhile, what is not is left out, and nothing is ever there by
 import collections
 import errno
 import io
-import logging
 import os
 import sys
 import time
@@ -15,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from actorlearner.errors import one_line
-from actorlearner.notify import notify
+from actorlearner.notify import say
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
-_log = logging.getLogger(__name__)
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -57,19 +54,14 @@ class Outage:
         """Says `error`, unless it was said and has not ended since."""
         if self._failed_at is None:
             why = "the disk is full" if is_full(error) else one_line(error)
-            self._say(f"{why}: the {self._what} are not written to {self._path} for now, and the run goes on")
+            say(f"{why}: the {self._what} are not written to {self._path} for now, and the run goes on")
         self._failed_at = time.monotonic()
 
     def worked(self) -> None:
         """Says that it is over, if it was said to have begun and nothing failed for _CALM_S."""
         if self._failed_at is not None and time.monotonic() - self._failed_at >= _CALM_S:
             self._failed_at = None
-            self._say(f"the {self._what} are written to {self._path} again")
-
-    @staticmethod
-    def _say(line: str) -> None:
-        _log.warning("%s", line)
-        notify("said", line)
+            say(f"the {self._what} are written to {self._path} again")
 
 
 class Appender:

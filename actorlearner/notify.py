@@ -5,7 +5,10 @@ Only local mode listens; a role started by hand has nobody to tell. Nothing depe
 
 import contextlib
 import json
+import logging
 import os
+
+_log = logging.getLogger(__name__)
 
 NOTIFY_VARIABLE = "ACTORLEARNER_NOTIFY_FD"
 """The environment variable with the number of the pipe's file descriptor."""
@@ -29,3 +32,9 @@ def notify(state: str, message: str = "") -> None:
         # If the listener is gone, its death signal is on its way.
         with contextlib.suppress(BrokenPipeError):
             os.write(int(os.environ[NOTIFY_VARIABLE]), line.encode())
+
+
+def say(line: str) -> None:
+    """Warns whoever watches: one line in the log, and on the terminal of local mode."""
+    _log.warning("%s", line)
+    notify("said", line)

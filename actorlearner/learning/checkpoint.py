@@ -14,6 +14,7 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.disk import Outage
 from actorlearner.errors import one_line
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
+from actorlearner.notify import say
 from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed, write_atomically
 from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
 
@@ -85,13 +86,10 @@ class LearnerCheckpoint:
             self.generation = 1 + max(known, _noted(path))
         except (OSError, ValueError, TypeError, KeyError) as error:
             self.generation = 1 + known + _LEAP
-            _log.warning(
-                "%s cannot be read (%s): this learner is of generation %d, %d more than the newest known, so "
-                "that actors take its policies for newer than all before",
-                path,
-                one_line(error),
-                self.generation,
-                _LEAP + 1,
+            say(
+                f"{path} cannot be read ({one_line(error)}): this learner is of generation "
+                f"{self.generation}, {_LEAP + 1} more than the newest known, so that actors take its "
+                "policies for newer than all before"
             )
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -184,4 +182,4 @@ def _name(step: int) -> str:
 
 
 def _leave_out(name: str, error: BrokenError) -> None:
-    _log.warning("the checkpoint %s is left out: %s", name, error)
+    say(f"the checkpoint {name} is left out: {error}")

@@ -14,6 +14,7 @@ from typing import Any
 import reverb
 
 from actorlearner.disk import Outage
+from actorlearner.notify import say
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
 from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed
@@ -69,11 +70,9 @@ class ReplayCheckpoints:
     def _compare(self, saved: dict[str, float | None]) -> None:
         for key, value in self._settings.items():
             if saved.get(key) != value:
-                _log.warning(
-                    "the restored table keeps its %s of %s; this configuration's %s has no effect",
-                    key.replace("_", " "),
-                    saved.get(key),
-                    value,
+                say(
+                    f"the restored table keeps its {key.replace('_', ' ')} of {saved.get(key)}; this "
+                    f"configuration's {value} has no effect"
                 )
 
     def save(self, client: reverb.Client, monitor: ReplayMonitor) -> bool:
@@ -122,7 +121,7 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def _leave_out(name: str, error: BrokenError) -> None:
-    _log.warning("the replay checkpoint %s is left out: %s", name, error)
+    say(f"the replay checkpoint {name} is left out: {error}")
 
 
 def saved_at(checkpoint: Path) -> float:

@@ -1,5 +1,6 @@
 """A run that ended before its last train step goes on where it was."""
 
+import itertools
 import json
 import signal
 import time
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
+from actorlearner.seal import sealed
+from tests.support.harm import corrupt, truncate
 from tests.support.processes import (
     REPOSITORY,
     TINY_RUN,
@@ -132,4 +135,32 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     train_step = int(line.split()[4].replace(",", ""))
     assert train_step >= 900
     assert train_step % 300 == 0
+    _check_curves(run, _TRAIN_STEPS)
+
+
+def test_damaged_checkpoints_are_named_and_those_before_them_used(
+    start: Start, mark: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    settings = ("replay.checkpoint_interval_s=1",)
+    command = _local(start, _TRAIN_STEPS, *settings)
+    _wait_for_train_step(command, run, 900)
+    replay = run / "checkpoints" / "replay"
+    wait_for(lambda: len(sealed(replay)) >= 2, "two checkpoints of replay")
+    command.process.kill()
+    command.finish()
+    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+
+    *_, (before, newest) = itertools.pairwise(sealed(run / "checkpoints" / "learner"))
+    (data,) = (run / "checkpoints" / "learner").glob(f"{newest}.data*")
+    truncate(data)
+    damaged = sealed(replay)[-1]
+    corrupt(max((replay / damaged).iterdir(), key=lambda file: file.stat().st_size))
+
+    command = _local(start, _TRAIN_STEPS, *settings)
+    assert command.finish() == 0, command.err
+    train_step = int(before.removeprefix("ckpt-"))
+    assert f"resuming at train step {train_step:,}, with " in command.out
+    assert f"learner: the checkpoint {newest} is left out: " in command.out
+    assert f"replay-server: the replay checkpoint {damaged} is left out: " in command.out
     _check_curves(run, _TRAIN_STEPS)
