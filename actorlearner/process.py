@@ -18,6 +18,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.health import pulse
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
+from actorlearner.silent_peers import give_up_silent_peers
 from actorlearner.stop import Stop
 from actorlearner.tensor_leak import stop_tensor_leak
 from actorlearner.uncollected import uncollected
@@ -69,6 +70,7 @@ def run_role(
     _configure_logging(name, terminal)
     _own_temporary_files()
     pulse.begin(directory.pulse(name))
+    give_up_silent_peers()
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:

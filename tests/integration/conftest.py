@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.local.private_network import PrivateNetwork
 from tests.support.processes import MARK_VARIABLE, REPOSITORY, Command, marked_processes
 
 
@@ -32,8 +33,8 @@ def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
     }
     commands: list[Command] = []
 
-    def start(*arguments: str) -> Command:
-        commands.append(Command(arguments, tmp_path, environment))
+    def start(*arguments: str, network: PrivateNetwork | None = None) -> Command:
+        commands.append(Command(arguments, tmp_path, environment, network))
         return commands[-1]
 
     yield start

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.die_with import die_with
+from actorlearner.local.private_network import PrivateNetwork
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -77,8 +78,22 @@ def saved_train_step(run: Path) -> int:
 class Command:
     """A running command of the package."""
 
-    def __init__(self, arguments: Sequence[str], cwd: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        environment: dict[str, str],
+        network: PrivateNetwork | None = None,
+    ) -> None:
         parent = os.getpid()
+
+        def prepare() -> None:
+            if network is not None:
+                network.enter()
+            die_with(
+                parent
+            )  # A test that hangs ends all of pytest, which then cannot end what it had started.
+
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=cwd,
@@ -88,8 +103,7 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # A test that hangs ends all of pytest, which then cannot end what the test had started.
-            preexec_fn=lambda: die_with(parent),
+            preexec_fn=prepare,
         )
         self.out = self.err = ""
 
