@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m benchmarks` all of them, `python -m benchmarks NAME ...` some.
+"""Runs the benchmarks: `python -m benchmarks` those of BY_DEFAULT, `python -m benchmarks NAME ...` any.
 
 Each prints a table and writes DIRECTORY/NAME.json; `--table` prints what is there as Markdown instead. Each
 runs in a process of its own, so that none inherits the state of another.
@@ -19,7 +19,10 @@ from rich.table import Table
 from actorlearner.environments.quiet import quiet_output
 from benchmarks import report
 
-NAMES = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
+BY_DEFAULT = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
+NAMES = (*BY_DEFAULT, "scaling")
+"""With those that take long, and are only run by name."""
+
 _DIRECTORY = Path("runs/benchmarks")
 
 
@@ -28,7 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measures what the README quotes."
     )
-    parser.add_argument("names", metavar="NAME", nargs="*", help=f"which: {', '.join(NAMES)} (default: all)")
+    parser.add_argument(
+        "names",
+        metavar="NAME",
+        nargs="*",
+        help=f"which: {', '.join(NAMES)} (default: {', '.join(BY_DEFAULT)})",
+    )
     parser.add_argument("--directory", type=Path, default=_DIRECTORY, help="where the JSON files go")
     parser.add_argument("--table", action="store_true", help="print the figures in the directory as Markdown")
     options = parser.parse_args(arguments)
@@ -37,12 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
     if options.table:
         print(report.markdown(report.load(options.directory)))
+        for line in report.load_lines(options.directory):
+            print(line)
         return 0
     if len(options.names) == 1:
         _measure(options.names[0], options.directory)
         sys.stdout.flush()
         os._exit(0)  # Threads that are blocked inside Reverb would make the interpreter's shutdown crash.
-    return _run_all(options.names or NAMES, options.directory)
+    return _run_all(options.names or BY_DEFAULT, options.directory)
 
 
 def _measure(name: str, directory: Path) -> None:
@@ -53,6 +63,8 @@ def _measure(name: str, directory: Path) -> None:
     path = report.save(directory, name, rows, details, time.monotonic() - began)
     console = Console()
     console.print(_table(name, rows))
+    for line in report.lines(details):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
     console.print(f"{path}: with every single value, after {time.monotonic() - began:.0f} s")
 
 

@@ -82,8 +82,24 @@ def save(directory: Path, name: str, rows: Sequence[Row], details: dict[str, Any
 def load(directory: Path) -> list[Row]:
     """Reads the rows of every JSON file in `directory`, in the order of their names."""
     fields = [field.name for field in dataclasses.fields(Row)]
-    records = [json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))]
-    return [Row(**{name: row[name] for name in fields}) for record in records for row in record["rows"]]
+    return [
+        Row(**{name: row[name] for name in fields}) for record in _load(directory) for row in record["rows"]
+    ]
+
+
+def load_lines(directory: Path) -> list[str]:
+    """Reads what the JSON files in `directory` have to say beside their rows, each after an empty line."""
+    return [line for record in _load(directory) for line in lines(record["details"])]
+
+
+def lines(details: dict[str, Any]) -> list[str]:
+    """What a benchmark says beside its rows, in Markdown, after an empty line: `lines` of its details."""
+    said: list[str] = details.get("lines", [])
+    return ["", *said] if said else []
+
+
+def _load(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))]
 
 
 def machine() -> str:

@@ -4,11 +4,11 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import portpicker
 
 from benchmarks.halfcheetah import NAME, configuration
+from benchmarks.processes import MeasuredProcess
 
 _SERVING = "serving\n"
 
@@ -33,28 +33,13 @@ def replay_server(environment: str = NAME, capacity: int = 1_000_000) -> Iterato
         process.communicate(timeout=30)  # Closes its standard input, at which it ends.
 
 
-class ServerProcess:
+class ServerProcess(MeasuredProcess):
     """A running replay server."""
 
     def __init__(self, pid: int, address: str) -> None:
         """Knows it by its process and its address."""
-        self.pid = pid
+        super().__init__(pid)
         self.address = address
-
-    @property
-    def resident_bytes(self) -> int:
-        """The memory that it holds."""
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        (kibibytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
-        return int(kibibytes) * 1024
-
-    @property
-    def cpu_s(self) -> float:
-        """CPU seconds that it has used."""
-        import os
-
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _serve(port: int, environment: str, capacity: int) -> None:

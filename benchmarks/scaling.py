@@ -1,0 +1,106 @@
+"""`scaling`: 1 to 32 collect actors, whose environments wait, and one that comes late.
+
+The environments wait for most of an env step, as for robots or for simulators elsewhere, so that two cores do
+for many actors. Nothing trains; policies are published as a learner would.
+"""
+
+import dataclasses
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from actorlearner.devices import use_cpu
+from actorlearner.environments.specs import load_specs
+from actorlearner.replay.rows import RowFormat
+from benchmarks.fleet import Fleet, Publishing, configuration
+from benchmarks.report import Row
+from benchmarks.scaling_figures import (
+    Experiment,
+    Size,
+    env_steps_per_s,
+    on_paper,
+    policy_lags_s,
+    share_of_linear,
+    table,
+)
+
+_SIZES = (1, 2, 4, 8, 16, 32)
+_WAIT_S = 0.02
+_WINDOW_S = 15.0
+_PUBLISH_INTERVAL_S = 5.0
+
+_LINEAR_TO = 16
+_LINEAR_GOAL = 0.95
+
+_LATE_BESIDE = 16
+_LATE_ROUNDS = 3
+_LATE_GOAL_S = 15.0
+
+_ON_PAPER = 1_000
+
+
+def run() -> tuple[list[Row], dict[str, Any]]:
+    """Adds collect actors to one run, and measures at each size once all of them act."""
+    use_cpu(threads=1)
+    config = configuration(_WAIT_S)
+    sizes: list[Size] = []
+    late: list[tuple[float, str]] = []
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
+        fleet = stack.enter_context(closing(Fleet(config, Path(directory) / "run")))
+        publishing = stack.enter_context(closing(Publishing(config, fleet, _PUBLISH_INTERVAL_S)))
+        for size in _SIZES:
+            fleet.grow(size)
+            sizes.append(_measure(fleet, publishing))
+            if size == _LATE_BESIDE:
+                late = [fleet.start_late() for _ in range(_LATE_ROUNDS)]
+        experiment = Experiment(
+            variables_interval_s=config.collect.variables_interval_s,
+            publish_interval_s=_PUBLISH_INTERVAL_S,
+            policy_bytes=publishing.policy_bytes,
+            transition_bytes=RowFormat(load_specs(config.environment)).width,
+        )
+    details = {
+        "sizes": [dataclasses.asdict(size) for size in sizes],
+        "experiment": dataclasses.asdict(experiment),
+        "late": late,
+        "lines": [*table(sizes), "", *on_paper(_ON_PAPER, sizes, experiment)],
+    }
+    rows = [_linear(size, sizes[0]) for size in sizes[1:]]
+    return [*rows, _late([seconds for seconds, _ in late])], details
+
+
+def _measure(fleet: Fleet, publishing: Publishing) -> Size:
+    """Blocks for _WINDOW_S."""
+    actors = fleet.actors
+    processes = [fleet.server, *actors]
+    began, used = time.time(), [process.cpu_s for process in processes]
+    time.sleep(_WINDOW_S)
+    server_s, *actors_s = (process.cpu_s - before for process, before in zip(processes, used, strict=True))
+    ended = time.time()
+    records = [fleet.records(index) for index in range(len(actors))]
+    rate = sum(env_steps_per_s(of_actor, began, ended) for of_actor in records)
+    return Size(
+        actors=len(actors),
+        env_steps_per_s=rate,
+        cpu_us_per_env_step=1e6 * sum(actors_s) / (ended - began) / rate,
+        server_cores=server_s / (ended - began),
+        policy_lag_s=statistics.median(policy_lags_s(records, publishing.times, began)),
+        resident_bytes=statistics.mean(actor.resident_bytes for actor in actors),
+        proportional_bytes=statistics.mean(actor.proportional_bytes for actor in actors),
+    )
+
+
+def _linear(size: Size, one: Size) -> Row:
+    what = f"env steps a second, {size.actors} actors that wait {_WAIT_S * 1e3:.0f} ms; ratio to linear"
+    share = share_of_linear(size, one)
+    goal = _LINEAR_GOAL if size.actors <= _LINEAR_TO else None
+    return Row("scaling", what, size.env_steps_per_s / share, size.env_steps_per_s, share, goal, True)
+
+
+def _late(seconds: list[float]) -> Row:
+    what = f"seconds from the start of a late actor, beside {_LATE_BESIDE}, to its first env step"
+    figure = statistics.median(seconds)
+    return Row("scaling", what, None, figure, figure, _LATE_GOAL_S, False)
