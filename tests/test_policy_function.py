@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.autograph.core import ag_ctx
 from tf_agents.policies import greedy_policy
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
-from actorlearner.agents.registry import find_builder
+from actorlearner.agents.registry import agent_names, find_builder
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 
@@ -92,6 +93,25 @@ def test_nests_keep_their_order_and_first_steps_are_marked() -> None:
     expected = np.where(FIRST, time_step.StepType.FIRST, time_step.StepType.MID)
     np.testing.assert_array_equal(actions["arm"][:, 1], expected)
     np.testing.assert_array_equal(actions["gripper"], np.ones(BATCH))
+
+
+@pytest.mark.parametrize("name", agent_names())
+def test_every_agent_collects_without_being_rewritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Autograph would take seconds of each start, and it alone could make sense of an `if` on a tensor."""
+    specs = specs_of(DISCRETE if name == "dqn" else CONTINUOUS)
+    policy = make_agent(name, specs).collect_policy
+    seen = []
+    action = policy.action
+
+    def seeing(*arguments: Any) -> Any:
+        seen.append(ag_ctx.control_status_ctx().status)
+        return action(*arguments)
+
+    monkeypatch.setattr(policy, "action", seeing)
+    actions = PolicyFunction(policy, specs, BATCH)(observations(), FIRST)
+    assert set(seen) == {ag_ctx.Status.DISABLED}
+    low, high = specs.action.minimum, specs.action.maximum
+    assert np.all((actions >= low) & (actions <= high))
 
 
 def test_random_actions_fill_their_bounds() -> None:
