@@ -1,7 +1,5 @@
 """What a collect actor reports: its metrics file and its TensorBoard curves."""
 
-import tensorflow as tf
-
 from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.metrics import MetricsWriter, Rate, read_records
 from actorlearner.resident_memory import resident_bytes
@@ -65,8 +63,6 @@ class CollectMetrics:
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
-        with self._summaries.writer.as_default(step=env_steps):
-            for key, value in record.items():
-                if value is not None and key != "env_steps":
-                    tf.summary.scalar(f"collect/{key}", value)
+        curves = {f"collect/{key}": value for key, value in record.items() if key != "env_steps"}
+        self._summaries.scalars(curves, env_steps)
         self._summaries.flush()

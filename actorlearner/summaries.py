@@ -7,8 +7,10 @@ is appended to the event file here.
 
 import itertools
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
 from actorlearner.disk import Appender
@@ -31,6 +33,19 @@ class Summaries:
         self._file = Appender(directory / name, "summaries")
         self._head = self._take()
         self._file.append(self._head)
+
+    def scalars(self, values: Mapping[str, float | None], step: int) -> None:
+        """Writes a point of each curve that has a value.
+
+        Args:
+          values: by the names of the curves.
+          step: of all of them, in what the role counts.
+        """
+        # As NumPy's numbers: of Python's, TensorFlow keeps a tensor of each that it has ever met.
+        with self.writer.as_default(step=np.int64(step)):
+            for name, value in values.items():
+                if value is not None:
+                    tf.summary.scalar(name, np.float32(value))
 
     def flush(self) -> bool:
         """Appends what was written since the last call to the event file.

@@ -1,5 +1,6 @@
 """Curves, with a real disk that is full."""
 
+import itertools
 from pathlib import Path
 
 import tensorflow as tf
@@ -7,6 +8,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from actorlearner.summaries import Summaries
 from tests.support.full_disk import fill, small_disk
+from tests.support.heap import bytes_in_use
 
 
 def steps(directory: Path, tag: str) -> list[int]:
@@ -24,7 +26,7 @@ def test_curves_of_graphs_and_of_others_are_written_by_a_flush(tmp_path: Path) -
     for step in range(30):
         with summaries.writer.as_default(step=step):
             train(tf.constant(step, tf.int64))
-            tf.summary.scalar("rate", 1.0)
+        summaries.scalars({"rate": 1.0, "not known": None}, step)
         if step % 7 == 0:
             assert summaries.flush()
     assert steps(tmp_path, "loss") == steps(tmp_path, "rate") == list(range(29))
@@ -59,3 +61,19 @@ def test_a_graph_goes_on_on_a_full_disk_and_its_curves_come_later(tmp_path: Path
         filler.unlink()
         assert flushed(1_000, 1_010)
         assert steps(disk / "curves", "loss") == list(range(1_010))
+
+
+def test_points_of_curves_leave_nothing_behind(tmp_path: Path) -> None:
+    summaries = Summaries(tmp_path)
+    numbers = itertools.count()
+
+    def bytes_left(points: int) -> int:
+        """Of all memory that is in use, also that which Python knows nothing of."""
+        before = bytes_in_use()
+        for number in itertools.islice(numbers, points):
+            summaries.scalars({"curve": 0.5 + number}, number)
+        summaries.flush()
+        return bytes_in_use() - before
+
+    bytes_left(2_000)  # What is made once only.
+    assert bytes_left(2_000) < 2_000 * 50

@@ -4,7 +4,6 @@ import logging
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.metrics import MetricsWriter, Rate
@@ -60,10 +59,8 @@ class LearnerMetrics:
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
-        with self._summaries.writer.as_default(step=train_step):
-            for key, value in record.items():
-                if value is not None and key != "train_step":
-                    tf.summary.scalar(f"learner/{key}", value)
+        curves = {f"learner/{key}": value for key, value in record.items() if key != "train_step"}
+        self._summaries.scalars(curves, train_step)
         self._summaries.flush()
 
     def flush(self) -> bool:

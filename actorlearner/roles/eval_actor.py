@@ -179,9 +179,8 @@ class EvaluationRecorder:
                 "memory_bytes": resident_bytes(),
             }
         )
-        with self._summaries.writer.as_default(step=train_step):
-            tf.summary.scalar("eval/AverageReturn", average_return)
-            tf.summary.scalar("eval/AverageEpisodeLength", average_length)
+        curves = {"eval/AverageReturn": average_return, "eval/AverageEpisodeLength": average_length}
+        self._summaries.scalars(curves, train_step)
         self._summaries.flush()
         self.train_step = train_step
         _log.info(

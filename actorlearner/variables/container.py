@@ -218,6 +218,7 @@ def assigner(variables: Sequence[tf.Variable], train_step: tf.Variable) -> Calla
     concrete = assign.get_concrete_function()
 
     def update(version: PolicyVariables) -> None:
-        concrete([tf.constant(value) for value in version.values], tf.constant(version.train_step, tf.int64))
+        # NumPy's number: of Python's, TensorFlow keeps a tensor of each that it has ever met.
+        concrete([tf.constant(value) for value in version.values], tf.constant(np.int64(version.train_step)))
 
     return update
