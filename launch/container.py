@@ -5,6 +5,7 @@ All collect actors are started with the same command, and yet each that runs nee
 the number that docker-compose gave the container, less one: the network's name server knows the container's
 name, which ends in it. Where there is no such name, it is the last 24 bits of the address, which tell the
 containers of a network apart, up to one as large as 10.0.0.0/8. POD_IP is the address, where it is set.
+Every machine numbers its containers from 1: FIRST_ACTOR_INDEX, where it is set, is the index of the first.
 """
 
 import os
@@ -12,7 +13,7 @@ import re
 import socket
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 RUN_DIR = "/run_dir"
 
@@ -24,30 +25,46 @@ _POINTER, _INTERNET = 12, 1
 _NUMBERED = re.compile(r".*[_-]collect-actor[_-]([1-9][0-9]{0,8})", re.ASCII)
 
 
-def command(arguments: Sequence[str], address: str, names: Sequence[str]) -> list[str]:
+def command(arguments: Sequence[str], own_index: Callable[[], int]) -> list[str]:
     """The command that a container runs.
 
     Args:
       arguments: the container's own.
-      address: the container's IPv4 address.
-      names: what the container is called in its network.
+      own_index: finds the index of the collect actor in this container; not asked for another role, whose
+        container may have no network.
     """
     full = ["actorlearner", *arguments]
     if arguments and arguments[0] in _ROLES:
         if "--run_dir" not in arguments:
             full += ["--run_dir", RUN_DIR]
         if arguments[0] == "collect-actor" and "--actor_index" not in arguments:
-            full += ["--actor_index", str(index(address, names))]
+            full += ["--actor_index", str(own_index())]
     return full
 
 
-def index(address: str, names: Sequence[str]) -> int:
-    """The index of the collect actor in a container."""
+def index(address: str, names: Sequence[str], first: int = 0) -> int:
+    """The index of the collect actor in a container.
+
+    Args:
+      address: the container's IPv4 address.
+      names: what the container is called in its network.
+      first: the index of the first container that is numbered here.
+    """
     for name in names:
         numbered = _NUMBERED.fullmatch(name.partition(".")[0])
         if numbered:
-            return int(numbered[1]) - 1
+            return first + int(numbered[1]) - 1
     return int.from_bytes(socket.inet_aton(address)[1:], "big")
+
+
+def own_index() -> int:
+    """The index of the collect actor in this container. Blocks as `names_of` does."""
+    first = os.environ.get("FIRST_ACTOR_INDEX", "0")
+    if not re.fullmatch("[0-9]{1,8}", first):
+        print(f"FIRST_ACTOR_INDEX {first!r}: has to be an integer from 0", file=sys.stderr)
+        sys.exit(2)
+    address = os.environ.get("POD_IP") or socket.gethostbyname(socket.gethostname())
+    return index(address, [] if "POD_IP" in os.environ else names_of(address), int(first))
 
 
 def names_of(address: str) -> list[str]:
@@ -104,9 +121,7 @@ def _name(answer: bytes, at: int) -> tuple[str, int]:
 
 def main(arguments: Sequence[str]) -> None:
     """Becomes the command of this container."""
-    address = os.environ.get("POD_IP") or socket.gethostbyname(socket.gethostname())
-    names = [] if "POD_IP" in os.environ else names_of(address)
-    full = command(arguments, address, names)
+    full = command(arguments, own_index)
     os.execvp(full[0], full)
 
 

@@ -9,7 +9,20 @@ from pathlib import Path
 import pytest
 
 from actorlearner.local.private_network import PrivateNetwork
+from tests.support import compose
 from tests.support.processes import MARK_VARIABLE, REPOSITORY, Command, marked_processes
+
+_IMAGE = "actorlearner-test"
+
+
+@pytest.fixture(name="image", scope="session")
+def _image() -> str:
+    """The image of this checkout."""
+    missing = compose.missing()
+    if missing:
+        pytest.skip(f"containers are not tested: {missing}")
+    compose.build(_IMAGE)
+    return _IMAGE
 
 
 @pytest.fixture(name="mark")

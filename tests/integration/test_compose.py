@@ -4,64 +4,20 @@ import json
 import os
 import signal
 import urllib.request
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import portpicker
 import pytest
 
 from tests.support import compose
 from tests.support.compose import Container, Project
-from tests.support.processes import TINY_RUN, wait_for
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(1500)]
 
-_IMAGE = "actorlearner-test"
-_PATIENCE_S = 240.0
-_SETTINGS = (
-    *TINY_RUN,
-    "learn.train_steps=1000000",
-    "learn.checkpoint_interval=500",
-    "replay.checkpoint_interval_s=5",
-    "evaluate.interval=1000000",
-)
-
 
 @pytest.fixture(name="project", scope="module")
-def _project() -> Iterator[Project]:
-    missing = compose.missing()
-    if missing:
-        pytest.skip(f"containers are not tested: {missing}")
-    compose.build(_IMAGE)
-    environment = {
-        "ACTORLEARNER_IMAGE": _IMAGE,
-        "ACTORLEARNER_CONFIG": "sac_pendulum",
-        "ACTORLEARNER_ARGS": f"--set {' '.join(_SETTINGS)}",
-        "ACTORLEARNER_BOARD_PORT": str(portpicker.pick_unused_port()),
-    }
-    project = Project(f"actorlearner-{uuid.uuid4().hex[:8]}", environment)
-    try:
+def _project(image: str) -> Iterator[Project]:
+    with compose.project(compose.endless_pendulum(image), compose.FILE) as project:
         yield project
-    finally:
-        project.compose("down", "--volumes", "--timeout", "0")
-
-
-def _wait(project: Project, condition: Callable[[], object], what: str) -> None:
-    """Waits long: the containers share the machine, and a look at one is a process, too."""
-    try:
-        wait_for(condition, what, timeout_s=_PATIENCE_S, interval_s=1.0)
-    except AssertionError as error:
-        raise AssertionError(f"{error}\n{project.describe()}") from None
-
-
-def _train_on(project: Project, learner: Container) -> None:
-    """Waits until training has gone on for a while."""
-
-    def train_step() -> int:
-        return int(learner.last_record("learner").get("train_step", 0))
-
-    before = train_step()
-    _wait(project, lambda: train_step() > before + 100, "train steps")
 
 
 def _indices(actors: Sequence[Container]) -> list[str]:
@@ -83,38 +39,38 @@ def test_the_containers_of_a_run(project: Project) -> None:
     project.compose("up", "-d", "--scale", "collect-actor=2")
     server, learner = project.container("replay-server"), project.container("learner")
     assert server.health == "healthy"  # What the others are started after.
-    _train_on(project, learner)
+    project.train_on(learner)
     two = project.containers("collect-actor")
-    _wait(project, lambda: _indices(two) == ["collect-0.jsonl", "collect-1.jsonl"], "two indices")
+    project.wait(lambda: _indices(two) == ["collect-0.jsonl", "collect-1.jsonl"], "two indices")
     _look_at_the_image(server)
     board = _look_at_the_ports(project)
 
     project.compose("up", "-d", "--no-recreate", "--scale", "collect-actor=4")
     actors = project.containers("collect-actor")
     four = [f"collect-{i}.jsonl" for i in range(4)]
-    _wait(project, lambda: _indices(actors) == four, "four actors with an index each")
+    project.wait(lambda: _indices(actors) == four, "four actors with an index each")
 
     actor = two[0]
     [metrics] = actor.execute("ls", "/run_dir/metrics").split()
     name = metrics.removesuffix(".jsonl")
     acted = actor.last_record(name)["time"]
     _kill(actor)
-    _wait(project, lambda: _started_again(actor), "the actor to be started again")
-    _wait(project, lambda: actor.last_record(name).get("time", 0) > acted + 5, "env steps after that")
+    project.wait(lambda: _started_again(actor), "the actor to be started again")
+    project.wait(lambda: actor.last_record(name).get("time", 0) > acted + 5, "env steps after that")
     assert _indices(actors) == four
-    _train_on(project, learner)
+    project.train_on(learner)
 
     inserted = server.last_record("replay")["inserts"]
     _kill(server)
-    _wait(project, lambda: _started_again(server), "the replay server to be started again")
-    _wait(project, lambda: server.health == "healthy", "the replay server to be healthy")
-    _train_on(project, learner)
+    project.wait(lambda: _started_again(server), "the replay server to be started again")
+    project.wait(lambda: server.health == "healthy", "the replay server to be healthy")
+    project.train_on(learner)
     # It has what its last checkpoint had; from nothing it would not be that far yet.
     assert server.last_record("replay")["inserts"] > inserted / 2
     others = [learner, project.container("eval-actor"), *actors]
-    _wait(project, lambda: {other.health for other in others} == {"healthy"}, "health")
+    project.wait(lambda: {other.health for other in others} == {"healthy"}, "health")
     assert [other.state["RestartCount"] for other in others if other.id != actor.id] == [0] * 5
-    _wait(project, lambda: _runs(board) >= {"learner/learner", "eval/eval"}, "TensorBoard's curves")
+    project.wait(lambda: _runs(board) >= {"learner/learner", "eval/eval"}, "TensorBoard's curves")
 
     project.compose("stop")
     assert {role.state["State"]["ExitCode"] for role in (server, *others)} == {143}

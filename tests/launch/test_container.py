@@ -36,7 +36,7 @@ def test_the_index_is_the_number_of_the_container_or_the_end_of_its_address(
     [
         ("learner --config c", "learner --config c --run_dir /run_dir"),
         ("learner --run_dir there", "learner --run_dir there"),
-        ("collect-actor --set a=1", f"collect-actor --set a=1 --run_dir /run_dir --actor_index {0x130007}"),
+        ("collect-actor --set a=1", "collect-actor --set a=1 --run_dir /run_dir --actor_index 6"),
         ("collect-actor --actor_index 4", "collect-actor --actor_index 4 --run_dir /run_dir"),
         ("doctor", "doctor"),
         ("--help", "--help"),
@@ -44,7 +44,33 @@ def test_the_index_is_the_number_of_the_container_or_the_end_of_its_address(
     ],
 )
 def test_a_role_gets_what_its_container_knows(arguments: str, expected: str) -> None:
-    assert command(arguments.split(), ADDRESS, []) == ["actorlearner", *expected.split()]
+    assert command(arguments.split(), lambda: 6) == ["actorlearner", *expected.split()]
+
+
+def test_only_a_collect_actor_is_looked_up() -> None:
+    """Another role may be in a container without any network."""
+    assert command(["replay-server"], lambda: pytest.fail("looked up")) == [
+        "actorlearner", "replay-server", "--run_dir", "/run_dir",
+    ]  # fmt: skip
+
+
+def test_machines_tell_their_actors_apart_by_the_first_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert index(ADDRESS, ["run_collect-actor_3.run_default"], first=100) == 102
+    monkeypatch.setenv("FIRST_ACTOR_INDEX", "100")
+    monkeypatch.setattr(container, "names_of", lambda address: ["run_collect-actor_3.run_default"])
+    monkeypatch.setattr(container.socket, "gethostbyname", lambda name: ADDRESS)
+    assert container.own_index() == 102
+
+
+@pytest.mark.parametrize("value", ["", "-1", "a", "1.5"])
+def test_a_first_index_that_is_none_is_refused(
+    value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FIRST_ACTOR_INDEX", value)
+    with pytest.raises(SystemExit) as ended:
+        container.own_index()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"FIRST_ACTOR_INDEX {value!r}: has to be an integer from 0\n"
 
 
 def _label(name: str) -> bytes:

@@ -4,14 +4,28 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from tests.support.processes import REPOSITORY
+import portpicker
+
+from tests.support.processes import REPOSITORY, TINY_RUN, wait_for
 
 FILE = REPOSITORY / "launch" / "docker-compose.yml"
+TLS_FILE = REPOSITORY / "launch" / "docker-compose.tls.yml"
 _COMMAND_S = 300.0
 _BUILD_S = 900.0
+_PATIENCE_S = 240.0
+_SETTINGS = (
+    *TINY_RUN,
+    "learn.train_steps=1000000",
+    "learn.checkpoint_interval=500",
+    "replay.checkpoint_interval_s=5",
+    "evaluate.interval=1000000",
+)
 
 
 def run(*command: str, timeout_s: float = _COMMAND_S, environment: Mapping[str, str] | None = None) -> str:
@@ -29,21 +43,32 @@ def run(*command: str, timeout_s: float = _COMMAND_S, environment: Mapping[str, 
     return done.stdout
 
 
+def endless_pendulum(image: str) -> dict[str, str]:
+    """What the compose files read from the environment, for a run that is small and has no end."""
+    return {
+        "ACTORLEARNER_IMAGE": image,
+        "ACTORLEARNER_CONFIG": "sac_pendulum",
+        "ACTORLEARNER_ARGS": f"--set {' '.join(_SETTINGS)}",
+        "ACTORLEARNER_BOARD_PORT": str(portpicker.pick_unused_port()),
+    }
+
+
 def missing() -> str:
     """What there has to be, and is not, for containers on this machine; empty if nothing is missing."""
     if not shutil.which("docker"):
         return "no docker"
     if subprocess.run(["docker", "info"], capture_output=True, timeout=60, check=False).returncode:
         return "no container engine runs"
-    return "" if _compose() else "neither docker-compose nor docker compose"
+    return "" if command() else "neither docker-compose nor docker compose"
 
 
-def _compose() -> list[str]:
-    for command in (["docker-compose"], ["docker", "compose"]):
-        if shutil.which(command[0]):
-            version = subprocess.run([*command, "version"], capture_output=True, timeout=60, check=False)
+def command() -> list[str]:
+    """What compose is called with here; empty if there is none."""
+    for name in (["docker-compose"], ["docker", "compose"]):
+        if shutil.which(name[0]):
+            version = subprocess.run([*name, "version"], capture_output=True, timeout=60, check=False)
             if version.returncode == 0:
-                return command
+                return name
     return []
 
 
@@ -99,16 +124,15 @@ class Container:
 
 
 class Project:
-    """The containers of one run."""
+    """The containers of one run, or of the part of it that one machine has."""
 
-    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
-        self.name = name
+    def __init__(self, environment: Mapping[str, str], files: Sequence[Path]) -> None:
+        self.name = f"actorlearner-{uuid.uuid4().hex[:8]}"
         self._environment = environment
+        self._files = [argument for file in files for argument in ("-f", str(file))]
 
     def compose(self, *arguments: str) -> str:
-        return run(
-            *(*_compose(), "-p", self.name, "-f", str(FILE), *arguments), environment=self._environment
-        )
+        return run(*command(), "-p", self.name, *self._files, *arguments, environment=self._environment)
 
     def containers(self, service: str) -> list[Container]:
         return [Container(identifier) for identifier in self.compose("ps", "-q", service).split()]
@@ -117,7 +141,23 @@ class Project:
         [container] = self.containers(service)
         return container
 
-    def describe(self) -> str:
+    def wait(self, condition: Callable[[], object], what: str) -> None:
+        """Waits long: the containers share the machine, and a look at one is a process, too."""
+        try:
+            wait_for(condition, what, timeout_s=_PATIENCE_S, interval_s=1.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self._describe()}") from None
+
+    def train_on(self, learner: Container) -> None:
+        """Waits until training has gone on for a while."""
+
+        def train_step() -> int:
+            return int(learner.last_record("learner").get("train_step", 0))
+
+        before = train_step()
+        self.wait(lambda: train_step() > before + 100, "train steps")
+
+    def _describe(self) -> str:
         """How the containers are, and what they said last."""
         return self.compose("ps") + self.compose("logs", "--tail", "10")
 
@@ -126,3 +166,13 @@ class Project:
         label = f"label=com.docker.compose.project={self.name}"
         kinds = (["ps", "-a"], ["network", "ls"], ["volume", "ls"])
         return [name for kind in kinds for name in run("docker", *kind, "-q", "--filter", label).split()]
+
+
+@contextmanager
+def project(environment: Mapping[str, str], *files: Path) -> Iterator[Project]:
+    """A project of which nothing is left afterwards."""
+    made = Project(environment, files)
+    try:
+        yield made
+    finally:
+        made.compose("down", "--volumes", "--timeout", "0")
