@@ -59,11 +59,12 @@ def test_a_run_behind_tls(image: str, tmp_path: Path) -> None:
     ):
         more.compose("up", "-d", "--no-deps", "collect-actor")
         run.compose("up", "-d")
-        run.train_on(run.container("learner"))
-        [actor] = more.containers("collect-actor")
-        more.wait(lambda: actor.last_record("collect-100").get("policy_train_step", 0) > 0, "policies there")
+        # While they make their graphs.
         _knock_with_certificates(address, port, certificates, _certificates(tmp_path / "foreign"))
         _look_for_the_plain_port(run, more)
+        run.train_on(run.container("learner"))
+        actor = more.container("collect-actor")
+        more.wait(lambda: actor.last_record("collect-100").get("policy_train_step", 0) > 0, "policies there")
         roles = [run.container(name) for name in ("replay-server", "collect-actor", "eval-actor", "learner")]
         assert [role.state["RestartCount"] for role in (*roles, actor)] == [0] * 5
         for project in (run, more):
