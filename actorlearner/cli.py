@@ -9,7 +9,7 @@ import os
 import pathlib
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import actorlearner
@@ -28,7 +28,7 @@ from actorlearner.run_directory import NEW_RUNS, obstacle
 
 PROGRAM = "actorlearner"
 
-Options = dict[str, int | str]
+Options = dict[str, int | str | tuple[str, ...]]
 """What a role is told beside its configuration, by the name of the flag."""
 
 
@@ -43,7 +43,7 @@ class _Flag:
 
     metavar: str
     help: str
-    read: Callable[[str], int | str]
+    read: Callable[[str], int | str | tuple[str, ...]]
     default: str | None = None
 
 
@@ -53,6 +53,7 @@ class _Command:
 
     Attributes:
       optional: those of its flags that may be left out, though they have no default.
+      own_flags: those of its flags that are not what they are elsewhere.
       config: the configuration without `--config`; empty where that is required.
       trains: whether it takes a configuration, and a run directory that need not be there.
     """
@@ -62,13 +63,23 @@ class _Command:
     example: str
     flags: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    own_flags: Mapping[str, _Flag] = dataclasses.field(default_factory=dict)
     config: str = ""
     trains: bool = True
+
+    def flag(self, name: str) -> _Flag:
+        """What the command reads the flag of this name with."""
+        return self.own_flags.get(name) or _FLAGS[name]
 
 
 _FLAGS = {
     "port": _Flag("PORT", f"the port to serve on, 1 to {flags.HIGHEST_PORT}", flags.port),
-    "replay_address": _Flag("HOST:PORT", "where the replay server listens", flags.address),
+    "replay_address": _Flag(
+        "HOST:PORT[,...]",
+        "where the replay server listens; of several, the first has the policy variables, each collect "
+        "actor writes to one, and the learner samples from all",
+        flags.addresses,
+    ),
     "actor_index": _Flag("I", "which of the collect actors this is, counted from 0", flags.index),
     "network": _Flag(
         "|".join(NETWORKS),
@@ -141,6 +152,11 @@ _COMMANDS = {
         "--role learner --run_dir runs/sac_pendulum-20261121-063535",
         ("role", "replay_address"),
         optional=("role", "replay_address"),
+        own_flags={
+            "replay_address": _Flag(
+                "HOST:PORT", "where the replay server of that directory listens", flags.address
+            )
+        },
         trains=False,
     ),
 }
@@ -240,7 +256,7 @@ def _start(
     if role == "chaos":
         from actorlearner.chaos.run import run_chaos
 
-        duration, seed = int(options["duration"]), int(options["seed"])
+        duration, seed = int(str(options["duration"])), int(str(options["seed"]))
         return run_chaos(config, run_dir, experiment, duration=duration, seed=seed)
     from actorlearner.process import run_role
 
@@ -270,12 +286,13 @@ def _load(path: str, overrides: Sequence[str], problems: list[str]) -> tuple[Con
 def _read_options(arguments: argparse.Namespace, problems: list[str]) -> Options:
     """Reads the flags of one role; here rather than in argparse, which stops at the first mistake."""
     options: Options = {}
-    for name in _COMMANDS[arguments.command].flags:
+    command = _COMMANDS[arguments.command]
+    for name in command.flags:
         text: str | None = getattr(arguments, name)
         if text is None:
             continue
         try:
-            options[name] = _FLAGS[name].read(text)
+            options[name] = command.flag(name).read(text)
         except ValueError as error:
             problems.append(f"--{name}: {text!r} cannot be used; allowed: {error}")
     run_dir: str | None = arguments.run_dir
@@ -323,7 +340,7 @@ def _add_flags(parser: argparse.ArgumentParser, command: _Command) -> None:
         else "where the role writes",
     )
     for name in command.flags:
-        flag = _FLAGS[name]
+        flag = command.flag(name)
         parser.add_argument(
             f"--{name}",
             metavar=flag.metavar,

@@ -1,6 +1,7 @@
-"""Connecting a role to its replay server: with a deadline, and only if both are of the same run."""
+"""Connecting a role to its replay servers: with a deadline, and only if all are of the same run."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 
 import reverb
 import tree
@@ -16,43 +17,87 @@ from actorlearner.stop import Stop
 from actorlearner.waiting import wait_until
 
 CONNECT_DEADLINE_S = 300.0
-"""How long a role waits for the replay server: roles may be started in any order, on any machine."""
+"""How long a role waits for a replay server: roles may be started in any order, on any machine."""
 
 _PROBE_TIMEOUT_S = 2
 
 
+@dataclasses.dataclass(frozen=True)
+class ReplayServer:
+    """A replay server that a role is connected to.
+
+    Attributes:
+      address: HOST:PORT.
+      client: of it.
+      run_id: of the run that it serves.
+    """
+
+    address: str
+    client: reverb.Client
+    run_id: str
+
+
 def connect(
-    address: str, layout: ReplayLayout, directory: RunDirectory, config: Config, stop: Stop
-) -> reverb.Client | None:
-    """Waits until the replay server at `address` answers, and checks that it is one of this run.
+    addresses: Sequence[str],
+    places: Iterable[int],
+    layout: ReplayLayout,
+    directory: RunDirectory,
+    config: Config,
+    stop: Stop,
+) -> list[ReplayServer] | None:
+    """Waits until replay servers answer, one after another, and checks that they are of this run.
 
     Args:
-      address: HOST:PORT.
+      addresses: HOST:PORT of all the run's servers; the first decides which run it is.
+      places: which of them to connect to, counted from 0.
       layout: what this role writes or reads.
-      directory: of this role; the first server that it is connected to decides which run it belongs to.
+      directory: of this role; the first servers that it is connected to decide which run it belongs to.
       config: of this role.
       stop: ends the wait.
 
     Returns:
-      A client; None if a stop was requested meanwhile.
+      The servers, as `places` has them; None if a stop was requested meanwhile.
 
     Raises:
-      ConfigurationError: the server serves another run, another configuration or another environment.
-      RunError: no answer within CONNECT_DEADLINE_S.
+      ConfigurationError: a server serves another run, another configuration or another environment, or is
+        named twice.
+      RunError: one has not answered within CONNECT_DEADLINE_S.
     """
-    client = reverb.Client(address)
+    servers: list[ReplayServer] = []
+    for place in places:
+        others = {server.address: server.run_id for server in servers}
+        server = _connect(addresses[place], place, others, layout, directory, config, stop)
+        if server is None:
+            return None
+        servers.append(server)
+    return servers
 
-    def joined() -> bool:
+
+def _connect(
+    address: str,
+    place: int,
+    others: Mapping[str, str],
+    layout: ReplayLayout,
+    directory: RunDirectory,
+    config: Config,
+    stop: Stop,
+) -> ReplayServer | None:
+    client = reverb.Client(address)
+    joined: list[str] = []
+
+    def has_joined() -> bool:
         try:
             tables = client.server_info(timeout=_PROBE_TIMEOUT_S)
-            join(client, address, tables, directory, config)
+            joined.append(join(client, address, place, others, tables, directory, config))
         except UNREACHABLE:
             return False
         _check_signature(tables, address, layout)
         return True
 
     what = f"the replay server at {address}"
-    return client if wait_until(what, joined, stop, deadline_s=CONNECT_DEADLINE_S) else None
+    if not wait_until(what, has_joined, stop, deadline_s=CONNECT_DEADLINE_S):
+        return None
+    return ReplayServer(address, client, joined[0])
 
 
 def _check_signature(

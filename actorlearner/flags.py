@@ -41,6 +41,18 @@ def address(text: str) -> str:
     return text
 
 
+def addresses(text: str) -> tuple[str, ...]:
+    """Reads one or more HOST:PORT, with commas between them and each only once.
+
+    Raises:
+      ValueError: they are not; the message says what is allowed.
+    """
+    read = tuple(address(part) for part in text.split(","))
+    if len(set(read)) < len(read):
+        raise ValueError("each HOST:PORT only once")
+    return read
+
+
 def index(text: str) -> int:
     """Reads a number counted from 0.
 

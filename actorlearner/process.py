@@ -44,7 +44,7 @@ def run_role(
     config: Config,
     sources: Sources,
     run_dir: str | None,
-    options: Mapping[str, int | str],
+    options: Mapping[str, int | str | tuple[str, ...]],
     experiment: str,
 ) -> NoReturn:
     """Runs one role until it ends, and ends this process with the role's exit code.

@@ -22,6 +22,7 @@ from actorlearner.seal import write_atomically
 NEW_RUNS = "runs"
 """Where new run directories are made."""
 
+_OTHER_SERVERS = "other_servers"  # In the manifest: the run ids of all replay servers but the first.
 _LONGEST_NAME = 255  # Of a file, in bytes, on any file system of Linux.
 _LONGEST_PATH = 3_800  # What Linux allows, less what a run has below its directory.
 _LONGEST_EXPERIMENT = 50
@@ -72,6 +73,24 @@ class RunDirectory:
     @run_id.setter
     def run_id(self, run_id: str) -> None:
         self._write_manifest(self._read_manifest() | {"run_id": run_id})
+
+    def server_run_ids(self) -> dict[int, str]:
+        """The run ids of the replay servers that this role was connected to.
+
+        Their keys are places in `--replay_address`, counted from 0. The first server's is that of the run.
+        """
+        manifest = self._read_manifest()
+        others = {int(place): run_id for place, run_id in manifest.get(_OTHER_SERVERS, {}).items()}
+        return others if manifest["run_id"] is None else {0: manifest["run_id"]} | others
+
+    def remember_server(self, place: int, run_id: str) -> None:
+        """Keeps the run id of the replay server at that place; see `server_run_ids`."""
+        if place == 0:
+            self.run_id = run_id
+            return
+        manifest = self._read_manifest()
+        others = manifest.get(_OTHER_SERVERS, {}) | {str(place): run_id}
+        self._write_manifest(manifest | {_OTHER_SERVERS: others})
 
     def own_run_id(self) -> str:
         """The run id; a new one where the directory has none yet: its replay server decides."""

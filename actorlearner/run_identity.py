@@ -3,7 +3,7 @@
 The id is part of the table's name, so that every look at the server tells it, without a wait for an item.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import reverb
@@ -38,51 +38,75 @@ def announce(client: reverb.Client, run_id: str, config: Config) -> None:
     client.insert({_CONFIGURATION: text}, {_PREFIX + run_id: 1.0})
 
 
-def check_same_run(tables: Iterable[str], run_id: str | None) -> None:
+def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "") -> None:
     """Checks that a server that answers again, at the same address, is still one of this run.
 
     Args:
       tables: the names of all its tables.
       run_id: of this run; None accepts any.
+      address: its HOST:PORT where it is not the first replay server, whose run is that of the role.
 
     Raises:
       RunError: it serves another run.
     """
     if run_id is not None and _PREFIX + run_id not in tables:
+        there = _name(_run_id(tables))
         raise RunError(
-            f"the replay server has been replaced by one of {_name(_run_id(tables))}; this role belongs to "
-            f"run {run_id}"
+            f"the replay server {address} has been replaced by one of {there}; it was of run {run_id}"
+            if address
+            else f"the replay server has been replaced by one of {there}; this role belongs to run {run_id}"
         )
 
 
 def join(
-    client: reverb.Client, address: str, tables: Iterable[str], directory: RunDirectory, config: Config
-) -> None:
+    client: reverb.Client,
+    address: str,
+    place: int,
+    others: Mapping[str, str],
+    tables: Iterable[str],
+    directory: RunDirectory,
+    config: Config,
+) -> str:
     """Makes the server's run that of `directory`, unless it has one, and checks that both are the same.
+
+    Of several servers the first one's run is that of all; the directory remembers the others' beside it.
 
     Args:
       client: of the server.
       address: its HOST:PORT, for messages.
+      place: where `--replay_address` has it, counted from 0.
+      others: the run ids of the servers that were joined before, by address.
       tables: the names of all its tables.
       directory: the role's own.
       config: the role's own.
 
+    Returns:
+      The server's run id.
+
     Raises:
-      ConfigurationError: the server serves another run or another configuration.
+      ConfigurationError: the server serves another run or another configuration, or it is one of
+        `others`.
       reverb_calls.NoAnswerError: the server does not answer any more.
     """
-    here, there = directory.run_id, _run_id(tables)
+    here, there = directory.server_run_ids().get(place), _run_id(tables)
     if there is None:
         problem = f"--replay_address: {address} is a Reverb server, but not a replay server of a run"
         raise ConfigurationError([problem])
+    if same := [other for other, run_id in others.items() if run_id == there]:
+        problem = f"--replay_address: {same[0]} and {address} both serve run {there}"
+        raise ConfigurationError(
+            [f"{problem}; allowed: servers with a run directory of their own, once each"]
+        )
     if here is not None and here != there:
-        problem = f"--run_dir: {directory.path} belongs to run {here}, but {address} serves run {there}"
+        whose = "belongs to" if place == 0 else f"has replay server {place + 1} in"
+        problem = f"--run_dir: {directory.path} {whose} run {here}, but {address} serves run {there}"
         raise ConfigurationError([f"{problem}; allowed: a new directory, or the replay server of that run"])
     if lines := differences(canonical(config), _configuration(client, there)):
         problem = f"--config: {address} serves run {there} with another configuration"
         raise ConfigurationError([f"{problem}: {line}" for line in lines])
     if here is None:
-        directory.run_id = there
+        directory.remember_server(place, there)
+    return there
 
 
 def _configuration(client: reverb.Client, run_id: str) -> str:

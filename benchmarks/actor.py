@@ -23,7 +23,7 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.learning.publisher import Publisher
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ServerMonitor
 from actorlearner.roles.collect_actor import Collector
 from actorlearner.run_directory import RunDirectory
 from actorlearner.stop import Stop
@@ -110,7 +110,7 @@ def _collector(config: Config, address: str, directory: Path) -> Callable[[], No
     collector = Collector(
         EnvironmentBatch(environments),
         layout.writer(client, _ENVIRONMENTS),
-        ReplayMonitor(client, layout),
+        ServerMonitor(client, layout),
         puller,
         CollectMetrics(RunDirectory(directory), 0),
         config.learn.train_steps,

@@ -111,7 +111,7 @@ def training(
 
 def _replay(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:
     batch = config.learn.batch_size
-    return experience_dataset(address, make_layout(config, specs), batch, batch)
+    return experience_dataset([address], make_layout(config, specs), batch, batch)
 
 
 def fixed_batch(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:

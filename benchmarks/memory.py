@@ -5,7 +5,7 @@ from typing import Any
 import reverb
 
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.writer import ReplayWriter
 from benchmarks.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random_env_steps
 from benchmarks.report import Row
@@ -33,7 +33,7 @@ def _bytes_a_transition(name: str, server: ServerProcess) -> float:
     specs, steps = random_env_steps(config, _ENVIRONMENTS, _RECORDED // _ENVIRONMENTS)
     layout = make_layout(config, specs)
     client = reverb.Client(server.address)
-    monitor = ReplayMonitor(client, layout)
+    monitor = ServerMonitor(client, layout)
     writer: ReplayWriter = layout.writer(client, _ENVIRONMENTS)
     held, sizes = [], []
     for _ in range(_ENV_STEPS // _RECORDED):

@@ -53,7 +53,7 @@ def _design_effects(
     with replay_server() as server:
         filling.write(steps, layout.writer(reverb.Client(server.address), environments))
         count = layout.transitions_per_item
-        dataset = experience_dataset(server.address, layout, _BATCH, _BATCH)
+        dataset = experience_dataset([server.address], layout, _BATCH, _BATCH)
         means = np.array(
             [
                 _numbers(*_observation_and_reward(layout.decode(batch))).mean(axis=0)

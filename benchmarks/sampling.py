@@ -35,7 +35,7 @@ def run() -> tuple[list[Row], dict[str, Any]]:
             server_address=server.address,
         )
         ours = Sampler(
-            experience_dataset(server.address, make_layout(config, specs), _BATCH, _BATCH), batches=4_000
+            experience_dataset([server.address], make_layout(config, specs), _BATCH, _BATCH), batches=4_000
         )
         theirs = Sampler(replay.as_dataset(sample_batch_size=_BATCH, num_steps=2).prefetch(3), batches=150)
         values = rounds.medians({"stock": theirs.rate, "ours": ours.rate}, _ROUNDS, details)

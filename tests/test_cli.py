@@ -223,10 +223,11 @@ def replace_roles(
         (["replay-server", "--port=65535"], {"port": 65535}),
         (
             ["collect-actor", "--replay_address", "h:1", "--actor_index", "0"],
-            {"replay_address": "h:1", "actor_index": 0},
+            {"replay_address": ("h:1",), "actor_index": 0},
         ),
-        (["eval-actor", "--replay_address", "10.0.0.1:65535"], {"replay_address": "10.0.0.1:65535"}),
-        (["learner", "--replay_address", "[::1]:8008"], {"replay_address": "[::1]:8008"}),
+        (["eval-actor", "--replay_address", "10.0.0.1:65535"], {"replay_address": ("10.0.0.1:65535",)}),
+        (["learner", "--replay_address", "[::1]:8008"], {"replay_address": ("[::1]:8008",)}),
+        (["learner", "--replay_address", "b:1,a:1,b:2"], {"replay_address": ("b:1", "a:1", "b:2")}),
     ],
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
@@ -330,7 +331,8 @@ def test_bad_ports(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     "address",
-    ["", ":1", "host", "host:", "h:1,h:2", "http://h:1", "::1:8008", "a b:1", "256.0.0.1:1", "1.2.3:1",
+    ["", ":1", "host", "host:", "h:1,", ",h:1", "h:1,,g:1", "h:1, g:1",
+     "h:1;g:1", "h:1,g:1,h:1", "http://h:1", "::1:8008", "a b:1", "256.0.0.1:1", "1.2.3:1",
      "[:::]:1", "[127.0.0.1]:1", "[::1]x:1", "a..b:1", ".:1", ".a:1", "-a:1", "a-:1", "é:1", "\udcff:1",
      "$(h):1", "a" * 64 + ":1", "a." * 127 + "a:1", "unix:/tmp/x:1"],
 )  # fmt: skip
@@ -344,7 +346,31 @@ def test_bad_addresses(calls: list[tuple[Any, ...]], address: str) -> None:
 )
 def test_good_addresses(calls: list[tuple[Any, ...]], host: str) -> None:
     assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={host}:1"]) == 0
-    assert calls[0][4] == {"replay_address": f"{host}:1"}
+    assert calls[0][4] == {"replay_address": (f"{host}:1",)}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "allowed"),
+    [
+        ("h:1,h:0", "HOST:PORT with a port from 1 to 65535"),
+        ("h:1,a b:1", "HOST:PORT with a host name, an IPv4 address, or an IPv6 address in brackets"),
+        ("h:1,g:1,h:1", "each HOST:PORT only once"),
+    ],
+)
+def test_each_of_several_addresses_is_checked(
+    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], addresses: str, allowed: str
+) -> None:
+    for role, *flags in (("learner",), ("eval-actor",), ("collect-actor", "--actor_index", "0")):
+        assert cli.main([role, *flags, "--config", "exp.yaml", "--replay_address", addresses]) == 2
+        line = f"--replay_address: {addresses!r} cannot be used; allowed: {allowed}"
+        assert capsys.readouterr().err == f"actorlearner: error: {line}\n"
+    assert calls == []
+
+
+def test_health_asks_one_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["health", "--run_dir", "here", "--replay_address", "h:1,g:1"]) == 2
+    line = "--replay_address: 'h:1,g:1' cannot be used; allowed: HOST:PORT with a port from 1 to 65535"
+    assert capsys.readouterr().err == f"actorlearner: error: {line}\n"
 
 
 @pytest.mark.parametrize(

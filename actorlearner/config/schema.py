@@ -54,7 +54,7 @@ class AgentConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-    """The experience table of the replay server."""
+    """The experience table of a replay server; several servers have one each, all with these keys."""
 
     layout: str = setting(
         "packed",
@@ -62,21 +62,25 @@ class ReplayConfig:
         "own, slower, so that its unmodified jobs can join).",
         choices=("packed", "trajectory"),
     )
-    capacity: int = setting(1_000_000, "Transitions kept; beyond that the oldest are removed.", at_least=1)
+    capacity: int = setting(
+        1_000_000,
+        "Transitions that each replay server keeps; beyond that the oldest are removed.",
+        at_least=1,
+    )
     min_size: int = setting(
-        1_000, "Transitions in replay before the learner may sample the first.", at_least=1
+        1_000, "Transitions in each replay server before the learner may sample the first.", at_least=1
     )
     updates_per_env_step: Optional[float] = setting(
         None,
-        "Train steps for each env step; collecting and training wait for each other to keep it. "
-        "Null: nobody waits, beyond min_size.",
+        "Train steps for each env step; collecting and training wait for each other to keep it. Of several "
+        "replay servers each keeps it for the actors that write to it. Null: nobody waits, beyond min_size.",
         at_least=1e-6,
         at_most=1e6,
     )
     error_buffer: Optional[float] = setting(
         None,
         "How far collecting and training may each run ahead of updates_per_env_step, in env steps. "
-        "Null: a few items of each actor.",
+        "Each replay server has its own. Null: a few items of each actor.",
         above=0,
         at_most=1e12,
     )
@@ -107,7 +111,8 @@ class CollectConfig:
     )
     initial_random_steps: int = setting(
         1_000,
-        "Env steps, counted over all actors, with uniformly random actions before the policy acts.",
+        "Env steps with uniformly random actions before the policy acts, counted over all actors that write "
+        "to the same replay server.",
         at_least=0,
     )
     variables_interval_s: float = setting(

@@ -77,7 +77,7 @@ def _read(address: str, subject: Subject) -> list[Any]:
     from actorlearner.process import keep_until_exit
     from actorlearner.replay.dataset import experience_dataset
 
-    dataset = experience_dataset(address, subject.layout, batch_size=1, batch_size_per_replica=1)
+    dataset = experience_dataset([address], subject.layout, batch_size=1, batch_size_per_replica=1)
     iterator = dataset.map(lambda batch, _: subject.layout.decode(batch)).as_numpy_iterator()
     keep_until_exit(iterator)
     return [tree.map_structure(lambda leaf: leaf[0], next(iterator)) for _ in range(_READ)]

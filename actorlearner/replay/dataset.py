@@ -1,5 +1,7 @@
 """The learner's side of replay: a dataset of training batches."""
 
+from collections.abc import Sequence
+
 import reverb
 import tensorflow as tf
 import tree
@@ -10,38 +12,62 @@ _PREFETCHED_BATCHES = 2
 """Batches kept ready. Each is already counted as sampled, so more would only make the data older."""
 
 _WORKERS = 2
-"""Streams from the server. A single one of the trajectory layout cannot use what two cores leave it."""
+"""Streams from one server. A single one of the trajectory layout cannot use what two cores leave it. Of
+several servers one stream each is enough."""
 
 
 def experience_dataset(
-    address: str, layout: ReplayLayout, batch_size: int, batch_size_per_replica: int
+    addresses: Sequence[str], layout: ReplayLayout, batch_size: int, batch_size_per_replica: int
 ) -> tf.data.Dataset:
-    """Samples batches of transitions from the experience table of the server at `address`.
+    """Samples batches of transitions from the experience tables of the servers at `addresses`.
+
+    Every batch has items of all of them: in turn, where each has one ready. One that is away, that its rate
+    limiter bars or that is slower than the learner is passed over, and nothing is made up for later.
 
     Args:
-      address: HOST:PORT.
+      addresses: HOST:PORT of each.
       layout: how transitions lie in items.
       batch_size: transitions in one train step, over all replicas.
       batch_size_per_replica: transitions in one element.
 
     Returns:
       An endless dataset of (batch, ()), the form that TF-Agents' Learner takes, with batches for the
-      layout's `decode`. Its iterator blocks while the rate limiter bars sampling or the server is away,
+      layout's `decode`. Its iterator blocks while every server is away or its rate limiter bars sampling,
       without a deadline.
     """
-    items = reverb.TrajectoryDataset(
-        server_address=address,
-        table=layout.table,
-        dtypes=tree.map_structure(lambda spec: spec.dtype, layout.item_specs),
-        shapes=tree.map_structure(lambda spec: spec.shape, layout.item_specs),
-        # Together as many items on their way as the next element needs.
-        max_in_flight_samples_per_worker=max(1, batch_size // _WORKERS),
-        num_workers_per_iterator=_WORKERS,
-        max_samples_per_stream=-1,
+    batches = layout.batches(
+        experience_items(addresses, layout, batch_size), batch_size, batch_size_per_replica
     )
-    batches = layout.batches(items, batch_size, batch_size_per_replica)
     dataset = batches.map(lambda batch: (batch, ())).prefetch(_PREFETCHED_BATCHES)
     options = tf.data.Options()
     # Elements are batches already; sharding or rebatching by the strategy would only copy them.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return dataset.with_options(options)
+
+
+def experience_items(addresses: Sequence[str], layout: ReplayLayout, batch_size: int) -> tf.data.Dataset:
+    """Items of all servers, together as many on their way as the next batch needs."""
+    servers = len(addresses)
+    if servers == 1:
+        return _items_of(addresses[0], layout, batch_size, _WORKERS)
+    # Not in a fixed order, which would wait for a server that is away. It takes up to three items of each
+    # server ahead of time, which are counted as sampled: few beside those on their way.
+    return tf.data.Dataset.from_tensor_slices(list(addresses)).interleave(
+        lambda address: _items_of(address, layout, batch_size // servers, workers=1),
+        cycle_length=servers,
+        num_parallel_calls=servers,
+        deterministic=False,
+    )
+
+
+def _items_of(address: str | tf.Tensor, layout: ReplayLayout, count: int, workers: int) -> tf.data.Dataset:
+    """Items of one server, `count` of them on their way."""
+    return reverb.TrajectoryDataset(
+        server_address=address,
+        table=layout.table,
+        dtypes=tree.map_structure(lambda spec: spec.dtype, layout.item_specs),
+        shapes=tree.map_structure(lambda spec: spec.shape, layout.item_specs),
+        max_in_flight_samples_per_worker=max(1, count // workers),
+        num_workers_per_iterator=workers,
+        max_samples_per_stream=-1,
+    )

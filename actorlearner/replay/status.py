@@ -1,10 +1,12 @@
 """What a replay server says of its experience table."""
 
 import dataclasses
+from typing import Protocol
 
 import reverb
 
 from actorlearner.replay.layout import ReplayLayout
+from actorlearner.run_identity import check_same_run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,21 +32,45 @@ class ReplayStatus:
         return self.samples / self.inserts if self.inserts else 0.0
 
 
-class ReplayMonitor:
-    """Asks a replay server for the status of its experience table."""
-
-    def __init__(self, client: reverb.Client, layout: ReplayLayout) -> None:
-        """Asks nothing yet."""
-        self._client = client
-        self._layout = layout
+class ReplayMonitor(Protocol):
+    """Tells the status of replay, be it of one server or of several."""
 
     def status(self, timeout_s: int) -> ReplayStatus:
-        """Asks the server.
+        """The figures of all servers together; blocks for `timeout_s` at most.
 
         Raises:
-          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+          reverb_calls.UNREACHABLE: they cannot be told.
+          RunError: another run's server has taken the place of one of this run's.
         """
-        table = self._client.server_info(timeout=timeout_s)[self._layout.table]
+
+    def least_size(self, timeout_s: int) -> int:
+        """Transitions in the server that has the fewest; blocks and raises as `status` does."""
+
+
+class ServerMonitor:
+    """See ReplayMonitor: asks one replay server, at every call."""
+
+    def __init__(
+        self, client: reverb.Client, layout: ReplayLayout, run_id: str | None = None, address: str = ""
+    ) -> None:
+        """Asks nothing yet.
+
+        Args:
+          client: of the server.
+          layout: of its experience table.
+          run_id: of the server; None accepts any.
+          address: of the server; for messages, see `check_same_run`.
+        """
+        self._client = client
+        self._layout = layout
+        self._run_id = run_id
+        self._address = address
+
+    def status(self, timeout_s: int) -> ReplayStatus:
+        """See ReplayMonitor."""
+        tables = self._client.server_info(timeout=timeout_s)
+        check_same_run(tables, self._run_id, self._address)
+        table = tables[self._layout.table]
         limiter = table.rate_limiter_info
         transitions = self._layout.transitions_per_item
         return ReplayStatus(
@@ -52,3 +78,7 @@ class ReplayMonitor:
             inserts=limiter.insert_stats.completed * transitions,
             samples=limiter.sample_stats.completed * transitions,
         )
+
+    def least_size(self, timeout_s: int) -> int:
+        """See ReplayMonitor."""
+        return self.status(timeout_s).size

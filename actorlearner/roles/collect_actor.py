@@ -20,8 +20,9 @@ from actorlearner.health.pulse import beat
 from actorlearner.machine import collect_actors, envs_per_actor
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.transition import RANDOM_POLICY
+from actorlearner.replay.watch import ServerWatch
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
@@ -42,7 +43,7 @@ _RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
 
 
 def run(
-    config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str, actor_index: int
+    config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...], actor_index: int
 ) -> None:
     """Collects until `stop`, or until the policy of the last train step arrives.
 
@@ -50,12 +51,12 @@ def run(
       config: the experiment.
       directory: where metrics and summaries are written.
       stop: ends collecting.
-      replay_address: HOST:PORT of the replay server.
-      actor_index: tells this actor from the others; it decides the seeds.
+      replay_address: HOST:PORT of each replay server; the first has the policy variables.
+      actor_index: tells this actor from the others; it decides the seeds, and which server it writes to.
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
-      RunError: the replay server or the first variables did not come in time.
+      RunError: a replay server or the first variables did not come in time.
     """
     start_up = StartUp()
     use_cpu(threads=1)
@@ -67,20 +68,26 @@ def run(
     specs = environment_specs(environments[0])
     start_up.ended("environments")
     layout = make_layout(config, specs)
-    client = connect(replay_address, layout, directory, config, stop)
-    if client is None:
+    place = actor_index % len(replay_address)
+    servers = connect(replay_address, sorted({0, place}), layout, directory, config, stop)
+    if servers is None:
         return
     start_up.ended("replay server")
-    puller = VariablePuller(replay_address, config.collect.variables_interval_s, stop, directory.run_id)
-    replay = ReplayMonitor(client, layout)
+    interval_s = config.collect.variables_interval_s
+    puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
+    own = servers[-1]
+    # The puller looks at the first server anyway.
+    watch = ServerWatch(own, layout, stop) if place > 0 else None
+    replay = ServerMonitor(own.client, layout)
     collector = Collector(
         EnvironmentBatch(environments),
-        layout.writer(client, count),
+        layout.writer(own.client, count),
         replay,
         puller,
         CollectMetrics(directory, actor_index),
         config.learn.train_steps,
         stop,
+        watch,
     )
     start_up.ended("first observations")
     start_up.tell("ready")
@@ -93,7 +100,7 @@ def run(
 def _act_randomly(
     config: Config, collector: "Collector", replay: ReplayMonitor, policy: RandomFunction
 ) -> None:
-    """Acts randomly until the actors have together put `initial_random_steps` into replay."""
+    """Acts randomly until the actors of this server have together put `initial_random_steps` into it."""
     wanted = config.collect.initial_random_steps
     while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
         # Half of this actor's share, and then another look: the other actors may be faster or slower.
@@ -122,7 +129,8 @@ def _act_with_policy(
     update = assigner(parts.policy_variables, parts.train_step)
     what = "the first policy variables from the learner"
     deadline = _FIRST_VARIABLES_DEADLINE_S
-    if not wait_until(what, lambda: puller.train_step >= 0, stop, deadline_s=deadline):
+    # `ended` raises what would keep them from ever coming.
+    if not wait_until(what, lambda: collector.ended or puller.train_step >= 0, stop, deadline_s=deadline):
         return
     order = _RANDOM
     while not collector.ended:
@@ -145,8 +153,9 @@ class Collector:
         metrics: CollectMetrics,
         train_steps: int,
         stop: Stop,
+        watch: ServerWatch | None = None,
     ) -> None:
-        """Begins at the environments' first observations."""
+        """Begins at the environments' first observations; `watch` tells if the server is another run's."""
         self._environments = environments
         self._writer = writer
         self._replay = replay
@@ -154,6 +163,7 @@ class Collector:
         self._metrics = metrics
         self._train_steps = train_steps
         self._stop = stop
+        self._watch = watch
         self._episodes = EpisodeStatistics(len(environments.first))
         self._env_steps = 0
         self._policy = _RANDOM
@@ -161,6 +171,8 @@ class Collector:
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to collect: a stop, or the policy of the last train step."""
+        if self._watch is not None:
+            self._watch.check()
         return self._stop.requested or self._puller.train_step >= self._train_steps
 
     def step(self, policy: Callable[..., object], order: PolicyOrder) -> None:

@@ -36,7 +36,7 @@ _STATUS_TIMEOUT_S = 5
 _PULL_TIMEOUT_S = 30.0
 
 
-def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
+def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
     """Evaluates until the policy of the last train step has been, or `stop`.
 
     A version stays in the queue until its evaluation is recorded, so that an eval actor that is started again
@@ -46,7 +46,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       config: the experiment.
       directory: where metrics and summaries are written.
       stop: ends it; an evaluation that is not complete is not recorded.
-      replay_address: HOST:PORT of the replay server.
+      replay_address: HOST:PORT of each replay server; the first has the queue, and the others are not asked.
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
@@ -61,9 +61,10 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")
-    if connect(replay_address, make_layout(config, specs), directory, config, stop) is None:
+    servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
+    if servers is None:
         return
-    container = VariableContainer(reverb.Client(replay_address), directory.run_id)
+    container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     record = EvaluationRecorder(directory)
     start_up.ended("replay server")
     start_up.tell("ready")

@@ -2,13 +2,14 @@
 
 import logging
 import time
+from collections.abc import Sequence
 
 import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
-from actorlearner.connection import connect
+from actorlearner.connection import ReplayServer, connect
 from actorlearner.devices import make_strategy, share_cpus
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
@@ -24,7 +25,8 @@ from actorlearner.learning.training_thread import train_on_a_thread
 from actorlearner.process import keep_until_exit
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ReplayMonitor, ServerMonitor
+from actorlearner.replay.watch import ReplayWatch
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
@@ -42,18 +44,18 @@ _HAND_OUT_AFTER_S = 5.0
 """How long replay is given to fill before the first policies are handed out ahead of training."""
 
 
-def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: str) -> None:
+def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
     """Trains until `learn.train_steps`, or `stop`; either way a checkpoint is written at the end.
 
     Args:
       config: the experiment.
       directory: where checkpoints, policies, metrics and summaries are written.
       stop: ends training after the current call of the training graph.
-      replay_address: HOST:PORT of the replay server.
+      replay_address: HOST:PORT of each replay server; the first has the policy variables.
 
     Raises:
       ConfigurationError: the environment, the agent or the strategy cannot be made.
-      RunError: the replay server did not come in time.
+      RunError: a replay server did not come in time.
     """
     start_up = StartUp()
     share_cpus(config.learn.intra_op_threads)
@@ -66,9 +68,10 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     checkpoint.restore()
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
-    client = connect(replay_address, layout, directory, config, stop)
-    if client is None:
+    servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
+    if servers is None:
         return
+    client = servers[0].client
     start_up.ended("replay server")
     checkpoint.begin_generation(_published_generation(client))
     publisher = Publisher(client, parts, checkpoint.generation, directory.run_id)
@@ -83,7 +86,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     keep_until_exit(learner)
     checkpoint.restore_again()  # Making the learner made the target networks copies of the trained ones.
     start_up.ended("training graph")
-    replay = ReplayMonitor(client, layout)
+    replay = _monitor(servers, layout, stop)
     start_up.tell("ready")
     if _wait_for_replay(config, replay, stop, first):
         beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
@@ -95,6 +98,13 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         _log.info("checkpoint of train step %d written", int(parts.train_step.numpy()))
     if not publisher.flush(_PUBLISH_TIMEOUT_S):
         _log.warning("the last policy was not published: the replay server does not answer")
+
+
+def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:
+    """Asks the only server when its figures are wanted; one of several must not hold up training."""
+    if len(servers) == 1:
+        return ServerMonitor(servers[0].client, layout)
+    return ReplayWatch(servers, layout, stop)
 
 
 def _published_generation(client: reverb.Client) -> int:
@@ -112,7 +122,7 @@ def _make_learner(
     summaries: Summaries,
     strategy: tf.distribute.Strategy,
     parts: AgentParts,
-    replay_address: str,
+    replay_address: tuple[str, ...],
     layout: ReplayLayout,
 ) -> MeasuredLearner:
     batch_size = config.learn.batch_size
@@ -128,7 +138,7 @@ def _make_learner(
 
 
 def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, first: FirstPolicies) -> bool:
-    """Waits for `replay.min_size`, however long; returns False at a stop.
+    """Waits for `replay.min_size` in every server, however long; returns False at a stop.
 
     Only where replay does not fill the first policies cannot wait for it: the jobs that are to fill it may
     wait for them.
@@ -137,7 +147,7 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, first: F
 
     def filled() -> bool:
         try:
-            if replay.status(_STATUS_TIMEOUT_S).size >= config.replay.min_size:
+            if replay.least_size(_STATUS_TIMEOUT_S) >= config.replay.min_size:
                 return True
         except UNREACHABLE:
             return False
@@ -146,4 +156,6 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, first: F
             first.save()
         return False
 
-    return wait_until(f"{config.replay.min_size} transitions in replay", filled, stop, deadline_s=None)
+    return wait_until(
+        f"{config.replay.min_size} transitions in each replay server", filled, stop, deadline_s=None
+    )

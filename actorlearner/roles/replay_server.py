@@ -18,7 +18,7 @@ from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.resident_memory import resident_bytes
 from actorlearner.reverb_calls import UNREACHABLE
@@ -70,7 +70,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
     start_up.tell("ready")
-    monitor = ReplayMonitor(client, layout)
+    monitor = ServerMonitor(client, layout)
 
     def save() -> None:
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)

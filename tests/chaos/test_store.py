@@ -18,7 +18,7 @@ from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
 from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from tests.support.replay import LONG_S, Replay, sample_until_barred, with_replay
@@ -42,7 +42,7 @@ class Store(Replay):
         assert writer.close(LONG_S)
 
     def account(self, steps: int) -> Account:
-        assert self.checkpoints.save(self.client, ReplayMonitor(self.client, self.layout))
+        assert self.checkpoints.save(self.client, ServerMonitor(self.client, self.layout))
         whole = newest_checkpoint(self.checkpoints.directory)
         assert whole is not None
         parts = read_items(whole[0], self.layout, portpicker.pick_unused_port())

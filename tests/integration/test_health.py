@@ -44,7 +44,9 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
     wait_for(lambda: healthy("replay-server", "serving"), "the replay server to serve")
     learner = role("learner", "--replay_address", address)
     evaluator = role("eval-actor", "--replay_address", address)
-    wait_for(lambda: healthy("learner", "waiting for 200 transitions in replay"), "the learner to wait")
+    wait_for(
+        lambda: healthy("learner", "waiting for 200 transitions in each replay server"), "the learner to wait"
+    )
     wait_for(lambda: healthy("eval-actor", "waiting for the next policy"), "the eval actor to wait")
     actor = role("collect-actor", "--replay_address", address, "--actor_index", "0")
     wait_for(lambda: healthy("collect-actor", "env step"), "env steps")

@@ -14,7 +14,7 @@ from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ReplayMonitor
+from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.replay import SPECS, Replay, sample_until_barred, with_replay
@@ -28,7 +28,7 @@ class Saved(Replay):
     checkpoints: ReplayCheckpoints
 
     def save(self) -> bool:
-        return self.checkpoints.save(self.client, ReplayMonitor(self.client, self.layout))
+        return self.checkpoints.save(self.client, ServerMonitor(self.client, self.layout))
 
     def sealed(self) -> list[str]:
         return sorted(path.name for path in self.checkpoints.directory.glob("*.seal.json"))

@@ -171,7 +171,7 @@ def test_a_writer_held_back_loses_nothing(serve: Serve) -> None:
 
 
 def batches_of(replay: Replay, batch_size: int, per_replica: int, elements: int) -> list[StoredTransition]:
-    dataset = experience_dataset(replay.address, replay.layout, batch_size, per_replica)
+    dataset = experience_dataset([replay.address], replay.layout, batch_size, per_replica)
     decoded = dataset.map(lambda batch, _: replay.layout.decode(batch))
     return list(decoded.take(elements).as_numpy_iterator())
 

@@ -16,7 +16,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import ROWS
-from actorlearner.replay.status import ReplayMonitor, ReplayStatus
+from actorlearner.replay.status import ReplayStatus, ServerMonitor
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
@@ -99,7 +99,7 @@ class Replay:
         assert self.write(count).close(LONG_S)
 
     def status(self) -> ReplayStatus:
-        return ReplayMonitor(self.client, self.layout).status(TIMEOUT_S)
+        return ServerMonitor(self.client, self.layout).status(TIMEOUT_S)
 
     def items(self) -> list[Any]:
         """The data of each item in the table, sampled until all of them were seen."""

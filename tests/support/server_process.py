@@ -21,6 +21,7 @@ class ServerProcess:
     """A running replay server."""
 
     def __init__(self, pid: int, address: str, connection: Connection) -> None:
+        self.pid = pid
         self.address = address
         self._process = psutil.Process(pid)
         self._connection = connection
@@ -39,11 +40,13 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def replay_server(config: Config, specs: EnvironmentSpecs, directory: Path) -> Iterator[ServerProcess]:
-    """Serves the experience table; checkpoints are in `directory`."""
+def replay_server(
+    config: Config, specs: EnvironmentSpecs, directory: Path, port: int | None = None
+) -> Iterator[ServerProcess]:
+    """Serves the experience table on `port`, or on a free one; checkpoints are in `directory`."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    port = portpicker.pick_unused_port()
+    port = port or portpicker.pick_unused_port()
     process = context.Process(target=_serve, args=(config, specs, directory, port, there), daemon=True)
     process.start()
     there.close()
@@ -65,7 +68,7 @@ def _serve(
     from actorlearner.replay.checkpoints import ReplayCheckpoints
     from actorlearner.replay.layout import make_layout
     from actorlearner.replay.rate_limit import items, plan_rate_limit
-    from actorlearner.replay.status import ReplayMonitor
+    from actorlearner.replay.status import ServerMonitor
     from actorlearner.replay.tables import experience_table, start_server
 
     layout = make_layout(config, specs)
@@ -78,6 +81,6 @@ def _serve(
     connection.send("serving")
     with contextlib.suppress(EOFError):
         while connection.recv() == "save":
-            connection.send(checkpoints.save(client, ReplayMonitor(client, layout)))
+            connection.send(checkpoints.save(client, ServerMonitor(client, layout)))
     server.stop()
     sys.exit()

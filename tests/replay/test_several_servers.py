@@ -1,0 +1,166 @@
+"""Sampling from two replay servers: evenly, past one that has nothing to give, and past one that died."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import portpicker
+import pytest
+import reverb
+import tensorflow as tf
+
+from actorlearner.config.schema import Config
+from actorlearner.replay.dataset import experience_dataset, experience_items
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.tables import experience_table, start_server
+from tests.conftest import Eventually
+from tests.support.processes import PATIENCE_S
+from tests.support.replay import LONG_S, SPECS, Replay, with_replay
+from tests.support.server_process import replay_server
+
+LAYOUTS = ["packed", "trajectory"]
+
+_COUNT = 512
+"""Transitions in each server; those of the second are numbered from here on."""
+
+_FILLED = 4
+"""Items that are on their way from each server while nobody takes any: three buffered, one in flight."""
+
+_MANY = 256
+"""Items: many more than are ever on their way."""
+
+Serve = Callable[..., list[Replay]]
+
+
+@pytest.fixture
+def serve(small_config: Config) -> Iterator[Serve]:
+    """Starts two servers."""
+    servers = []
+
+    def serve(**replay: Any) -> list[Replay]:
+        config = with_replay(small_config, **replay)
+        layout = make_layout(config, SPECS)
+        found = []
+        for _ in range(2):
+            port = portpicker.pick_unused_port()
+            servers.append(start_server([experience_table(config, layout)], port))
+            found.append(Replay(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout))
+        return found
+
+    yield serve
+    for server in servers:
+        server.stop()
+
+
+def _fill(replays: list[Replay], count: int = _COUNT) -> None:
+    for place, replay in enumerate(replays):
+        assert replay.write(count, first=place * _COUNT).close(LONG_S)
+
+
+class _Consumer:
+    """Takes items one by one, and counts how many transitions each server has given.
+
+    A batch of two items has one of each server in flight, as few as there can be.
+    """
+
+    def __init__(self, replays: list[Replay]) -> None:
+        self._replays = replays
+        self._layout = replays[0].layout
+        items = experience_items([replay.address for replay in replays], self._layout, batch_size=2)
+        self._iterator = iter(items.map(lambda item: item.data))
+        self.taken = [0] * len(replays)
+
+    def take(self) -> int:
+        """Takes an item; returns which server it is from."""
+        item = next(self._iterator)
+        transitions = self._layout.transitions(tf.nest.map_structure(lambda leaf: leaf[None], item))
+        places = set(transitions.reward.numpy().astype(int) // _COUNT)
+        assert len(places) == 1
+        place = places.pop()
+        self.taken[place] += self._layout.transitions_per_item
+        return place
+
+    def takes_from_both(self) -> bool:
+        """Takes many items; returns whether each server has given its share of them, more or less.
+
+        It is exact only where both are always ready; see `all_are_ready`.
+        """
+        places = [self.take() for _ in range(_MANY)]
+        return min(places.count(0), places.count(1)) >= _MANY // 4
+
+    @property
+    def all_are_ready(self) -> bool:
+        """Whether each server has handed out all that it can ahead, so that the next items wait here."""
+        ahead = _FILLED * self._layout.transitions_per_item
+        looks = zip(self._replays, self.taken, strict=True)
+        return all(replay.status().samples - taken >= ahead for replay, taken in looks)
+
+
+@pytest.mark.parametrize(("layout", "rounds"), [("packed", 64), ("trajectory", 1_000)])
+def test_servers_take_turns(serve: Serve, eventually: Eventually, layout: str, rounds: int) -> None:
+    replays = serve(layout=layout)
+    _fill(replays)
+    _take_in_turn(_Consumer(replays), rounds, eventually)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_server_that_bars_sampling_is_passed_over(
+    serve: Serve, eventually: Eventually, layout: str
+) -> None:
+    replays = serve(layout=layout)
+    _fill(replays[:1])
+    consumer = _Consumer(replays)
+    assert {consumer.take() for _ in range(100)} == {0}
+    _fill(replays)
+    eventually(lambda: consumer.take() == 1, LONG_S)
+    _take_in_turn(consumer, 16, eventually)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_batches_have_transitions_of_both(serve: Serve, layout: str) -> None:
+    replays = serve(layout=layout)
+    _fill(replays)
+    dataset = experience_dataset([replay.address for replay in replays], replays[0].layout, 32, 16)
+    rewards = [replays[0].layout.decode(batch).reward.numpy() for batch, _ in dataset.take(200)]
+    assert {reward.shape for reward in rewards} == {(16,)}
+    assert set(np.concatenate(rewards).astype(int) // _COUNT) == {0, 1}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sampling_goes_on_without_a_server_that_was_killed(
+    small_config: Config, tmp_path: Path, eventually: Eventually, layout: str
+) -> None:
+    config = with_replay(small_config, layout=layout)
+    with contextlib.ExitStack() as running:
+        servers = [
+            running.enter_context(replay_server(config, SPECS, tmp_path / str(place))) for place in range(2)
+        ]
+        replays = [
+            Replay(reverb.Client(server.address), server.address, make_layout(config, SPECS))
+            for server in servers
+        ]
+        _fill(replays)
+        servers[1].save()
+        consumer = _Consumer(replays)
+        eventually(consumer.takes_from_both, PATIENCE_S)
+
+        os.kill(servers[1].pid, signal.SIGKILL)
+        in_a_row = 0
+        while in_a_row < _MANY:  # What the other had sent is used up before.
+            in_a_row = 0 if consumer.take() else in_a_row + 1
+
+        port = int(servers[1].address.rpartition(":")[2])
+        running.enter_context(replay_server(config, SPECS, tmp_path / "1", port))
+        eventually(consumer.takes_from_both, PATIENCE_S)
+
+
+def _take_in_turn(consumer: _Consumer, rounds: int, eventually: Eventually) -> None:
+    """Takes an item of each server again and again, whenever both have some to give."""
+    consumer.take()  # Nothing is on its way before the first.
+    for _ in range(rounds):
+        eventually(lambda: consumer.all_are_ready, PATIENCE_S)
+        assert {consumer.take(), consumer.take()} == {0, 1}
