@@ -130,6 +130,7 @@ def test_batches_have_transitions_of_both(serve: Serve, layout: str) -> None:
     assert set(np.concatenate(rewards).astype(int) // _COUNT) == {0, 1}
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sampling_goes_on_without_a_server_that_was_killed(
     small_config: Config, tmp_path: Path, eventually: Eventually, layout: str
