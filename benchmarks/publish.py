@@ -44,7 +44,7 @@ def run() -> tuple[list[Row], dict[str, Any]]:
                 _ROUNDS,
                 details,
             )
-    ratio = values["publishing"] / values["without"]
+    ratio = rounds.ratio(details, "publishing", "without")
     what = f"train steps a second, publishing every {_INTERVAL} to {_ACTORS} actors; ratio to not publishing"
     return [Row("publish", what, values["without"], values["publishing"], ratio, 0.99, True)], details
 

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 Measurement = Callable[[], float]
 
@@ -26,6 +26,11 @@ def medians(
         for name, measure in measurements.items():
             details[name].append(measure())
     return {name: statistics.median(details[name]) for name in measurements}
+
+
+def ratio(details: Mapping[str, Sequence[float]], ours: str, beside: str) -> float:
+    """The median of the rounds' ratios: both figures of a round are from the same seconds of the machine."""
+    return statistics.median(a / b for a, b in zip(details[ours], details[beside], strict=True))
 
 
 def rate(step: Callable[[], object], seconds: float, per_step: int = 1) -> float:

@@ -41,7 +41,7 @@ def run() -> tuple[list[Row], dict[str, Any]]:
         values = rounds.medians({"stock": theirs.rate, "ours": ours.rate}, _ROUNDS, details)
         details["server_cpu_s"] = server.cpu_s
     details |= {"stock_cpu_ms_a_batch": theirs.cpu_ms, "ours_cpu_ms_a_batch": ours.cpu_ms}
-    ratio = values["ours"] / values["stock"]
+    ratio = rounds.ratio(details, "ours", "stock")
     cpu = sorted(ours.cpu_ms)[_ROUNDS // 2]
     stock_cpu = sorted(theirs.cpu_ms)[_ROUNDS // 2]
     return [
