@@ -15,13 +15,15 @@ from typing import NoReturn
 import actorlearner
 from actorlearner import flags
 from actorlearner.chaos.schedule import LEAST_DURATION_S
+from actorlearner.cluster import learner_cluster
+from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.load import load_with_sources
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.health.check import REPLAY_SERVER, ROLES
+from actorlearner.health.check import LEARNER, REPLAY_SERVER, ROLES
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
 from actorlearner.replay.least_memory import least_memory_problems
 from actorlearner.run_directory import NEW_RUNS, obstacle
@@ -164,6 +166,8 @@ _COMMANDS = {
 _HOLDING_REPLAY = ("local", "replay-server", "chaos")
 """The commands that need memory for all of it, on this machine."""
 
+_STARTING_ONE_LEARNER = ("local", "chaos")
+
 _EXIT_CODES = """\
 exit codes:
   0           finished
@@ -240,9 +244,21 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ConfigurationError([with_source(line, sources) for line in error.problems]) from error
 
 
+def _check_group(role: str, config: Config) -> None:
+    """Refuses a group of learners where there is one learner, and a TF_CONFIG that describes no group."""
+    if role == LEARNER:
+        learner_cluster(config)
+    elif role in _STARTING_ONE_LEARNER and config.learn.strategy == MULTI_WORKER:
+        problem = (
+            f"learn.strategy: {MULTI_WORKER} cannot work with '{PROGRAM} {role}', which starts one learner"
+        )
+        raise ConfigurationError([f"{problem}; allowed: default, mirrored, mirrored:N or tpu"])
+
+
 def _start(
     role: str, config: Config, sources: Sources, options: Options, arguments: argparse.Namespace
 ) -> int:
+    _check_group(role, config)
     run_dir: str | None = arguments.run_dir
     experiment = pathlib.Path(arguments.config).stem
     if role == "local":

@@ -3,8 +3,12 @@
 import logging
 
 import tensorflow as tf
+from tensorflow.python.distribute import collective_all_reduce_strategy
+from tensorflow.python.eager import context
 
-from actorlearner.errors import ConfigurationError
+from actorlearner.cluster import Cluster
+from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.machine import cores
 
 _log = logging.getLogger(__name__)
@@ -41,7 +45,48 @@ def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:
     Raises:
       ConfigurationError: the replicas do not divide the batch, or there is no such device.
     """
-    strategy = _strategy(name)
+    return _checked(_strategy(name), name, batch_size)
+
+
+def make_multi_worker_strategy(cluster: Cluster, batch_size: int) -> tf.distribute.Strategy:
+    """Makes the strategy of a group of learners; call before any other TensorFlow call. Does not block.
+
+    TensorFlow's server listens on this learner's address when it returns. The first variable that is made
+    under the strategy waits for all learners, without a deadline: they have to be there.
+
+    Args:
+      cluster: the group, and which of it this process is.
+      batch_size: the global batch, which the replicas of all learners divide among them.
+
+    Raises:
+      ConfigurationError: the replicas do not divide the batch.
+      RunError: the learner's port is taken.
+    """
+    # Without TensorFlow's coordination service, whose start blocks and cannot be stopped, and without its
+    # check of the other tasks, which takes a minute: a GroupLink does both.
+    context.context().configure_coordination_service(service_type="")
+    collective_all_reduce_strategy.CollectiveAllReduceExtended._enable_check_health = False
+    gpus = len(tf.config.list_physical_devices("GPU"))
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
+        task_type="worker",
+        task_id=cluster.index,
+        num_accelerators={"GPU": gpus},
+        rpc_layer="grpc",
+    )
+    implementation = tf.distribute.experimental.CommunicationImplementation
+    options = tf.distribute.experimental.CommunicationOptions(
+        implementation=implementation.NCCL if gpus else implementation.RING
+    )
+    try:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
+    except tf.errors.OpError as error:
+        address = cluster.addresses[cluster.index]
+        raise RunError(f"TensorFlow cannot listen on {address}, of TF_CONFIG: {one_line(error)}") from error
+    return _checked(strategy, f"{MULTI_WORKER} ({len(cluster.addresses)} learners)", batch_size)
+
+
+def _checked(strategy: tf.distribute.Strategy, name: str, batch_size: int) -> tf.distribute.Strategy:
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise ConfigurationError(

@@ -1,21 +1,25 @@
 """One role as a process: signals, log file, terminal, errors and exit code."""
 
+import functools
 import importlib
 import logging
 import os
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from actorlearner.cluster import learner_cluster
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.health import pulse
+from actorlearner.health.check import LEARNER
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.silent_peers import give_up_silent_peers
@@ -27,6 +31,9 @@ _log = logging.getLogger(__name__)
 
 
 _kept: list[object] = []
+_fails: Callable[[Sequence[str], int], NoReturn] | None = None
+_ending = threading.RLock()
+"""Held for good by the first thread that ends the process: it decides what is said, and the exit code."""
 _temporary: tempfile.TemporaryDirectory[str] | None = None
 
 
@@ -37,6 +44,15 @@ def keep_until_exit(kept: object) -> None:
     holds back.
     """
     _kept.append(kept)
+
+
+def end_failed(problem: str) -> None:
+    """Ends this process as a RunError of its role would, from any thread.
+
+    For where the role's own thread is blocked inside TensorFlow. Nothing happens outside of a role.
+    """
+    if _fails is not None:
+        _fails([problem], EXIT_FAILED)
 
 
 def run_role(
@@ -65,8 +81,10 @@ def run_role(
     stop.install()
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     directory.prepare(config, joins="replay_address" in options)
-    name = f"{role}-{options['actor_index']}" if "actor_index" in options else role
+    name = _name(role, config, options)
     terminal = _redirect_output(directory.log(name))
+    global _fails
+    _fails = functools.partial(_fail, terminal, name)
     _configure_logging(name, terminal)
     _own_temporary_files()
     pulse.begin(directory.pulse(name))
@@ -89,12 +107,21 @@ def run_role(
     _leave(stop.exit_code)
 
 
+def _name(role: str, config: Config, options: Mapping[str, int | str]) -> str:
+    """Of the process: the role, with its index where there are several."""
+    cluster = learner_cluster(config) if role == LEARNER else None
+    if cluster is not None:
+        return cluster.name
+    return f"{role}-{options['actor_index']}" if "actor_index" in options else role
+
+
 def _leave(exit_code: int) -> NoReturn:
     """Ends the process without the interpreter's shutdown.
 
     Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
     has closed what has to be closed.
     """
+    _ending.acquire()
     pulse.end()
     if _temporary is not None:
         _temporary.cleanup()
@@ -158,6 +185,7 @@ def _configure_logging(name: str, terminal: TextIO) -> None:
 def _fail(
     terminal: TextIO, name: str, problems: Sequence[str], exit_code: int, state: str = "failed"
 ) -> NoReturn:
+    _ending.acquire()
     for problem in problems:
         print(f"{name}: error: {problem}", file=sys.stderr)
         if not is_supervised():

@@ -39,8 +39,13 @@ class Stop:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._signal = self._signal or signal.Signals(number)
 
-    def request(self) -> None:
-        """Requests the stop without a signal, as when the work is done."""
+    def request(self, number: signal.Signals | None = None) -> None:
+        """Requests the stop without a signal, as when the work is done.
+
+        Args:
+          number: what the exit code is to say all the same, where another process got this signal.
+        """
+        self._signal = self._signal or number
         # A full pipe is full of earlier requests, and one is enough.
         with contextlib.suppress(BlockingIOError):
             os.write(self._writer, b"s")

@@ -99,7 +99,7 @@ def training(
     """Makes an agent and a learner of it that trains on `dataset`."""
     parts = make_agent(config, specs)
     learner = MeasuredLearner(
-        Summaries(directory),
+        Summaries(directory).writer,
         parts,
         dataset,
         make_layout(config, specs).decode,

@@ -14,7 +14,10 @@ SUITES = ("pybullet", "gym")
 _MOST_REPLICAS = 64
 _CUSTOM_SUITE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
-_STRATEGIES = ("default", "mirrored", "tpu")
+MULTI_WORKER = "multi_worker_mirrored"
+"""The strategy of learners that train as one, see `actorlearner.cluster`."""
+
+_STRATEGIES = ("default", "mirrored", MULTI_WORKER, "tpu")
 
 _RATE_LIMIT_INPUTS = {
     "replay.min_size": ("replay.min_size", "replay.capacity"),

@@ -11,7 +11,11 @@ from actorlearner.run_directory import RunDirectory
 
 REPLAY_SERVER = "replay-server"
 COLLECT_ACTOR = "collect-actor"
-ROLES = (REPLAY_SERVER, COLLECT_ACTOR, "eval-actor", "learner")
+LEARNER = "learner"
+ROLES = (REPLAY_SERVER, COLLECT_ACTOR, "eval-actor", LEARNER)
+
+_NAMES = {COLLECT_ACTOR: (f"{COLLECT_ACTOR}-*",), LEARNER: (LEARNER, f"{LEARNER}-*")}
+"""Of the processes of a role that may have several."""
 
 _ANSWER_S = 5.0
 _SERVER_INFO = "/deepmind.reverb.ReverbService/ServerInfo"
@@ -55,7 +59,7 @@ def check(
 
 
 def _pulses(roles: Sequence[str], directory: RunDirectory) -> list[Path]:
-    names = [f"{role}-*" if role == COLLECT_ACTOR else role for role in roles]
+    names = [name for role in roles for name in _NAMES.get(role, (role,))]
     return [path for name in names for path in sorted(directory.pulses.glob(f"{name}.json"))]
 
 

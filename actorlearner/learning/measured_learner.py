@@ -13,9 +13,23 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.environments.environment import Nest
 from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.transition import StoredTransition
-from actorlearner.summaries import Summaries
 
 Decode = Callable[[Any], StoredTransition]
+
+
+class Together:
+    """What learners that train as one do together inside the training graph: nothing, for one by itself."""
+
+    def all_have_data(self) -> list[tf.Operation]:
+        """What ends once every learner has the batch of its train step."""
+        return []
+
+    def sum(self, value: tf.Tensor) -> tf.Tensor:
+        """The sum of a float32 tensor over all learners, of the same shape."""
+        return value
+
+
+_ALONE = Together()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,25 +72,27 @@ class MeasuredLearner(learner.Learner):
 
     def __init__(
         self,
-        summaries: Summaries,
+        writer: tf.summary.SummaryWriter,
         parts: AgentParts,
         dataset: Callable[[], tf.data.Dataset],
         decode: Decode,
         *,
         summary_interval: int,
         strategy: tf.distribute.Strategy,
+        together: Together = _ALONE,
     ) -> None:
         """Traces the training graph, without taking a train step.
 
         As its base class does, it initialises the agent: a checkpoint has to be restored after this.
 
         Args:
-          summaries: where TensorBoard summaries go; to be flushed by the caller.
+          writer: where TensorBoard summaries go; to be flushed by the caller.
           parts: the agent and its train step.
           dataset: makes the dataset of (batch, ()).
           decode: turns a batch into transitions, in the graph.
           summary_interval: train steps between two summaries.
           strategy: that the agent was made under.
+          together: what is done together with other learners that train on the same variables.
         """
         # Outside of the strategy's scope: these are
         # only touched between replicas.
@@ -86,6 +102,7 @@ class MeasuredLearner(learner.Learner):
         self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._decode = decode
+        self._together = together
         super().__init__(
             "ram://learner",  # Where its checkpoints would go.
             parts.train_step,
@@ -97,16 +114,17 @@ class MeasuredLearner(learner.Learner):
             # It would trace a train step for the optimisers' variables alone. The one trace makes them, too.
             run_optimizer_variable_init=False,
         )
-        self.train_summary_writer = summaries.writer
+        self.train_summary_writer = writer
         self.summary_interval = tf.constant(summary_interval, dtype=tf.int64)
         self._traced = False
         self.run()
 
     @property
     def waiting_for_data(self) -> bool:
-        """Whether a train step waits for its batch right now; may be asked from another thread.
+        """Whether a train step waits for its batch right now, or for that of another learner.
 
-        While it does, the variables are those of a whole number of train steps.
+        May be asked from another thread. While it does, the variables are those of a whole number of train
+        steps.
         """
         return bool(self._waiting.numpy())
 
@@ -131,12 +149,13 @@ class MeasuredLearner(learner.Learner):
                 shape_invariants=[(losses, tf.TensorShape([None]))], parallel_iterations=1
             )
             losses = self._as_vector(self.single_train_step(iterator))
-        return self._as_loss_info(losses)
+        return self._as_loss_info(self._together.sum(losses))
 
     def _as_vector(self, loss_info: tf_agent.LossInfo) -> tf.Tensor:
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
         sums = self.strategy.run(_sums, args=(loss_info,))
-        return self.strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
+        # Those of this process; over several, they are added up once in a call.
+        return tf.add_n(self.strategy.experimental_local_results(sums))
 
     def _as_loss_info(self, losses: tf.Tensor) -> tf_agent.LossInfo:
         losses.set_shape([len(tf.nest.flatten(self._loss_structure))])
@@ -151,7 +170,11 @@ class MeasuredLearner(learner.Learner):
         with tf.control_dependencies(tf.nest.flatten(sample, expand_composites=True)):
             ended = tf.timestamp()
         with tf.control_dependencies([ended]):
-            measured = [self._wait_s.assign_add(ended - started), self._waiting.assign(False)]
+            waited = [self._wait_s.assign_add(ended - started)]
+        with tf.control_dependencies(waited):
+            everybodys = self._together.all_have_data()
+        with tf.control_dependencies([*waited, *everybodys]):
+            measured = [*waited, self._waiting.assign(False)]
         # Training depends on that: the clock would otherwise be read only when the train step leaves a
         # thread for it.
         with tf.control_dependencies(measured):

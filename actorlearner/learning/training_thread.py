@@ -5,8 +5,8 @@ import threading
 import time
 
 from actorlearner.health.pulse import beat
-from actorlearner.learning.first_policies import FirstPolicies
 from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import TrainingLoop
 from actorlearner.stop import Stop
 
@@ -16,11 +16,20 @@ _STARVED_AFTER_S = 3.0
 """How long a train step may wait for its batch until it is said to; after a stop it is left behind then."""
 
 
-def train_on_a_thread(loop: TrainingLoop, learner: MeasuredLearner, first: FirstPolicies, stop: Stop) -> None:
+def train_on_a_thread(
+    loop: TrainingLoop, learner: MeasuredLearner, outputs: Outputs, stop: Stop, data: str
+) -> None:
     """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
 
     A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
     thread is left waiting: between two train steps, where the variables are whole.
+
+    Args:
+      loop: what is run.
+      learner: that it trains with.
+      outputs: that it has.
+      stop: see above.
+      data: what a train step waits for, in words.
     """
     failure: list[BaseException] = []
 
@@ -37,10 +46,10 @@ def train_on_a_thread(loop: TrainingLoop, learner: MeasuredLearner, first: First
         thread.join(timeout=0.1)
         if starvation.lasts():
             if stop.requested:
-                _log.info("training waits for data that does not come, and is left there")
+                _log.info("training waits for %s, and is left there", data)
                 return
-            beat("waiting for transitions to train on")
-        if stop.requested and first.saving:
+            beat(f"waiting for {data}")
+        if stop.requested and outputs.saving_first:
             _log.info("the policies are being saved for the first time, and left as they are")
             return
     if failure:

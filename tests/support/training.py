@@ -111,7 +111,7 @@ def make_learner(
 ) -> MeasuredLearner:
     """A learner as the learner role makes it."""
     return MeasuredLearner(
-        Summaries(directory),
+        Summaries(directory).writer,
         parts,
         dataset,
         LAYOUT.decode,

@@ -1,0 +1,205 @@
+"""A learner's strategy, and what learners that train as one have to do together."""
+
+from types import TracebackType
+from typing import Any
+
+import tensorflow as tf
+
+from actorlearner.cluster import Cluster, learner_cluster
+from actorlearner.config.resolved import fingerprint
+from actorlearner.config.schema import Config
+from actorlearner.devices import make_multi_worker_strategy, make_strategy
+from actorlearner.errors import RunError, one_line
+from actorlearner.learning.group_link import SILENCE_S, GroupLink
+from actorlearner.learning.measured_learner import Together
+from actorlearner.process import end_failed
+from actorlearner.stop import Stop
+from actorlearner.waiting import wait_until
+
+_PEER_ERRORS = (
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.InternalError,
+    tf.errors.UnavailableError,
+)
+"""What a collective fails with, where another learner is the reason."""
+
+
+class Group(Together):
+    """A learner that trains by itself.
+
+    To be used as a context, which all that is done with the strategy stands in.
+
+    Attributes:
+      strategy: that the agent is made under and trained with.
+      index: of this learner; 0 for the chief, which alone publishes and saves.
+      size: how many learners there are.
+      data: what a train step waits for, in words.
+    """
+
+    data = "transitions to train on"
+
+    def __init__(self, strategy: tf.distribute.Strategy, stop: Stop, index: int = 0, size: int = 1) -> None:
+        """Takes over a strategy.
+
+        Args:
+          strategy: see above.
+          stop: of this learner.
+          index: see above.
+          size: see above.
+        """
+        self.strategy = strategy
+        self.index = index
+        self.size = size
+        self._stop = stop
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nobody has to be told."""
+
+    def begin_call(self) -> None:
+        """To be called before each call of the training graph."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether training ends now; the same for all learners after the same call of the training graph."""
+        return self._stop.requested
+
+    def share(self, root: tf.Module, *others: tf.Variable) -> None:
+        """Makes all variables of `root`, of its optimisers and `others` what they are at the chief.
+
+        All learners have to call this, when the optimisers have their slots.
+        """
+
+
+class Workers(Group):
+    """A learner that trains together with others: tf.distribute.MultiWorkerMirroredStrategy."""
+
+    data = "transitions to train on, here or at another learner"
+
+    def __init__(
+        self, strategy: tf.distribute.Strategy, stop: Stop, cluster: Cluster, link: GroupLink
+    ) -> None:
+        """Takes over what `join_group` has made."""
+        super().__init__(strategy, stop, cluster.index, len(cluster.addresses))
+        self._link = link
+        self._cluster = cluster
+        # Each learner's own, outside of the strategy's scope.
+        self._asks_to_stop = tf.Variable(0.0, trainable=False)
+        self._agreed = tf.Variable(0.0, trainable=False)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Tells the others how this learner ended.
+
+        Raises:
+          RunError: the error was that of a collective, and comes from another learner that was lost.
+        """
+        if isinstance(error, _PEER_ERRORS) and (lost := self._link.loss(SILENCE_S)):
+            self._link.close()
+            raise RunError(lost) from error
+        if error is None and not self._stop.requested:
+            self._wait_for_the_chief()
+        self._link.close(None if error is None else _reason(error))
+
+    def _wait_for_the_chief(self) -> None:
+        """If the chief is lost before everything is saved, all learners have to be started again."""
+        if self._cluster.is_chief:
+            return
+        self._link.leave()
+        what = f"the chief, {self._cluster.describe(0)}, to save what came of the run"
+
+        def saved() -> bool:
+            if self._link.lost is not None:
+                raise RunError(self._link.lost)
+            return self._link.others_have_left
+
+        wait_until(what, saved, self._stop, deadline_s=None)
+
+    def begin_call(self) -> None:
+        """See Group: what this learner has to say on a stop is the same for the whole call."""
+        self._asks_to_stop.assign(float(self._stop.requested))
+
+    @property
+    def stopped(self) -> bool:
+        """See Group: as of the last call, in which all learners have summed up what each wants."""
+        return bool(self._agreed.numpy())
+
+    def all_have_data(self) -> list[tf.Operation]:
+        """See Together: a collective, which also sums up who wants to stop.
+
+        No learner changes a variable before every one has its batch. So all are at the same train step while
+        one waits for data, and can be saved.
+        """
+        return [self._agreed.assign(self.sum(tf.identity(self._asks_to_stop)))]
+
+    def sum(self, value: tf.Tensor) -> tf.Tensor:
+        """See Together."""
+        return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
+
+    def share(self, root: tf.Module, *others: tf.Variable) -> None:
+        """See Group: no learner but the chief needs a file for that."""
+        variables = [*_variables(root), *others]
+
+        def chiefs(variable: tf.Variable) -> tf.Tensor:
+            is_chiefs = tf.distribute.get_replica_context().replica_id_in_sync_group == 0
+            return tf.where(is_chiefs, variable, tf.zeros_like(variable))
+
+        @tf.function
+        def assign_all() -> None:
+            for variable in variables:
+                value = self.strategy.run(chiefs, args=(variable,))
+                variable.assign(self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None))
+
+        with self.strategy.scope():
+            assign_all()
+
+
+def join_group(config: Config, stop: Stop) -> Group | None:
+    """Makes the learner's strategy; in a group, waits for the other learners.
+
+    To be called before any other TensorFlow call.
+
+    Returns:
+      The group; None if a stop was requested meanwhile.
+
+    Raises:
+      ConfigurationError: TF_CONFIG or the strategy cannot work, or the chief is of another run.
+      RunError: another learner did not come in time.
+    """
+    learn = config.learn
+    cluster = learner_cluster(config)
+    if cluster is None:
+        return Group(make_strategy(learn.strategy, learn.batch_size), stop)
+    link = GroupLink(cluster, fingerprint(config), stop, end_failed)
+    try:
+        if not link.gather():
+            link.close()
+            return None
+        strategy = make_multi_worker_strategy(cluster, learn.batch_size)
+        link.begin()
+    except Exception as error:
+        link.close(_reason(error))
+        raise
+    return Workers(strategy, stop, cluster, link)
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, RunError) else one_line(error)
+
+
+def _variables(root: tf.Module) -> list[tf.Variable]:
+    """All variables that a checkpoint of `root` holds, in an order that is the same in every process."""
+    found: dict[int, tf.Variable] = {}
+    for part in tf.train.TrackableView(root).descendants():
+        # The slots of an optimiser are no children of it.
+        held: list[Any] = (
+            part.variables() if isinstance(part, tf.keras.optimizers.legacy.Optimizer) else [part]
+        )
+        found |= {id(variable): variable for variable in held if isinstance(variable, tf.Variable)}
+    return list(found.values())

@@ -1,0 +1,222 @@
+"""What a learner leaves: published policies, checkpoints, SavedModels, metrics and curves."""
+
+import logging
+from typing import Any
+
+import reverb
+import tensorflow as tf
+
+from actorlearner.agents.make import AgentParts
+from actorlearner.health.pulse import LONG_PATIENCE_S, beat
+from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.first_policies import FirstPolicies
+from actorlearner.learning.learner_metrics import LearnerMetrics
+from actorlearner.learning.measured_learner import DataStatistics
+from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.learning.publisher import Publisher
+from actorlearner.replay.status import ReplayMonitor, ReplayStatus
+from actorlearner.reverb_calls import UNREACHABLE, within
+from actorlearner.run_directory import RunDirectory
+from actorlearner.summaries import Summaries
+from actorlearner.variables.container import VariableContainer
+
+_log = logging.getLogger(__name__)
+
+_STATUS_TIMEOUT_S = 5
+_PUBLISH_TIMEOUT_S = 3.0
+_PULL_TIMEOUT_S = 30.0
+
+
+class Outputs:
+    """Those of a learner that is not its group's chief: none. Whatever it is told to do is done already.
+
+    Attributes:
+      writer: TensorFlow's, of the curves.
+    """
+
+    def __init__(self) -> None:
+        """Takes no curves either."""
+        self.writer = tf.summary.create_noop_writer()
+
+    def restore(self) -> None:
+        """Restores the newest whole checkpoint, if any."""
+
+    def restore_again(self) -> None:
+        """Restores the same once more, after something else has changed the variables."""
+
+    def begin(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+        """Takes over the run as a new generation, and publishes the policy.
+
+        Args:
+          client: of the replay server.
+          replay: asks it for its status.
+        """
+
+    def begin_training(self) -> None:
+        """Begins the metrics, whose first rate counts from now on."""
+
+    def hand_out(self) -> None:
+        """Lets the policies of before training be evaluated and saved, though training has not begun."""
+
+    def evaluate_first(self) -> None:
+        """Lets the policy of before training be evaluated, see FirstPolicies."""
+
+    def save_first(self) -> None:
+        """Saves the policies unless they are, see FirstPolicies; no rate has the seconds that it takes."""
+
+    @property
+    def saving_first(self) -> bool:
+        """Whether the policies are being saved for the first time; may be asked from another thread."""
+        return False
+
+    def publish(self) -> None:
+        """Publishes the policy for acting, see Publisher."""
+
+    def publish_for_evaluation(self) -> None:
+        """Publishes the policy for its evaluation, see Publisher."""
+
+    @property
+    def record_due(self) -> bool:
+        """Whether the next record of metrics is."""
+        return False
+
+    def record(self, loss: Any, data: DataStatistics) -> None:
+        """Writes a record of metrics, see LearnerMetrics."""
+
+    def count_from_here(self) -> None:
+        """Lets rates count from now on."""
+
+    def flush(self) -> bool:
+        """Writes what a full disk has kept out of the metrics; returns whether everything is written."""
+        return True
+
+    def save(self) -> bool:
+        """Writes a checkpoint and the policies; returns False if the disk has no room for them."""
+        return True
+
+    def end(self) -> None:
+        """Writes the last checkpoint, unless it is written, and waits until the last policy is published."""
+
+    def remains(self) -> str:
+        """What there is of a training that has failed, in words."""
+        return "the chief says what was saved before"
+
+
+class ChiefOutputs(Outputs):
+    """See Outputs: those of a chief, or of a learner that trains by itself."""
+
+    def __init__(self, directory: RunDirectory, parts: AgentParts) -> None:
+        """Begins the file of curves; neither restores nor publishes yet."""
+        self._directory = directory
+        self._parts = parts
+        self._checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
+        self._summaries = Summaries(directory.summaries("learner"))
+        self._replay = ReplayStatus(0, 0, 0)
+        self.writer = self._summaries.writer
+
+    def restore(self) -> None:
+        """See Outputs."""
+        self._checkpoint.restore()
+
+    def restore_again(self) -> None:
+        """See Outputs."""
+        self._checkpoint.restore_again()
+
+    def begin(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+        """See Outputs."""
+        self._monitor = replay
+        self._checkpoint.begin_generation(_published_generation(client))
+        self._publisher = Publisher(client, self._parts, self._checkpoint.generation, self._directory.run_id)
+        self._publisher.publish()
+        if self._checkpoint.generation > 0:
+            self._publisher.take_over(self._checkpoint.unevaluated())
+        export = PolicyExport(self._directory.policies, self._parts)
+        self._first = FirstPolicies(self._publisher, export, self._train_step)
+
+    def begin_training(self) -> None:
+        """See Outputs."""
+        self._metrics = LearnerMetrics(self._directory, self._summaries)
+
+    def hand_out(self) -> None:
+        """See Outputs."""
+        self._first.evaluate()
+        self._first.save()
+
+    def evaluate_first(self) -> None:
+        """See Outputs."""
+        self._first.evaluate()
+
+    def save_first(self) -> None:
+        """See Outputs."""
+        if self._first.save():
+            self.count_from_here()
+
+    @property
+    def saving_first(self) -> bool:
+        """See Outputs."""
+        return self._first.saving
+
+    def publish(self) -> None:
+        """See Outputs."""
+        self._publisher.publish()
+
+    def publish_for_evaluation(self) -> None:
+        """See Outputs."""
+        self._look_at_replay()
+        self._publisher.publish_for_evaluation(self._replay.inserts)
+
+    @property
+    def record_due(self) -> bool:
+        """See Outputs."""
+        return self._metrics.due
+
+    def record(self, loss: Any, data: DataStatistics) -> None:
+        """See Outputs."""
+        self._look_at_replay()
+        self._metrics.write(self._train_step, loss, self._replay, data)
+
+    def count_from_here(self) -> None:
+        """See Outputs."""
+        self._metrics.begin(self._train_step)
+
+    def flush(self) -> bool:
+        """See Outputs."""
+        return self._metrics.flush()
+
+    def save(self) -> bool:
+        """See Outputs."""
+        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
+        saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
+        return all(saved)
+
+    def end(self) -> None:
+        """See Outputs."""
+        if self._checkpoint.save(self._publisher.unevaluated()):
+            _log.info("checkpoint of train step %d written", self._train_step)
+        if not self._publisher.flush(_PUBLISH_TIMEOUT_S):
+            _log.warning("the last policy was not published: the replay server does not answer")
+
+    def remains(self) -> str:
+        """See Outputs."""
+        saved = f"nothing was saved since {self._checkpoint.describe()}"
+        return f"{saved}, and no policy of it was published"
+
+    @property
+    def _train_step(self) -> int:
+        return int(self._parts.train_step.numpy())
+
+    def _look_at_replay(self) -> None:
+        try:
+            self._replay = self._monitor.status(_STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            _log.warning("the replay server does not answer; its figures are those of the last look")
+
+
+def _published_generation(client: reverb.Client) -> int:
+    """The generation of the learner that published last; -1 if none has."""
+    container = VariableContainer(client)
+    if not container.version(_STATUS_TIMEOUT_S):
+        return -1
+    newest = within(_PULL_TIMEOUT_S, container.pull)
+    _log.warning("this learner takes over from one that had published train step %d", newest.train_step)
+    return newest.generation
