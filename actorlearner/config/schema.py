@@ -144,8 +144,8 @@ class LearnConfig:
     strategy: str = setting(
         "default",
         "tf.distribute strategy: default (one device), mirrored (all GPUs), mirrored:N (N logical CPU "
-        "devices), multi_worker_mirrored (several learner processes on as many hosts, each with all its GPUs, "
-        "or its CPU without any; the environment variable TF_CONFIG of each says where all are and which it "
+        "devices), multi_worker_mirrored (several learner processes on as many hosts, each with all GPUs, "
+        "or the CPU without any; the environment variable TF_CONFIG of each says where all are and which it "
         "is) or tpu.",
     )
 

@@ -1,4 +1,7 @@
-"""Trains a small DQN on fixed data under the strategy of argv[1]; writes what came of it to argv[2].
+"""Trains an agent on fixed data under the strategy of argv[1]; writes what came of it to argv[2].
+
+argv[3] is the agent, see `AGENTS`. A learner of a group has TF_CONFIG in its environment, takes its part of the
+data, and begins with other variables than the chief, who alone saves and restores.
 
 Run by test_strategy_parity, each strategy in a process of its own, because logical devices can be made
 only before TensorFlow is used. With more than one replica it trains a second time, stopped and resumed in

@@ -1,0 +1,176 @@
+"""How the learners of a group find each other: on the chief's address, before TensorFlow listens there.
+
+TensorFlow itself waits for the others where no signal gets through, and does not say for whom.
+"""
+
+import contextlib
+import functools
+import logging
+import socket
+import time
+
+from actorlearner.cluster import Cluster, learner_name
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.learning.group_peer import Message, Peer, say_farewell
+from actorlearner.stop import Stop
+from actorlearner.waiting import wait_until
+
+_log = logging.getLogger(__name__)
+
+GATHER_DEADLINE_S = 300.0
+"""How long a learner waits for the others: they may be started in any order, on any machine."""
+
+_CONNECT_S = 2.0
+
+
+class Gathering:
+    """One learner's search for the others. Every wait says every ten seconds for whom."""
+
+    def __init__(self, cluster: Cluster, fingerprint: str, stop: Stop) -> None:
+        """Connects to nobody yet.
+
+        Args:
+          cluster: the group.
+          fingerprint: of the configuration, which has to be that of all.
+          stop: ends the search.
+        """
+        self._cluster = cluster
+        self._hello: Message = {"addresses": list(cluster.addresses), "fingerprint": fingerprint}
+        self._stop = stop
+
+    def others(self) -> list[Peer] | None:
+        """The chief's: waits until all others have connected; listens for them on its port until then.
+
+        Returns:
+          Their connections; None at a stop.
+
+        Raises:
+          RunError: one did not come within GATHER_DEADLINE_S, or the port is taken.
+        """
+        deadline = time.monotonic() + GATHER_DEADLINE_S
+        waiting: dict[int, Peer] = {}
+        unknown: list[Peer] = []
+        with _listen(self._cluster.addresses[0]) as listener:
+
+            def complete(index: int) -> bool:
+                self._look_at_the_door(listener, unknown, waiting)
+                return index in waiting
+
+            while absent := [i for i in range(1, len(self._cluster.addresses)) if not complete(i)]:
+                what = f"{self._cluster.describe(absent[0])} to join the group"
+                left_s = max(0.0, deadline - time.monotonic())
+                if not wait_until(
+                    what, functools.partial(complete, absent[0]), self._stop, deadline_s=left_s
+                ):
+                    for peer in (*unknown, *waiting.values()):
+                        peer.close()
+                    return None
+        for peer in unknown:
+            peer.close()
+        return [waiting[index] for index in sorted(waiting)]
+
+    def _look_at_the_door(
+        self, listener: socket.socket, unknown: list[Peer], waiting: dict[int, Peer]
+    ) -> None:
+        """Takes in who has connected, and lets go of who is no longer there."""
+        with contextlib.suppress(BlockingIOError):
+            unknown.append(Peer(listener.accept()[0]))
+        for peer in list(unknown):
+            try:
+                messages = peer.receive()
+            except OSError:
+                messages = [{}]
+            if messages:
+                unknown.remove(peer)
+                self._admit(peer, messages[0], waiting)
+        for index, peer in list(waiting.items()):
+            try:
+                peer.receive()
+            except OSError:
+                del waiting[index]
+                peer.close()
+
+    def _admit(self, peer: Peer, message: Message, waiting: dict[int, Peer]) -> None:
+        index = message.pop("index", None)
+        if type(index) is not int or not 0 < index < len(self._cluster.addresses):
+            peer.close()
+            return
+        for key, name in (("addresses", "TF_CONFIG"), ("fingerprint", "configuration")):
+            if message.get(key) != self._hello[key]:
+                _log.warning("%s has another %s, and was refused", learner_name(index), name)
+                peer.send({"refused": name})
+                say_farewell([peer.connection])
+                return
+        peer.index = index
+        if index in waiting:  # It was started again.
+            waiting[index].close()
+        waiting[index] = peer
+
+    def chief(self) -> list[Peer] | None:
+        """The others': waits until the chief has everybody's connection, and says so.
+
+        Returns:
+          The connection to it; None at a stop.
+
+        Raises:
+          ConfigurationError: the chief has another TF_CONFIG or another configuration.
+          RunError: it did not have everybody within GATHER_DEADLINE_S.
+        """
+        found: list[Peer] = []
+
+        def let_go() -> bool:
+            """Connects if it has to; whether the chief has said that all are there."""
+            if not found:
+                connection = _connect(self._cluster.addresses[0])
+                if connection is None:
+                    return False
+                found.append(Peer(connection, index=0))
+                found[0].send(self._hello | {"index": self._cluster.index})
+            try:
+                messages = found[0].receive()
+            except OSError:  # Perhaps it is TensorFlow's server of a chief that has yet to notice its end.
+                found.pop().close()
+                return False
+            for message in messages:
+                if "refused" in message:
+                    raise ConfigurationError([self._refusal(str(message["refused"]))])
+            return any("go" in message for message in messages)
+
+        what = f"the chief, {self._cluster.describe(0)}, to have all learners of the group"
+        if not wait_until(what, let_go, self._stop, deadline_s=GATHER_DEADLINE_S):
+            return None
+        return found
+
+    def _refusal(self, name: str) -> str:
+        if name == "TF_CONFIG":
+            problem = "learn.strategy: the chief has another TF_CONFIG"
+        else:
+            problem = "--config: the chief has another configuration"
+        return f"{problem} ({self._cluster.describe(0)}); allowed: the same for all learners of a group"
+
+
+def _listen(address: str) -> socket.socket:
+    """Listens on an address's port, on all of the machine's interfaces, as TensorFlow will.
+
+    Raises:
+      RunError: somebody else does.
+    """
+    port = int(address.rpartition(":")[2])
+    both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    try:
+        listener = socket.create_server(("", port), family=family, dualstack_ipv6=both)
+    except OSError as error:
+        raise RunError(
+            f"port {port}, the chief's in TF_CONFIG, cannot be listened on: {error.strerror}"
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _connect(address: str) -> socket.socket | None:
+    host, _, port = address.rpartition(":")
+    try:
+        return socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S)
+    except OSError:
+        return None
