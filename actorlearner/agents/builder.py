@@ -36,7 +36,9 @@ class AgentBuilder(Protocol):
 
         Returns:
           An agent whose `train` takes a batched `trajectory.Transition` ([B, ...], no time
-          dimension), whose `collect_policy` explores, and whose `policy` is exploited greedily.
+          dimension), whose `collect_policy` explores, and whose `policy` is exploited greedily. It makes
+          variables and applies gradients in an order that is the same in every process (no order of a
+          set's): learners that train as one go by position.
 
         Raises:
           ConfigurationError: the algorithm cannot act in an environment with these specs.

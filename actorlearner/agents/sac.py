@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
@@ -17,6 +17,7 @@ from actorlearner.config.setting import setting
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
+    from tf_agents.agents.sac import sac_agent
     from tf_agents.networks import network
 
     from actorlearner.environments.specs import EnvironmentSpecs
@@ -67,12 +68,10 @@ class SacBuilder:
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """See AgentBuilder: needs float vectors as observations and as actions, these bounded."""
-        from tf_agents.agents.sac import sac_agent
-
         assert isinstance(config, SacConfig)
         check_vector_observation("sac", specs)
         continuous_action("sac", specs)
-        return sac_agent.SacAgent(
+        return _agent_class()(
             specs.time_step,
             specs.action,
             critic_network=_critic_network(config, specs),
@@ -92,6 +91,25 @@ class SacBuilder:
             summarize_grads_and_vars=config.gradient_summaries,
             train_step_counter=train_step,
         )
+
+
+def _agent_class() -> "type[sac_agent.SacAgent]":
+    """TF-Agents' SAC agent, with one order of the critics' variables in every process.
+
+    Its own is that of their addresses in memory. Learners that train as one add up their gradients by
+    position, so that they would add those of different variables.
+    """
+    from tf_agents.agents.sac import sac_agent
+
+    class OrderedSacAgent(sac_agent.SacAgent):
+        def _apply_gradients(self, gradients: Any, variables: Any, optimizer: Any) -> None:
+            networks = (self._critic_network_1, self._critic_network_2, self._actor_network)
+            known = [id(variable) for network in networks for variable in network.trainable_variables]
+            place = {identity: number for number, identity in enumerate([*known, id(self._log_alpha)])}
+            pairs = sorted(zip(gradients, variables, strict=True), key=lambda pair: place[id(pair[1])])
+            super()._apply_gradients(*zip(*pairs, strict=True), optimizer)
+
+    return OrderedSacAgent
 
 
 def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":

@@ -144,7 +144,7 @@ class Workers(Group):
 
     def share(self, root: tf.Module, *others: tf.Variable) -> None:
         """See Group: no learner but the chief needs a file for that."""
-        variables = [*_variables(root), *others]
+        variables = [*variables_of(root), *others]
 
         def chiefs(variable: tf.Variable) -> tf.Tensor:
             is_chiefs = tf.distribute.get_replica_context().replica_id_in_sync_group == 0
@@ -193,7 +193,7 @@ def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, RunError) else one_line(error)
 
 
-def _variables(root: tf.Module) -> list[tf.Variable]:
+def variables_of(root: tf.Module) -> list[tf.Variable]:
     """All variables that a checkpoint of `root` holds, in an order that is the same in every process."""
     found: dict[int, tf.Variable] = {}
     for part in tf.train.TrackableView(root).descendants():

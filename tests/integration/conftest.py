@@ -32,9 +32,9 @@ def _mark() -> str:
 
 @pytest.fixture(name="start")
 def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
-    """Starts commands in an empty directory; afterwards, no process of theirs may be left.
+    """Starts commands in an empty directory, with more variables in their environment if these are given.
 
-    Their temporary files are in its folder `temporary`.
+    Afterwards, no process of theirs may be left. Their temporary files are in its folder `temporary`.
     """
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -46,8 +46,8 @@ def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
     }
     commands: list[Command] = []
 
-    def start(*arguments: str, network: PrivateNetwork | None = None) -> Command:
-        commands.append(Command(arguments, tmp_path, environment, network))
+    def start(*arguments: str, network: PrivateNetwork | None = None, **variables: str) -> Command:
+        commands.append(Command(arguments, tmp_path, environment | variables, network))
         return commands[-1]
 
     yield start

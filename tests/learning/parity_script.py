@@ -1,101 +1,205 @@
-"""Trains an agent on fixed data under the strategy of argv[1]; writes what came of it to argv[2].
+"""Trains small agents on fixed data under the strategy of argv[1]; writes what came of it to argv[2].
 
-argv[3] is the agent, see `AGENTS`. A learner of a group has TF_CONFIG in its environment, takes its part of the
-data, and begins with other variables than the chief, who alone saves and restores.
+Run by test_strategy_parity, each strategy in processes of its own, because logical devices can be made
+only before TensorFlow is used. With more than one replica each agent is trained a second time, stopped and
+resumed in between.
 
-Run by test_strategy_parity, each strategy in a process of its own, because logical devices can be made
-only before TensorFlow is used. With more than one replica it trains a second time, stopped and resumed in
-between.
+A learner of a group has TF_CONFIG in its environment. It takes its part of the data, and begins with other
+variables than the chief, who alone saves and restores.
 """
 
+import dataclasses
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow_probability.python.internal import samplers
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
 
-from actorlearner.agents.make import AgentParts
-from actorlearner.devices import make_strategy
+from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.agents.sac import SacConfig
+from actorlearner.config.schema import AgentConfig, Config, LearnConfig
+from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.group import Group, join_group, variables_of
 from actorlearner.learning.measured_learner import MeasuredLearner
-from tests.support.training import all_variables, fixed_dataset, make_learner, make_parts, values_of
+from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.transition import StoredTransition
+from actorlearner.stop import Stop
+from tests.support.training import (
+    DQN,
+    LAYOUT,
+    SPECS,
+    all_variables,
+    fixed_rows,
+    make_learner,
+    packed,
+    with_info,
+)
 
 BATCH = 12
-TRAIN_STEPS = 10
+TRAIN_STEPS = 20
 STOPPED_AT = 4
+
+Values = dict[str, np.ndarray]
+
+
+def sac_specs() -> EnvironmentSpecs:
+    """Those of Pendulum."""
+    observation = tf.TensorSpec([3], tf.float32, "observation")
+    action = tensor_spec.BoundedTensorSpec([1], tf.float32, -2, 2, "action")
+    return EnvironmentSpecs(observation, action, time_step.time_step_spec(observation))
+
+
+def sac_rows(count: int) -> np.ndarray:
+    """As `fixed_rows`, for SAC."""
+    draws = np.random.default_rng(1).normal(size=(count, 8)).astype(np.float32)
+    stored = StoredTransition(
+        observation=draws[:, :3],
+        action=np.clip(draws[:, 3:4], -2, 2),
+        reward=draws[:, 4],
+        discount=(np.arange(count) % 5 != 0).astype(np.float32),
+        next_observation=draws[:, 5:8],
+        policy_train_step=np.arange(count) % 11 - 1,
+    )
+    return packed(SAC_LAYOUT.format, stored)
+
+
+def no_noise(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = tf.float32, **_: Any) -> tf.Tensor:
+    """In place of TensorFlow Probability's normal numbers: SAC's losses sample actions."""
+    return tf.zeros(shape, dtype) + mean
+
+
+def dqn_variables(parts: AgentParts) -> dict[str, tf.Variable]:
+    return all_variables(parts)
+
+
+def sac_variables(parts: AgentParts) -> dict[str, tf.Variable]:
+    return {str(i): variable for i, variable in enumerate([*variables_of(parts.agent), parts.train_step])}
+
+
+@dataclasses.dataclass
+class Kind:
+    """An agent, and what it is trained on."""
+
+    config: AgentConfig
+    specs: EnvironmentSpecs
+    layout: PackedLayout
+    rows: Callable[[int], np.ndarray]
+    variables: Callable[[AgentParts], dict[str, tf.Variable]]
+
+
+SAC_LAYOUT = PackedLayout(sac_specs(), n_step=1, gamma=0.99)
+SAC = SacConfig(actor_layers=[8], critic_joint_layers=[8], target_update_tau=0.1, actor_learning_rate=0.01)
+KINDS = {
+    "dqn": Kind(DQN, SPECS, LAYOUT, fixed_rows, dqn_variables),
+    "sac": Kind(SAC, sac_specs(), SAC_LAYOUT, sac_rows, sac_variables),
+}
 
 
 class Training:
-    """Makes learners under one strategy, all with the same data."""
+    """Makes learners of an agent in one group, all with the same data."""
 
-    def __init__(self, strategy: tf.distribute.Strategy, directory: Path) -> None:
-        self.strategy = strategy
-        self.replicas = strategy.num_replicas_in_sync
+    def __init__(self, group: Group, kind: Kind, directory: Path) -> None:
+        self.group = group
+        self.kind = kind
+        self.replicas = group.strategy.num_replicas_in_sync
         self.directory = directory
 
-    def parts(self) -> AgentParts:
-        with self.strategy.scope():
-            return make_parts()
+    def parts(self, seed: int = 5) -> AgentParts:
+        tf.keras.utils.set_random_seed(seed + self.group.index)  # Keras draws from Python, not TensorFlow.
+        with self.group.strategy.scope():
+            return make_agent(Config(agent=self.kind.config), self.kind.specs)
 
     def learner(self, parts: AgentParts, taken: int = 0) -> MeasuredLearner:
         """A learner of the data that follows after so many train steps."""
-        # As many rows as ever in one train step: an element is what one replica gets.
-        element, elements, skipped = (
-            BATCH // self.replicas,
-            TRAIN_STEPS * self.replicas,
-            taken * self.replicas,
-        )
+
+        def dataset() -> tf.data.Dataset:
+            # As many rows as ever in one train step: an element is what one replica gets.
+            elements = tf.data.Dataset.from_tensor_slices(self.kind.rows(BATCH * TRAIN_STEPS))
+            elements = elements.batch(BATCH // self.replicas, drop_remainder=True).skip(taken * self.replicas)
+            return with_info(elements.shard(self.group.size, self.group.index).repeat())
+
         return make_learner(
-            self.directory, parts, lambda: fixed_dataset(element, elements, skipped), self.strategy
+            self.directory, parts, dataset, self.group.strategy, self.kind.layout.decode, together=self.group
         )
 
     def checkpoint(self, parts: AgentParts) -> LearnerCheckpoint:
         return LearnerCheckpoint(self.directory / "checkpoints", parts)
 
+    def run(self, learner: MeasuredLearner, iterations: int) -> Any:
+        self.group.begin_call()
+        loss = learner.run(iterations=iterations).loss
+        assert not self.group.stopped
+        return float(loss)
+
+    def values(self, parts: AgentParts) -> Values:
+        return {name: tf.convert_to_tensor(v).numpy() for name, v in self.kind.variables(parts).items()}
+
 
 def main(name: str, output: str) -> None:
-    strategy = make_strategy(name, BATCH)
-    with tempfile.TemporaryDirectory() as directory:
-        np.savez(output, **train(Training(strategy, Path(directory))))
+    samplers.normal = no_noise
+    learn = LearnConfig(strategy=name, batch_size=BATCH)
+    group = join_group(Config(learn=learn), Stop())
+    assert group is not None
+    results: Values = {}
+    with group:
+        for name, kind in KINDS.items():
+            with tempfile.TemporaryDirectory() as directory:
+                results |= prefixed(name, train(Training(group, kind, Path(directory))))
+    np.savez(output, **results)
 
 
-def train(training: Training) -> dict[str, object]:
+def train(training: Training) -> Values:
     parts = training.parts()
-    initial = values_of(parts)
+    initial = training.values(parts)
     checkpoint = training.checkpoint(parts)
     learner = training.learner(parts)
-    losses = [float(learner.run(iterations=n).loss) for n in (1, 1, 2)]
-    checkpoint.save()
-    losses.append(float(learner.run(iterations=TRAIN_STEPS - STOPPED_AT).loss))
+    losses = [training.run(learner, n) for n in (1, 1, 2)]
+    if training.group.index == 0:
+        checkpoint.save()
+    losses.append(training.run(learner, TRAIN_STEPS - STOPPED_AT))
     statistics = learner.take_statistics()
     copies = {
-        name: np.stack([copy.numpy() for copy in training.strategy.experimental_local_results(variable)])
-        for name, variable in all_variables(parts).items()
+        name: np.stack(
+            [copy.numpy() for copy in training.group.strategy.experimental_local_results(variable)]
+        )
+        for name, variable in training.kind.variables(parts).items()
     }
     return {
-        "replicas": training.replicas,
-        "devices": len(tf.config.list_logical_devices("CPU")),
-        "losses": losses,
-        "staleness": [statistics.staleness_mean, statistics.staleness_max],
+        "replicas": np.array(training.replicas),
+        "losses": np.array(losses),
+        "staleness": np.array([statistics.staleness_mean, statistics.staleness_max]),
         **prefixed("initial", initial),
-        **prefixed("final", values_of(parts)),
+        **prefixed("final", training.values(parts)),
         **prefixed("copies", copies),
         **prefixed("resumed", resumed(training) if training.replicas > 1 else {}),
     }
 
 
-def resumed(training: Training) -> dict[str, np.ndarray]:
-    parts = training.parts()
+def resumed(training: Training) -> Values:
+    """As the learner role does it: what a learner of a group begins with, the chief tells all."""
+    parts = training.parts(seed=100)
     checkpoint = training.checkpoint(parts)
-    checkpoint.restore()
+    if training.group.size == 1:
+        checkpoint.restore()
     learner = training.learner(parts, STOPPED_AT)
-    checkpoint.restore()  # As the learner role does: making the learner initialises the agent again.
-    learner.run(iterations=TRAIN_STEPS - STOPPED_AT)
-    return values_of(parts)
+    if training.group.index == 0:
+        checkpoint.restore()  # Making the learner initialises the agent again.
+    else:
+        for variable in training.kind.variables(parts).values():
+            variable.assign(tf.zeros_like(variable) - 1)
+    training.group.share(parts.agent, parts.train_step)
+    training.run(learner, TRAIN_STEPS - STOPPED_AT)
+    return training.values(parts)
 
 
-def prefixed(prefix: str, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def prefixed(prefix: str, values: Values) -> Values:
     return {f"{prefix}/{name}": value for name, value in values.items()}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +13,7 @@ from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.learning.measured_learner import Decode, MeasuredLearner
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import RowFormat
 from actorlearner.replay.transition import StoredTransition
@@ -108,13 +109,16 @@ def make_learner(
     parts: AgentParts,
     dataset: Callable[[], tf.data.Dataset],
     strategy: tf.distribute.Strategy | None = None,
+    decode: Decode = LAYOUT.decode,
+    **options: Any,
 ) -> MeasuredLearner:
     """A learner as the learner role makes it."""
     return MeasuredLearner(
         Summaries(directory).writer,
         parts,
         dataset,
-        LAYOUT.decode,
+        decode,
         summary_interval=1_000,
         strategy=strategy or tf.distribute.get_strategy(),
+        **options,
     )
