@@ -67,6 +67,13 @@ REFUSED = {
         ["replay.min_size: 200 cannot work (exp.yaml:7); allowed: at most replay.capacity (100)"],
         GOOD + "replay:\n  min_size: 200\n  capacity: 100\n",
     ),
+    "learners on several hosts": Refused(
+        [
+            "learn.strategy: multi_worker_mirrored cannot work with 'actorlearner local', which starts one "
+            "learner (--set); allowed: default, mirrored, mirrored:N or tpu"
+        ],
+        flags=["--set", "learn.strategy=multi_worker_mirrored"],
+    ),
     "batch that the replicas do not divide": Refused(
         ["learn.batch_size: 256 cannot work (default); allowed: a multiple of the 3 replicas"],
         flags=["--set", "learn.strategy=mirrored:3"],
@@ -158,6 +165,45 @@ def test_refused(case: Refused, poisoned: dict[str, str], start_folder: pathlib.
     for line, expected in zip(lines, case.lines, strict=True):
         assert line.startswith(f"actorlearner: error: {expected}")
     assert sorted(start_folder.rglob("*")) == before, "nothing may be made, no run directory either"
+
+
+@pytest.mark.parametrize(
+    ("tf_config", "wrong"),
+    [
+        (None, "TF_CONFIG is not set"),
+        ("{}", "TF_CONFIG has no mapping 'cluster'"),
+        (
+            '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
+            "TF_CONFIG has the task index 2 in a cluster with 2 of the job 'worker'",
+        ),
+    ],
+)
+def test_a_learner_that_its_group_does_not_know_is_refused(
+    poisoned: dict[str, str], start_folder: pathlib.Path, tf_config: str | None, wrong: str
+) -> None:
+    (start_folder / "exp.yaml").write_text(GOOD)
+    flags = [
+        "--config",
+        "exp.yaml",
+        "--replay_address",
+        "h:1",
+        "--set",
+        "learn.strategy=multi_worker_mirrored",
+    ]
+    environment = poisoned if tf_config is None else poisoned | {"TF_CONFIG": tf_config}
+    done = python(environment, "-m", "actorlearner", "learner", *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    problem = f"learn.strategy: multi_worker_mirrored cannot work: {wrong} (--set); allowed: TF_CONFIG="
+    assert line.startswith(f"actorlearner: error: {problem}")
+    assert [path.name for path in start_folder.iterdir()] == ["exp.yaml"]
+
+
+def test_other_roles_do_not_need_to_know_the_group(calls: list[tuple[Any, ...]]) -> None:
+    flags = ["--config", "exp.yaml", "--set", "learn.strategy=multi_worker_mirrored"]
+    assert cli.main(["replay-server", "--port", "8008", *flags]) == 0
+    assert cli.main(["eval-actor", "--replay_address", "h:1", *flags]) == 0
+    assert [call[0] for call in calls] == ["replay-server", "eval-actor"]
 
 
 @pytest.mark.parametrize("environment", ["suite: gym, name: Pendulum-v1", "suite: 'my_environments:make'"])

@@ -29,6 +29,15 @@ def test_a_request_stays() -> None:
     assert stop.exit_code == 0  # The work was done: no signal came.
 
 
+def test_a_request_may_stand_for_a_signal_to_another_process() -> None:
+    stop = Stop()
+    stop.request(signal.SIGTERM)
+    assert stop.requested
+    assert stop.exit_code == 143
+    stop.request(signal.SIGINT)
+    assert stop.exit_code == 143  # The first counts, as with signals.
+
+
 def test_many_requests_do_not_block() -> None:
     stop = Stop()
     for _ in range(100_000):  # More than a pipe holds.

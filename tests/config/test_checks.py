@@ -85,7 +85,8 @@ def test_rate_limiter_that_would_deadlock() -> None:
 
 
 @pytest.mark.parametrize(
-    "strategy", ["default", "mirrored", "tpu", "mirrored:1", "mirrored:2", "mirrored:64"]
+    "strategy",
+    ["default", "mirrored", "multi_worker_mirrored", "tpu", "mirrored:1", "mirrored:2", "mirrored:64"],
 )
 def test_strategies(strategy: str) -> None:
     assert cross_problems(config_with(learn__strategy=strategy), {}) == []
@@ -99,7 +100,9 @@ def test_strategies(strategy: str) -> None:
 def test_unknown_strategies(strategy: str) -> None:
     (problem,) = cross_problems(config_with(learn__strategy=strategy), {})
     assert problem.startswith(f'learn.strategy: unknown strategy "{strategy}" (default); ')
-    assert problem.endswith("allowed: default, mirrored, tpu, or mirrored:N with N from 1 to 64")
+    assert problem.endswith(
+        "allowed: default, mirrored, multi_worker_mirrored, tpu, or mirrored:N with N from 1 to 64"
+    )
 
 
 def test_strategy_with_a_typing_error() -> None:

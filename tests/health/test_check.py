@@ -135,3 +135,11 @@ def test_the_command_imports_no_tensorflow(directory: RunDirectory, write: Write
         "sys.exit(3 if {'tensorflow', 'reverb', 'numpy', 'grpc'} & set(sys.modules) else code)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_learners_of_a_group_are_found_by_their_role(directory: RunDirectory, write: Write) -> None:
+    write("learner-1")
+    assert check(["learner"], directory, now=NOW) == [Health("learner-1", True, "train step 8, 1 s ago")]
+    write("learner")
+    assert [health.name for health in check(["learner"], directory, now=NOW)] == ["learner", "learner-1"]
+    assert len(check(ROLES, directory, now=NOW)) == 2
