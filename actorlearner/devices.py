@@ -45,10 +45,22 @@ def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:
     Raises:
       ConfigurationError: the replicas do not divide the batch, or there is no such device.
     """
-    return _checked(_strategy(name), name, batch_size)
+    strategy = _strategy(name)
+    _check_batch(batch_size, strategy.num_replicas_in_sync, name)
+    return strategy
 
 
-def make_multi_worker_strategy(cluster: Cluster, batch_size: int) -> tf.distribute.Strategy:
+def check_group_batch(cluster: Cluster, batch_size: int) -> None:
+    """Checks that the replicas of all learners divide the batch, where each has as many GPUs as this one.
+
+    Raises:
+      ConfigurationError: they do not.
+    """
+    replicas = len(cluster.addresses) * max(1, len(tf.config.list_physical_devices("GPU")))
+    _check_batch(batch_size, replicas, f"{MULTI_WORKER} ({len(cluster.addresses)} learners)")
+
+
+def make_group_strategy(cluster: Cluster) -> tf.distribute.Strategy:
     """Makes the strategy of a group of learners; call before any other TensorFlow call. Does not block.
 
     TensorFlow's server listens on this learner's address when it returns. The first variable that is made
@@ -56,10 +68,8 @@ def make_multi_worker_strategy(cluster: Cluster, batch_size: int) -> tf.distribu
 
     Args:
       cluster: the group, and which of it this process is.
-      batch_size: the global batch, which the replicas of all learners divide among them.
 
     Raises:
-      ConfigurationError: the replicas do not divide the batch.
       RunError: the learner's port is taken.
     """
     # Without TensorFlow's coordination service, whose start blocks and cannot be stopped, and without its
@@ -79,15 +89,13 @@ def make_multi_worker_strategy(cluster: Cluster, batch_size: int) -> tf.distribu
         implementation=implementation.NCCL if gpus else implementation.RING
     )
     try:
-        strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
+        return tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
     except tf.errors.OpError as error:
         address = cluster.addresses[cluster.index]
         raise RunError(f"TensorFlow cannot listen on {address}, of TF_CONFIG: {one_line(error)}") from error
-    return _checked(strategy, f"{MULTI_WORKER} ({len(cluster.addresses)} learners)", batch_size)
 
 
-def _checked(strategy: tf.distribute.Strategy, name: str, batch_size: int) -> tf.distribute.Strategy:
-    replicas = strategy.num_replicas_in_sync
+def _check_batch(batch_size: int, replicas: int, name: str) -> None:
     if batch_size % replicas:
         raise ConfigurationError(
             [
@@ -96,7 +104,6 @@ def _checked(strategy: tf.distribute.Strategy, name: str, batch_size: int) -> tf
             ]
         )
     _log.info("strategy %s: %d replica(s)", name, replicas)
-    return strategy
 
 
 def _strategy(name: str) -> tf.distribute.Strategy:

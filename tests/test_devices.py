@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from actorlearner.devices import make_strategy
+from actorlearner.cluster import Cluster
+from actorlearner.devices import check_group_batch, make_strategy
 from actorlearner.errors import ConfigurationError
 from tests.support.processes import REPOSITORY
 
@@ -49,8 +51,14 @@ print(json.dumps(result))
 @pytest.fixture(scope="module")
 def fresh_process() -> dict[str, Any]:
     """What the script finds in a process where TensorFlow was not used before."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+    done = run(SCRIPT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script],
         cwd=REPOSITORY,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,
@@ -58,8 +66,6 @@ def fresh_process() -> dict[str, Any]:
         timeout=150,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_default_is_one_replica() -> None:
@@ -79,6 +85,28 @@ def test_a_batch_that_the_replicas_do_not_divide_is_refused(fresh_process: dict[
     assert fresh_process["problems"] == [
         "learn.batch_size: 256 is not divisible by the 3 replicas of learn.strategy mirrored:3"
     ]
+
+
+def test_a_batch_that_the_learners_of_a_group_do_not_divide_is_refused() -> None:
+    """Before they look for each other."""
+    check_group_batch(Cluster(("a:1", "b:1", "c:1"), 0), 255)
+    with pytest.raises(ConfigurationError) as refusal:
+        check_group_batch(Cluster(("a:1", "b:1", "c:1"), 2), 256)
+    assert refusal.value.problems == (
+        "learn.batch_size: 256 is not divisible by the 3 replicas of learn.strategy multi_worker_mirrored "
+        "(3 learners)",
+    )
+
+
+def test_a_port_that_tensorflow_cannot_listen_on() -> None:
+    with socket.create_server(("", 0)) as taken:
+        address = f"localhost:{taken.getsockname()[1]}"
+        script = (
+            "from actorlearner.cluster import Cluster; from actorlearner.devices import make_group_strategy\n"
+            f"make_group_strategy(Cluster(('localhost:1', '{address}'), 1))"
+        )
+        done = run(script)
+    assert f"RunError: TensorFlow cannot listen on {address}, of TF_CONFIG: UnknownError" in done.stderr
 
 
 def test_use_cpu_limits_threads_and_hides_gpus(fresh_process: dict[str, Any]) -> None:

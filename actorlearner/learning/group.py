@@ -8,7 +8,7 @@ import tensorflow as tf
 from actorlearner.cluster import Cluster, learner_cluster
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
-from actorlearner.devices import make_multi_worker_strategy, make_strategy
+from actorlearner.devices import check_group_batch, make_group_strategy, make_strategy
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.group_link import SILENCE_S, GroupLink
 from actorlearner.learning.measured_learner import Together
@@ -148,13 +148,15 @@ class Workers(Group):
 
         def chiefs(variable: tf.Variable) -> tf.Tensor:
             is_chiefs = tf.distribute.get_replica_context().replica_id_in_sync_group == 0
-            return tf.where(is_chiefs, variable, tf.zeros_like(variable))
+            value = tf.cast(variable, tf.int32) if variable.dtype.is_bool else variable
+            return tf.where(is_chiefs, value, tf.zeros_like(value))
 
         @tf.function
         def assign_all() -> None:
             for variable in variables:
-                value = self.strategy.run(chiefs, args=(variable,))
-                variable.assign(self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None))
+                values = self.strategy.run(chiefs, args=(variable,))
+                value = self.strategy.reduce(tf.distribute.ReduceOp.SUM, values, axis=None)
+                variable.assign(tf.cast(value, variable.dtype))
 
         with self.strategy.scope():
             assign_all()
@@ -176,12 +178,15 @@ def join_group(config: Config, stop: Stop) -> Group | None:
     cluster = learner_cluster(config)
     if cluster is None:
         return Group(make_strategy(learn.strategy, learn.batch_size), stop)
+    check_group_batch(cluster, learn.batch_size)
+    if len(cluster.addresses) == 1:
+        return Group(make_group_strategy(cluster), stop)
     link = GroupLink(cluster, fingerprint(config), stop, end_failed)
     try:
         if not link.gather():
             link.close()
             return None
-        strategy = make_multi_worker_strategy(cluster, learn.batch_size)
+        strategy = make_group_strategy(cluster)
         link.begin()
     except Exception as error:
         link.close(_reason(error))

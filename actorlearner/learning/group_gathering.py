@@ -114,7 +114,7 @@ class Gathering:
 
         Raises:
           ConfigurationError: the chief has another TF_CONFIG or another configuration.
-          RunError: it did not have everybody within GATHER_DEADLINE_S.
+          RunError: it did not have everybody within GATHER_DEADLINE_S, or failed.
         """
         found: list[Peer] = []
 
@@ -134,6 +134,8 @@ class Gathering:
             for message in messages:
                 if "refused" in message:
                     raise ConfigurationError([self._refusal(str(message["refused"]))])
+                if "failed" in message:
+                    raise RunError(str(message["failed"]))
             return any("go" in message for message in messages)
 
         what = f"the chief, {self._cluster.describe(0)}, to have all learners of the group"

@@ -9,9 +9,12 @@ variables than the chief, who alone saves and restores.
 """
 
 import dataclasses
+import os
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,12 @@ from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import AgentConfig, Config, LearnConfig
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.group import Group, join_group, variables_of
+from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.transition import StoredTransition
 from actorlearner.stop import Stop
+from tests.support.processes import wait_for
 from tests.support.training import (
     DQN,
     LAYOUT,
@@ -75,12 +79,25 @@ def no_noise(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = tf.flo
     return tf.zeros(shape, dtype) + mean
 
 
-def dqn_variables(parts: AgentParts) -> dict[str, tf.Variable]:
-    return all_variables(parts)
-
-
 def sac_variables(parts: AgentParts) -> dict[str, tf.Variable]:
-    return {str(i): variable for i, variable in enumerate([*variables_of(parts.agent), parts.train_step])}
+    """As `all_variables`, for SAC; an optimiser's own list is in the order of creation."""
+    agent = parts.agent
+    critics = [*agent._critic_network_1.variables, *agent._critic_network_2.variables]
+    targets = [*agent._target_critic_network_1.variables, *agent._target_critic_network_2.variables]
+    found = {f"target/{i}": variable for i, variable in enumerate(targets)} | {"train_step": parts.train_step}
+    for name, trained, optimizer in (
+        ("critic", critics, agent._critic_optimizer),
+        ("actor", agent._actor_network.variables, agent._actor_optimizer),
+        ("alpha", [agent._log_alpha], agent._alpha_optimizer),
+    ):
+        found[f"{name}/iterations"] = optimizer.iterations
+        for i, variable in enumerate(trained):
+            found[f"{name}/{i}"] = variable
+            found |= {
+                f"{name}/{slot}/{i}": optimizer.get_slot(variable, slot)
+                for slot in optimizer.get_slot_names()
+            }
+    return found
 
 
 @dataclasses.dataclass
@@ -97,7 +114,7 @@ class Kind:
 SAC_LAYOUT = PackedLayout(sac_specs(), n_step=1, gamma=0.99)
 SAC = SacConfig(actor_layers=[8], critic_joint_layers=[8], target_update_tau=0.1, actor_learning_rate=0.01)
 KINDS = {
-    "dqn": Kind(DQN, SPECS, LAYOUT, fixed_rows, dqn_variables),
+    "dqn": Kind(DQN, SPECS, LAYOUT, fixed_rows, all_variables),
     "sac": Kind(SAC, sac_specs(), SAC_LAYOUT, sac_rows, sac_variables),
 }
 
@@ -116,14 +133,17 @@ class Training:
         with self.group.strategy.scope():
             return make_agent(Config(agent=self.kind.config), self.kind.specs)
 
-    def learner(self, parts: AgentParts, taken: int = 0) -> MeasuredLearner:
-        """A learner of the data that follows after so many train steps."""
+    def learner(self, parts: AgentParts, taken: int = 0, last: int = TRAIN_STEPS) -> MeasuredLearner:
+        """A learner of the data that follows after so many train steps, and comes until the last."""
 
         def dataset() -> tf.data.Dataset:
             # As many rows as ever in one train step: an element is what one replica gets.
             elements = tf.data.Dataset.from_tensor_slices(self.kind.rows(BATCH * TRAIN_STEPS))
             elements = elements.batch(BATCH // self.replicas, drop_remainder=True).skip(taken * self.replicas)
-            return with_info(elements.shard(self.group.size, self.group.index).repeat())
+            own = elements.shard(self.group.size, self.group.index)
+            if last < TRAIN_STEPS:
+                own = own.take(last).concatenate(endless_wait(own.element_spec))
+            return with_info(own.repeat())
 
         return make_learner(
             self.directory, parts, dataset, self.group.strategy, self.kind.layout.decode, together=self.group
@@ -152,7 +172,11 @@ def main(name: str, output: str) -> None:
         for name, kind in KINDS.items():
             with tempfile.TemporaryDirectory() as directory:
                 results |= prefixed(name, train(Training(group, kind, Path(directory))))
+        for name, kind in KINDS.items() if group.size > 1 else ():
+            with tempfile.TemporaryDirectory() as directory:
+                results |= prefixed(f"{name}/starved", starved(Training(group, kind, Path(directory))))
     np.savez(output, **results)
+    os._exit(0)
 
 
 def train(training: Training) -> Values:
@@ -161,6 +185,7 @@ def train(training: Training) -> Values:
     checkpoint = training.checkpoint(parts)
     learner = training.learner(parts)
     losses = [training.run(learner, n) for n in (1, 1, 2)]
+    stopped = training.values(parts)
     if training.group.index == 0:
         checkpoint.save()
     losses.append(training.run(learner, TRAIN_STEPS - STOPPED_AT))
@@ -176,6 +201,7 @@ def train(training: Training) -> Values:
         "losses": np.array(losses),
         "staleness": np.array([statistics.staleness_mean, statistics.staleness_max]),
         **prefixed("initial", initial),
+        **prefixed("stopped", stopped),
         **prefixed("final", training.values(parts)),
         **prefixed("copies", copies),
         **prefixed("resumed", resumed(training) if training.replicas > 1 else {}),
@@ -197,6 +223,27 @@ def resumed(training: Training) -> Values:
     training.group.share(parts.agent, parts.train_step)
     training.run(learner, TRAIN_STEPS - STOPPED_AT)
     return training.values(parts)
+
+
+def starved(training: Training) -> Values:
+    """The variables while the chief has the data of the next train step, and another learner does not."""
+    parts = training.parts()
+    learner = training.learner(parts, last=TRAIN_STEPS if training.group.index == 0 else STOPPED_AT)
+    # Blocked for good: main ends the process with it.
+    threading.Thread(target=lambda: training.run(learner, TRAIN_STEPS), daemon=True).start()
+    wait_for(lambda: learner.waiting_for_data and learner.train_step_numpy >= STOPPED_AT, "the last data")
+    time.sleep(1.0)  # Nothing tells that what must not happen now has not happened.
+    return training.values(parts)
+
+
+def endless_wait(element: tf.TensorSpec) -> tf.data.Dataset:
+    """Elements that never come."""
+
+    def wait() -> Iterator[np.ndarray]:
+        threading.Event().wait()
+        yield np.zeros(element.shape, element.dtype.as_numpy_dtype)
+
+    return tf.data.Dataset.from_generator(wait, output_signature=element)
 
 
 def prefixed(prefix: str, values: Values) -> Values:

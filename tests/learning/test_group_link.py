@@ -166,6 +166,16 @@ def test_waiting_ends_at_the_deadline_and_says_for_whom(
         other.result(PATIENCE_S)
 
 
+def test_a_chief_that_fails_before_it_lets_the_others_go_on(three: Group) -> None:
+    chief, first, last = (three.learner(index) for index in range(3))
+    others = [three.gather(first), three.gather(last)]
+    assert three.gather(chief).result(PATIENCE_S)
+    chief.link.close("TensorFlow cannot listen")
+    for other in others:
+        with pytest.raises(RunError, match=r"^learner failed: TensorFlow cannot listen$"):
+            other.result(PATIENCE_S)
+
+
 def test_a_port_that_is_taken(three: Group) -> None:
     with (
         socket.create_server(("", int(three.addresses[0].rpartition(":")[2]))),

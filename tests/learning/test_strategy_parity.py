@@ -126,6 +126,17 @@ def test_learners_of_a_group_have_the_same_variables_and_losses(results: Results
     np.testing.assert_array_equal(other["losses"], chief["losses"])
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("name", [GROUP, f"{GROUP}-1"])
+def test_no_learner_changes_a_variable_before_all_have_their_data(
+    results: Results, name: str, agent: str
+) -> None:
+    """So that a checkpoint of the chief is whole while another learner waits."""
+    found = part(results[name], agent)
+    assert len(part(found, "stopped")) > 10
+    assert_close(part(found, "starved"), part(found, "stopped"))
+
+
 def test_staleness_is_that_of_all_replicas(results: Results) -> None:
     one, many = (part(results[name], "dqn") for name in ("default", "mirrored:2"))
     np.testing.assert_allclose(many["staleness"], one["staleness"])
