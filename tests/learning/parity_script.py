@@ -28,6 +28,7 @@ from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import AgentConfig, Config, LearnConfig
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.learning import group as learning_group
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.measured_learner import MeasuredLearner
@@ -77,6 +78,12 @@ def sac_rows(count: int) -> np.ndarray:
 def no_noise(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = tf.float32, **_: Any) -> tf.Tensor:
     """In place of TensorFlow Probability's normal numbers: SAC's losses sample actions."""
     return tf.zeros(shape, dtype) + mean
+
+
+def end_failed(problem: str) -> None:
+    """In place of a role's: another learner has failed, while this one is blocked in TensorFlow."""
+    print(problem, flush=True)
+    os._exit(1)
 
 
 def sac_variables(parts: AgentParts) -> dict[str, tf.Variable]:
@@ -164,6 +171,7 @@ class Training:
 
 def main(name: str, output: str) -> None:
     samplers.normal = no_noise
+    learning_group.end_failed = end_failed
     learn = LearnConfig(strategy=name, batch_size=BATCH)
     group = join_group(Config(learn=learn), Stop())
     assert group is not None
@@ -231,8 +239,9 @@ def starved(training: Training) -> Values:
     learner = training.learner(parts, last=TRAIN_STEPS if training.group.index == 0 else STOPPED_AT)
     # Blocked for good: main ends the process with it.
     threading.Thread(target=lambda: training.run(learner, TRAIN_STEPS), daemon=True).start()
-    wait_for(lambda: learner.waiting_for_data and learner.train_step_numpy >= STOPPED_AT, "the last data")
+    wait_for(lambda: learner.train_step_numpy >= STOPPED_AT, "the last data")
     time.sleep(1.0)  # Nothing tells that what must not happen now has not happened.
+    assert learner.waiting_for_data
     return training.values(parts)
 
 

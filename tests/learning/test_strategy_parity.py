@@ -1,5 +1,6 @@
 """A distribution strategy changes how fast is trained, not what is learned."""
 
+import functools
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import portpicker
 import pytest
 
+from actorlearner.die_with import die_with
 from tests.support.processes import REPOSITORY
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("parity")]  # Four processes for all.
@@ -49,6 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=functools.partial(die_with, os.getpid()),
         )
         for name, strategy, more in runs
     }
