@@ -78,7 +78,7 @@ class Gathering:
         for peer in list(unknown):
             try:
                 messages = peer.receive()
-            except OSError:
+            except ConnectionError:
                 messages = [{}]
             if messages:
                 unknown.remove(peer)
@@ -86,7 +86,7 @@ class Gathering:
         for index, peer in list(waiting.items()):
             try:
                 peer.receive()
-            except OSError:
+            except ConnectionError:
                 del waiting[index]
                 peer.close()
 
@@ -128,7 +128,9 @@ class Gathering:
                 found[0].send(self._hello | {"index": self._cluster.index})
             try:
                 messages = found[0].receive()
-            except OSError:  # Perhaps it is TensorFlow's server of a chief that has yet to notice its end.
+            except (
+                ConnectionError
+            ):  # Perhaps it is TensorFlow's server of a chief that has yet to notice its end.
                 found.pop().close()
                 return False
             for message in messages:

@@ -129,10 +129,9 @@ class GroupLink:
         """Takes in what a learner says; returns whether more may come."""
         try:
             messages = peer.receive()
-        except OSError as error:
+        except ConnectionError as error:
             if not peer.left:
-                why = str(error) if isinstance(error, ConnectionError) else "its connection was closed"
-                self._lose(f"{self._cluster.describe(peer.index)} was lost ({why}): {_AGAIN}")
+                self._lose(f"{self._cluster.describe(peer.index)} was lost ({error}): {_AGAIN}")
             return False
         for message in messages:
             if "left" in message:

@@ -50,6 +50,8 @@ class Peer:
             received = self.connection.recv(_LONGEST_LINE)
         except BlockingIOError:
             return []
+        except OSError:  # As a reset, where the other end had not read everything when it ended.
+            received = b""
         if not received:
             raise ConnectionError("its connection was closed")
         self.heard = time.monotonic()

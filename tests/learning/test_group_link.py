@@ -241,9 +241,9 @@ def test_a_stop_of_one_is_a_stop_of_all(
 
 def test_a_stop_just_before_the_end_is_told_too(three: Group) -> None:
     learners = three.gathered()
-    learners[2].link._tell_stop = lambda tell=learners[2].link._tell_stop: (
-        tell() if learners[2].link._closed.is_set() else None
-    )
+    link = learners[2].link
+    tell = link._tell_stop
+    link._tell_stop = lambda: None if threading.current_thread() is link._thread else tell()
     learners[2].stop.request(signal.SIGTERM)
     learners[2].link.close()
     assert learners[0].stop.wait(PATIENCE_S)
