@@ -107,7 +107,7 @@ def run_role(
     _leave(stop.exit_code)
 
 
-def _name(role: str, config: Config, options: Mapping[str, int | str]) -> str:
+def _name(role: str, config: Config, options: Mapping[str, object]) -> str:
     """Of the process: the role, with its index where there are several."""
     cluster = learner_cluster(config) if role == LEARNER else None
     if cluster is not None:
