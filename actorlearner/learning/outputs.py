@@ -1,5 +1,6 @@
 """What a learner leaves: published policies, checkpoints, SavedModels, metrics and curves."""
 
+import functools
 import logging
 from typing import Any
 
@@ -28,15 +29,12 @@ _PULL_TIMEOUT_S = 30.0
 
 
 class Outputs:
-    """Those of a learner that is not its group's chief: none. Whatever it is told to do is done already.
+    """Those of a learner that is not its group's chief: none. Whatever it is told to do is done already."""
 
-    Attributes:
-      writer: TensorFlow's, of the curves.
-    """
-
-    def __init__(self) -> None:
-        """Takes no curves either."""
-        self.writer = tf.summary.create_noop_writer()
+    @functools.cached_property
+    def writer(self) -> tf.summary.SummaryWriter:
+        """TensorFlow's, of the curves; the first look begins their file."""
+        return tf.summary.create_noop_writer()
 
     def restore(self) -> None:
         """Restores the newest whole checkpoint, if any."""
@@ -106,13 +104,20 @@ class ChiefOutputs(Outputs):
     """See Outputs: those of a chief, or of a learner that trains by itself."""
 
     def __init__(self, directory: RunDirectory, parts: AgentParts) -> None:
-        """Begins the file of curves; neither restores nor publishes yet."""
+        """Neither restores nor publishes nor writes anything yet: a run that is refused leaves nothing."""
         self._directory = directory
         self._parts = parts
         self._checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
-        self._summaries = Summaries(directory.summaries("learner"))
         self._replay = ReplayStatus(0, 0, 0)
-        self.writer = self._summaries.writer
+
+    @functools.cached_property
+    def _summaries(self) -> Summaries:
+        return Summaries(self._directory.summaries("learner"))
+
+    @functools.cached_property
+    def writer(self) -> tf.summary.SummaryWriter:
+        """See Outputs."""
+        return self._summaries.writer
 
     def restore(self) -> None:
         """See Outputs."""

@@ -38,7 +38,10 @@ def experience_dataset(
     batches = layout.batches(
         experience_items(addresses, layout, batch_size), batch_size, batch_size_per_replica
     )
-    dataset = batches.map(lambda batch: (batch, ())).prefetch(_PREFETCHED_BATCHES)
+    # It is said to be endless because learners that train as one would otherwise ask each other before each
+    # train step whether there is a batch. The prefetch comes last, or tf.data would add a larger one.
+    endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+    dataset = batches.map(lambda batch: (batch, ())).apply(endless).prefetch(_PREFETCHED_BATCHES)
     options = tf.data.Options()
     # Elements are batches already; sharding or rebatching by the strategy would only copy them.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF

@@ -123,9 +123,7 @@ def _make_learner(
     per_replica = config.learn.batch_size // group.strategy.num_replicas_in_sync
 
     def dataset() -> tf.data.Dataset:
-        batches = experience_dataset(replay_address, layout, own, per_replica)
-        # Learners of a group would otherwise ask each other before each train step whether there is one.
-        return batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+        return experience_dataset(replay_address, layout, own, per_replica)
 
     return MeasuredLearner(
         writer,
