@@ -21,8 +21,9 @@ from benchmarks.servers import replay_server
 
 _ACTORS = 4
 _INTERVAL = 100
-_ROUNDS = 7
-_CALLS = 10
+# Short rounds in turn: the machine's speed changes from one second to the next.
+_ROUNDS = 41
+_CALLS = 3
 """Of _INTERVAL train steps each, in one measurement."""
 
 
