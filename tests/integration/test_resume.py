@@ -49,6 +49,13 @@ def _wait_for_train_step(command: Command, run: Path, train_step: int) -> None:
     wait_for(reached, f"train step {train_step}")
 
 
+def _kill(command: Command, mark: str) -> None:
+    """Kills local mode, which no role outlives."""
+    command.process.kill()
+    command.finish()
+    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+
+
 def _column(run: Path, name: str, key: str) -> list[Any]:
     return [record[key] for record in records(run / "metrics" / f"{name}.jsonl")]
 
@@ -126,9 +133,7 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     command = _local(start, _TRAIN_STEPS, *settings)
     _wait_for_train_step(command, run, 900)
     assert len(marked_processes(mark)) == 6
-    command.process.kill()  # No role outlives it.
-    command.finish()
-    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+    _kill(command, mark)
     command = _local(start, _TRAIN_STEPS, *settings)
     assert command.finish() == 0, command.err
     (line,) = [line for line in command.out.splitlines() if line.startswith("resuming")]
@@ -147,9 +152,7 @@ def test_damaged_checkpoints_are_named_and_those_before_them_used(
     _wait_for_train_step(command, run, 900)
     replay = run / "checkpoints" / "replay"
     wait_for(lambda: len(sealed(replay)) >= 2, "two checkpoints of replay")
-    command.process.kill()
-    command.finish()
-    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+    _kill(command, mark)
 
     *_, (before, newest) = itertools.pairwise(sealed(run / "checkpoints" / "learner"))
     (data,) = (run / "checkpoints" / "learner").glob(f"{newest}.data*")
