@@ -8,6 +8,7 @@ from pathlib import Path
 import portpicker
 import pytest
 
+from actorlearner.seal import sealed
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = pytest.mark.integration
@@ -67,7 +68,9 @@ def test_training_goes_on_without_the_second_server_and_with_it_once_it_is_back(
 
     wait_for(lambda: train_step() > 0, "training")
     wait_for(lambda: _last(on_second, "replay", "samples") > 0, "the second server to be sampled")
-    wait_for(lambda: (on_second / "checkpoints" / "replay").exists(), "a checkpoint of the second server")
+    # What it restores has been sampled. The first checkpoint from here on may have been begun before that.
+    older = set(sealed(on_second / "checkpoints" / "replay"))
+    wait_for(lambda: len({*sealed(on_second / "checkpoints" / "replay")} - older) > 1, "two more checkpoints")
     # Without this actor the rate limiters hold training back: no step of this test has to be quick.
     actors[0].interrupt(signal.SIGSTOP)
     second.process.kill()
