@@ -7,7 +7,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from actorlearner.cli import _parser
+from actorlearner.cli import parser
 from tests.support.processes import REPOSITORY
 
 _FOLDER = REPOSITORY / "launch" / "kubernetes"
@@ -89,10 +89,10 @@ def test_every_role_is_started_and_probed_as_the_command_line_wants_it() -> None
         [container] = pod["spec"]["containers"]
         arguments = [argument.replace("$(CONFIG)", settings["CONFIG"]) for argument in container["args"]]
         index = ["--actor_index", "0"] if role == "collect-actor" else []  # From launch/container.py.
-        assert _parser().parse_args([*arguments, *index]).command == role
+        assert parser().parse_args([*arguments, *index]).command == role
         for probe in ("startupProbe", "livenessProbe"):
             program, *asked = container[probe]["exec"]["command"]
-            read = _parser().parse_args(asked)
+            read = parser().parse_args(asked)
             assert (program, read.command, read.role, read.run_dir) == (
                 "actorlearner", "health", role, "/run_dir",
             )  # fmt: skip

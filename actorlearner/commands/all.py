@@ -1,0 +1,17 @@
+"""All commands by name, in the order of `--help`."""
+
+from actorlearner.commands.chaos import CHAOS
+from actorlearner.commands.doctor import DOCTOR
+from actorlearner.commands.health import HEALTH
+from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
+
+COMMANDS = {
+    "local": LOCAL,
+    "replay-server": REPLAY_SERVER,
+    "collect-actor": COLLECT_ACTOR,
+    "eval-actor": EVAL_ACTOR,
+    "learner": LEARNER,
+    "doctor": DOCTOR,
+    "chaos": CHAOS,
+    "health": HEALTH,
+}

@@ -1,0 +1,32 @@
+"""The command that harms the roles of a local run on purpose."""
+
+from actorlearner import flags
+from actorlearner.chaos.schedule import LEAST_DURATION_S
+from actorlearner.commands.command import Flag, Options
+from actorlearner.commands.configured import configured, holds_replay, starts_one_learner
+from actorlearner.config.problems import Sources
+from actorlearner.config.schema import Config
+
+
+def _chaos(config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options) -> int:
+    from actorlearner.chaos.run import run_chaos
+
+    return run_chaos(config, run_dir, experiment, duration=options["duration"], seed=options["seed"])
+
+
+CHAOS = configured(
+    "kill, stop and cut off the roles of a local run, and see what is lost",
+    "Runs local mode with numbered transitions while its roles are killed, stopped and cut off from the "
+    "replay server. Says what each role's downtime was and what became of every transition; fails if "
+    "one was lost or duplicated without a reason.",
+    "--config sac_pendulum --duration 600 --seed 1",
+    _chaos,
+    {
+        "duration": Flag(
+            "S", f"seconds during which roles are harmed, at least {LEAST_DURATION_S}", flags.seconds
+        ),
+        "seed": Flag("N", "decides which role is harmed when", flags.index),
+    },
+    holds_replay,
+    starts_one_learner("chaos"),
+)

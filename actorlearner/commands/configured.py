@@ -1,0 +1,132 @@
+"""Commands that take a configuration: they start with one that is known to work, and a run directory."""
+
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from actorlearner.cluster import learner_cluster
+from actorlearner.commands.command import Command, Flag, Options
+from actorlearner.commands.run_dir import RUN_DIR, given_run_dir
+from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.config.load import load_with_sources
+from actorlearner.config.problems import Sources, with_source
+from actorlearner.config.schema import Config
+from actorlearner.config.shipped import shipped_configs
+from actorlearner.environments.names import check_environment
+from actorlearner.errors import ConfigurationError
+from actorlearner.replay.least_memory import least_memory_problems
+
+_SET = Flag(
+    "KEY=VALUE",
+    "override keys of the configuration, as in learn.batch_size=128; may be repeated",
+    list,
+    required=False,
+    several=True,
+)
+
+
+class Start(Protocol):
+    """Starts what a command is for."""
+
+    def __call__(
+        self, config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options
+    ) -> int:
+        """Returns the exit code.
+
+        Args:
+          config: the experiment.
+          sources: where the values of its keys come from.
+          run_dir: the run directory; None makes a new one under runs/.
+          experiment: names a new run directory.
+          options: of the command's own flags.
+        """
+
+
+Check = Callable[[Config, Sources], list[str]]
+"""Returns what keeps a command from working with a configuration, a line each."""
+
+
+def configured(
+    summary: str,
+    description: str,
+    example: str,
+    start: Start,
+    flags: Mapping[str, Flag],
+    *checks: Check,
+    config: str = "",
+) -> Command:
+    """Makes a command that takes a configuration.
+
+    Args:
+      summary: see Command.
+      description: see Command.
+      example: see Command.
+      start: does its work.
+      flags: its own.
+      *checks: what else must hold of the configuration; the first that finds problems ends the command.
+      config: the configuration without `--config`; empty where that is required.
+    """
+
+    def run(options: Options, problems: list[str]) -> int:
+        own = {flag: options[flag] for flag in flags if flag in options}
+        run_dir = given_run_dir(options, problems)
+        loaded = _load(options, problems)
+        if loaded is None or problems:
+            raise ConfigurationError(problems)
+        values, sources = loaded
+        for check in checks:
+            if found := check(values, sources):
+                raise ConfigurationError(found)
+        try:
+            return start(values, sources, run_dir, pathlib.Path(options["config"]).stem, own)
+        except ConfigurationError as error:
+            raise ConfigurationError([with_source(line, sources) for line in error.problems]) from error
+
+    all_flags = {"config": _config_flag(config), "set": _SET, "run_dir": RUN_DIR, **flags}
+    return Command(summary, description, example, run, all_flags)
+
+
+def holds_replay(config: Config, sources: Sources) -> list[str]:
+    """A Check for commands that need memory for all of replay on this machine."""
+    return least_memory_problems(config, sources)
+
+
+def starts_one_learner(command: str) -> Check:
+    """A Check for a command that starts all roles, and so no group of learners."""
+
+    def check(config: Config, sources: Sources) -> list[str]:
+        if config.learn.strategy != MULTI_WORKER:
+            return []
+        problem = f"learn.strategy: {MULTI_WORKER} cannot work with 'actorlearner {command}', which starts "
+        line = f"{problem}one learner; allowed: default, mirrored, mirrored:N or tpu"
+        return [with_source(line, sources)]
+
+    return check
+
+
+def trains_in_its_group(config: Config, sources: Sources) -> list[str]:
+    """A Check for a learner: TF_CONFIG describes the group that it is to train in, if any."""
+    try:
+        learner_cluster(config)
+    except ConfigurationError as error:
+        return [with_source(line, sources) for line in error.problems]
+    return []
+
+
+def _load(options: Options, problems: list[str]) -> tuple[Config, Sources] | None:
+    try:
+        return load_with_sources(options["config"], options.get("set", []), check_environment)
+    except ConfigurationError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _config_flag(default: str) -> Flag:
+    shipped = ", ".join(shipped_configs())
+    return Flag(
+        "FILE",
+        "a YAML file"
+        + (f", or a shipped one: {shipped}" if shipped else "")
+        + (f"; default: {default}" if default else ""),
+        default=default or None,
+    )

@@ -1,0 +1,107 @@
+"""The commands that train: local mode, and each role by itself."""
+
+from collections.abc import Mapping
+
+from actorlearner import flags
+from actorlearner.commands.command import Command, Flag, Options
+from actorlearner.commands.configured import (
+    Check,
+    Start,
+    configured,
+    holds_replay,
+    starts_one_learner,
+    trains_in_its_group,
+)
+from actorlearner.config.problems import Sources
+from actorlearner.config.schema import Config
+from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
+
+_PORT = Flag("PORT", f"the port to serve on, 1 to {flags.HIGHEST_PORT}", flags.port)
+
+_REPLAY_ADDRESS = Flag(
+    "HOST:PORT[,...]",
+    "where the replay server listens; of several, the first has the policy variables, each collect "
+    "actor writes to one, and the learner samples from all",
+    flags.addresses,
+)
+
+_ACTOR_INDEX = Flag("I", "which of the collect actors this is, counted from 0", flags.index)
+
+_NETWORK = Flag(
+    "|".join(NETWORKS),
+    f"{PRIVATE}, the default, keeps everything outside this run away from the replay server, where the "
+    f"system allows that; {HOST} is for environments that need the network",
+    flags.network,
+    default=PRIVATE,
+)
+
+
+def _local(config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options) -> int:
+    from actorlearner.local.run import run_local
+
+    return run_local(config, run_dir, experiment, options["network"])
+
+
+def _starts(role: str) -> Start:
+    def start(
+        config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options
+    ) -> int:
+        from actorlearner.process import run_role
+
+        return run_role(role, config, sources, run_dir, options, experiment)
+
+    return start
+
+
+def _role(
+    role: str, summary: str, description: str, example: str, flags: Mapping[str, Flag], *checks: Check
+) -> Command:
+    return configured(summary, description, example, _starts(role), flags, *checks)
+
+
+LOCAL = configured(
+    "train on this machine: every role as a process of its own",
+    "Starts a replay server, the collect actors, an eval actor and a learner on this machine, and ends "
+    "when the learner has finished and its last policy is evaluated.",
+    "--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
+    _local,
+    {"network": _NETWORK},
+    holds_replay,
+    starts_one_learner("local"),
+)
+
+REPLAY_SERVER = _role(
+    "replay-server",
+    "hold the experience, and pass the policy variables on",
+    "Serves the experience table and the variable container of one run until it is told to stop.",
+    "--config sac_pendulum --port 8008",
+    {"port": _PORT},
+    holds_replay,
+)
+
+COLLECT_ACTOR = _role(
+    "collect-actor",
+    "act in environments and write transitions into replay",
+    "Steps environments with the newest collect policy and writes what happens into replay. Start as "
+    "many as you like, each with an index of its own.",
+    "--config sac_pendulum --replay_address replay.host:8008 --actor_index 0",
+    {"replay_address": _REPLAY_ADDRESS, "actor_index": _ACTOR_INDEX},
+)
+
+EVAL_ACTOR = _role(
+    "eval-actor",
+    "measure the greedy policy now and then",
+    "Plays whole episodes with the greedy policy of train step 0, of every evaluate.interval train "
+    "steps and of the last one.",
+    "--config sac_pendulum --replay_address replay.host:8008",
+    {"replay_address": _REPLAY_ADDRESS},
+)
+
+LEARNER = _role(
+    "learner",
+    "train the agent, and publish its policy variables",
+    "Trains on batches from replay, publishes the policy variables, and writes checkpoints and policies.",
+    "--config sac_pendulum --replay_address replay.host:8008",
+    {"replay_address": _REPLAY_ADDRESS},
+    trains_in_its_group,
+)
