@@ -145,5 +145,5 @@ def _counted(flag: Flag) -> dict[str, Any]:
 
 
 def _examples(*names: str) -> str:
-    lines = [f"  {PROGRAM} {name} {COMMANDS[name].example}" for name in names]
+    lines = [f"  {PROGRAM} {name} {COMMANDS[name].example}".rstrip() for name in names]
     return "\n".join(["examples:" if len(names) > 1 else "example:", *lines])

@@ -1,6 +1,8 @@
 """All commands by name, in the order of `--help`."""
 
 from actorlearner.commands.chaos import CHAOS
+from actorlearner.commands.config import CONFIG_COMMAND
+from actorlearner.commands.configs import CONFIGS
 from actorlearner.commands.doctor import DOCTOR
 from actorlearner.commands.health import HEALTH
 from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
@@ -14,4 +16,6 @@ COMMANDS = {
     "doctor": DOCTOR,
     "chaos": CHAOS,
     "health": HEALTH,
+    "configs": CONFIGS,
+    "config": CONFIG_COMMAND,
 }

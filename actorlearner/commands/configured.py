@@ -1,5 +1,6 @@
 """Commands that take a configuration: they start with one that is known to work, and a run directory."""
 
+import dataclasses
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -16,7 +17,11 @@ from actorlearner.environments.names import check_environment
 from actorlearner.errors import ConfigurationError
 from actorlearner.replay.least_memory import least_memory_problems
 
-_SET = Flag(
+_SHIPPED = ", ".join(shipped_configs())
+
+CONFIG = Flag("FILE", "a YAML file" + (f", or a shipped one: {_SHIPPED}" if _SHIPPED else ""))
+
+SET = Flag(
     "KEY=VALUE",
     "override keys of the configuration, as in learn.batch_size=128; may be repeated",
     list,
@@ -82,7 +87,7 @@ def configured(
         except ConfigurationError as error:
             raise ConfigurationError([with_source(line, sources) for line in error.problems]) from error
 
-    all_flags = {"config": _config_flag(config), "set": _SET, "run_dir": RUN_DIR, **flags}
+    all_flags = {"config": _config_flag(config), "set": SET, "run_dir": RUN_DIR, **flags}
     return Command(summary, description, example, run, all_flags)
 
 
@@ -122,11 +127,6 @@ def _load(options: Options, problems: list[str]) -> tuple[Config, Sources] | Non
 
 
 def _config_flag(default: str) -> Flag:
-    shipped = ", ".join(shipped_configs())
-    return Flag(
-        "FILE",
-        "a YAML file"
-        + (f", or a shipped one: {shipped}" if shipped else "")
-        + (f"; default: {default}" if default else ""),
-        default=default or None,
-    )
+    if not default:
+        return CONFIG
+    return dataclasses.replace(CONFIG, help=f"{CONFIG.help}; default: {default}", default=default)

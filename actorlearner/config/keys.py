@@ -19,10 +19,12 @@ _KINDS = {int: "integer", float: "number", bool: "true or false", str: "text", A
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """One key: its declared type and range."""
+    """One key: its declared type, range, default and documentation."""
 
     hint: Any
     allowed: Allowed
+    default: Any = None
+    doc: str = ""
 
     @property
     def is_mapping(self) -> bool:
@@ -94,8 +96,12 @@ def _section(config_class: type, complete: bool = True) -> Section:
         if dataclasses.is_dataclass(hint) and isinstance(hint, type):
             members[field.name] = _section(hint)
         else:
-            members[field.name] = Key(hint, field.metadata.get("allowed", Allowed()))
+            members[field.name] = Key(hint, field.metadata["allowed"], _default(field), field.metadata["doc"])
     return Section(members, complete)
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from actorlearner.config.document import dump
 from actorlearner.config.interpolation import escape
-from actorlearner.config.keys import as_declared
+from actorlearner.config.keys import as_declared, config_keys, dotted_keys
 from actorlearner.config.problems import show
 from actorlearner.config.schema import Config
 
@@ -29,6 +29,17 @@ def canonical(config: Config) -> str:
 def fingerprint(config: Config) -> str:
     """16 hexadecimal digits of the canonical text."""
     return hashlib.sha256(canonical(config).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def flat(config: Config) -> dict[str, Any]:
+    """The value of each key, by its dotted name."""
+    values: dict[str, Any] = {}
+    for key in dotted_keys(config_keys(type(config.agent))):
+        value: Any = config
+        for name in key.split("."):
+            value = getattr(value, name)
+        values[key] = value
+    return values
 
 
 def differences(here: str, there: str) -> list[str]:

@@ -1,6 +1,8 @@
 """The configurations that come with the package, found by name wherever it is installed."""
 
+import itertools
 import pathlib
+import re
 
 import actorlearner
 from actorlearner.config.problems import closest, problem
@@ -14,6 +16,13 @@ def shipped_configs() -> dict[str, pathlib.Path]:
     inside = _PACKAGE / "configs"  # An installed wheel; in a checkout they lie beside the package.
     folder = inside if inside.is_dir() else _PACKAGE.parent / "configs"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def about(file: pathlib.Path) -> str:
+    """What the comment at the top of a configuration file begins with: a sentence, without its brackets."""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), file.read_text("utf-8").splitlines())
+    text = " ".join(line.lstrip("# ") for line in lines)
+    return re.sub(r" \([^)]*\)", "", re.split(r"(?<=\.) ", text)[0])
 
 
 def find_config(path: str) -> pathlib.Path:
