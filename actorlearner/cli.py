@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import actorlearner
 from actorlearner.commands.all import COMMANDS
 from actorlearner.commands.command import Command, Flag, Options
+from actorlearner.completion import complete, is_completing, offer
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
 
 PROGRAM = "actorlearner"
@@ -45,7 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
       The exit code. Every problem is one line on standard error.
     """
     try:
-        return _run(parser().parse_args(argv))
+        whole = parser()
+        if is_completing():
+            complete(whole)
+        return _run(whole.parse_args(argv))
     except ConfigurationError as error:
         for line in error.problems:
             _complain(line)
@@ -116,7 +120,8 @@ def parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         for argument, flag in command.arguments.items():
-            of_command.add_argument(argument, **_counted(flag), metavar=flag.metavar, help=flag.help)
+            added = of_command.add_argument(argument, **_counted(flag), metavar=flag.metavar, help=flag.help)
+            offer(added, flag.offered)
         for flag_name, flag in command.flags.items():
             _add_flag(of_command, flag_name, flag)
     return whole
@@ -126,7 +131,7 @@ def _add_flag(of_command: argparse.ArgumentParser, name: str, flag: Flag) -> Non
     if flag.switch:
         of_command.add_argument(f"--{name}", action="store_const", const=True, help=flag.help)
         return
-    of_command.add_argument(
+    added = of_command.add_argument(
         f"--{name}",
         action="extend" if flag.several else "store",
         nargs="+" if flag.several else None,
@@ -135,6 +140,7 @@ def _add_flag(of_command: argparse.ArgumentParser, name: str, flag: Flag) -> Non
         default=flag.default,
         help=flag.help,
     )
+    offer(added, flag.offered)
 
 
 def _counted(flag: Flag) -> dict[str, Any]:

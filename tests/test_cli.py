@@ -365,11 +365,11 @@ def test_bad_usage(
 @pytest.mark.parametrize(
     "port", ["0", "65536", "-1", "x", "", "1.5", "1e3", "²", " 1", "1_0", "0x1", "9" * 5000]
 )
-def test_bad_ports(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], port: str) -> None:
+def test_bad_ports(calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], port: str) -> None:
     flags = ["--config", "exp.yaml"]
     assert cli.main(["replay-server", *flags, f"--port={port}"]) == 2
     assert cli.main(["learner", *flags, f"--replay_address=host:{port}"]) == 2
-    first, second = capsys.readouterr().err.splitlines()
+    first, second = capfd.readouterr().err.splitlines()
     assert first.endswith("cannot be used; allowed: an integer from 1 to 65535")
     assert second.endswith("cannot be used; allowed: HOST:PORT with a port from 1 to 65535")
     assert calls == []
@@ -404,19 +404,19 @@ def test_good_addresses(calls: list[tuple[Any, ...]], host: str) -> None:
     ],
 )
 def test_each_of_several_addresses_is_checked(
-    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], addresses: str, allowed: str
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], addresses: str, allowed: str
 ) -> None:
     for role, *flags in (("learner",), ("eval-actor",), ("collect-actor", "--actor_index", "0")):
         assert cli.main([role, *flags, "--config", "exp.yaml", "--replay_address", addresses]) == 2
         line = f"--replay_address: {addresses!r} cannot be used; allowed: {allowed}"
-        assert capsys.readouterr().err == f"actorlearner: error: {line}\n"
+        assert capfd.readouterr().err == f"actorlearner: error: {line}\n"
     assert calls == []
 
 
-def test_health_asks_one_server(capsys: pytest.CaptureFixture[str]) -> None:
+def test_health_asks_one_server(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["health", "--run_dir", "here", "--replay_address", "h:1,g:1"]) == 2
     line = "--replay_address: 'h:1,g:1' cannot be used; allowed: HOST:PORT with a port from 1 to 65535"
-    assert capsys.readouterr().err == f"actorlearner: error: {line}\n"
+    assert capfd.readouterr().err == f"actorlearner: error: {line}\n"
 
 
 @pytest.mark.parametrize(
@@ -434,24 +434,24 @@ def test_health_asks_one_server(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_bad_run_directories(
-    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], run_dir: str, reason: str
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], run_dir: str, reason: str
 ) -> None:
     os.symlink("target", "nowhere")
     os.symlink("itself", "itself")
     assert cli.main(["local", "--config", "exp.yaml", "--run_dir", run_dir]) == 2
-    assert f"{reason}); allowed: a directory, there or to be made" in capsys.readouterr().err
+    assert f"{reason}); allowed: a directory, there or to be made" in capfd.readouterr().err
     assert calls == []
 
 
-def test_a_file_called_runs(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_called_runs(calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str]) -> None:
     pathlib.Path("runs").touch()
     assert cli.main(["local", "--config", "exp.yaml"]) == 2
-    assert "error: --run_dir: without it, 'runs' cannot be used (" in capsys.readouterr().err
+    assert "error: --run_dir: without it, 'runs' cannot be used (" in capfd.readouterr().err
     assert cli.main(["local", "--config", "exp.yaml", "--run_dir", "here"]) == 143
 
 
 def test_a_working_directory_that_was_removed(
-    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], start_folder: pathlib.Path
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], start_folder: pathlib.Path
 ) -> None:
     gone = start_folder / "gone"
     gone.mkdir()
@@ -459,21 +459,21 @@ def test_a_working_directory_that_was_removed(
     gone.rmdir()
     assert cli.main(["local", "--config", str(start_folder / "exp.yaml")]) == 2
     line = "actorlearner: error: the working directory cannot be used: No such file or directory\n"
-    assert capsys.readouterr().err == line
+    assert capfd.readouterr().err == line
 
 
 def test_nothing_but_printable_lines_of_bounded_length(
-    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["local", "--config", "exp.yaml", "--set", "\x1b[31m\n=1", "x" * 5_000 + "=1"]) == 2
-    short, long = capsys.readouterr().err.splitlines()
+    short, long = capfd.readouterr().err.splitlines()
     assert short.startswith("actorlearner: error: \\x1b[31m: unknown key")
     assert len(long) < 2_100
     assert long.endswith(" learn, evaluate, seed")
 
 
 def test_errors_of_a_role(
-    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*arguments: Any) -> int:
         raise ConfigurationError(["run_dir: of another run", "seed: 0 here, 1 there"])
@@ -483,9 +483,9 @@ def test_errors_of_a_role(
 
     replace_roles(monkeypatch, fail, refuse)
     assert cli.main(["replay-server", "--config", "exp.yaml", "--port", "1"]) == 1
-    assert capsys.readouterr().err == "actorlearner: error: the replay server is gone\n"
+    assert capfd.readouterr().err == "actorlearner: error: the replay server is gone\n"
     assert cli.main(["local", "--config", "exp.yaml"]) == 2
-    assert capsys.readouterr().err == (
+    assert capfd.readouterr().err == (
         "actorlearner: error: run_dir: of another run\nactorlearner: error: seed: 0 here, 1 there (default)\n"
     )
 
@@ -500,19 +500,19 @@ def test_interrupt_before_a_role_handles_it(
     assert cli.main(["local", "--config", "exp.yaml"]) == 130
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         cli.main(["--version"])
     assert end.value.code == 0
-    assert capsys.readouterr().out == f"actorlearner {actorlearner.__version__}\n"
+    assert capfd.readouterr().out == f"actorlearner {actorlearner.__version__}\n"
 
 
 @pytest.mark.parametrize(
     "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor", "chaos"]
 )
-def test_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_help(capfd: pytest.CaptureFixture[str], command: str) -> None:
     for flags in (["--help"], [command, "--help"]):
         with pytest.raises(SystemExit) as end:
             cli.main(flags)
         assert end.value.code == 0
-        assert f"  actorlearner {command} --config " in capsys.readouterr().out
+        assert f"  actorlearner {command} --config " in capfd.readouterr().out

@@ -1,6 +1,7 @@
 """All commands by name, in the order of `--help`."""
 
 from actorlearner.commands.chaos import CHAOS
+from actorlearner.commands.completion import COMPLETION
 from actorlearner.commands.config import CONFIG_COMMAND
 from actorlearner.commands.configs import CONFIGS
 from actorlearner.commands.doctor import DOCTOR
@@ -18,4 +19,5 @@ COMMANDS = {
     "health": HEALTH,
     "configs": CONFIGS,
     "config": CONFIG_COMMAND,
+    "completion": COMPLETION,
 }

@@ -1,7 +1,7 @@
 """What a command is: its help, its flags, and the function that it starts."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Options = dict[str, Any]
@@ -20,6 +20,7 @@ class Flag:
       required: whether it has to be given, where it has no default.
       several: whether it takes one value or more, and may be repeated.
       switch: whether it takes no value; its option is then True.
+      offered: returns the values that a shell's completion offers, beside names of files.
     """
 
     metavar: str
@@ -29,6 +30,7 @@ class Flag:
     required: bool = True
     several: bool = False
     switch: bool = False
+    offered: Callable[[], Iterable[str]] = tuple
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ import dataclasses
 
 from actorlearner.commands.command import Command, Flag, Options
 from actorlearner.commands.configured import CONFIG, SET
-from actorlearner.config.explain import explain
+from actorlearner.config.explain import all_keys, explain
 from actorlearner.config.load import load_with_sources
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import flat
@@ -42,7 +42,12 @@ CONFIG_COMMAND = Command(
     "--explain replay.updates_per_env_step",
     _config,
     {
-        "explain": Flag("KEY", "a key, as in learn.batch_size, or a section, as in learn", required=False),
+        "explain": Flag(
+            "KEY",
+            "a key, as in learn.batch_size, or a section, as in learn",
+            required=False,
+            offered=all_keys,
+        ),
         "config": dataclasses.replace(CONFIG, required=False),
         "set": SET,
     },

@@ -9,6 +9,7 @@ from actorlearner.cluster import learner_cluster
 from actorlearner.commands.command import Command, Flag, Options
 from actorlearner.commands.run_dir import RUN_DIR, given_run_dir
 from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.config.explain import all_keys
 from actorlearner.config.load import load_with_sources
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
@@ -19,7 +20,9 @@ from actorlearner.replay.least_memory import least_memory_problems
 
 _SHIPPED = ", ".join(shipped_configs())
 
-CONFIG = Flag("FILE", "a YAML file" + (f", or a shipped one: {_SHIPPED}" if _SHIPPED else ""))
+CONFIG = Flag(
+    "FILE", "a YAML file" + (f", or a shipped one: {_SHIPPED}" if _SHIPPED else ""), offered=shipped_configs
+)
 
 SET = Flag(
     "KEY=VALUE",
@@ -27,6 +30,7 @@ SET = Flag(
     list,
     required=False,
     several=True,
+    offered=lambda: (f"{key}=" for key in all_keys()),
 )
 
 

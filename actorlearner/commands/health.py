@@ -30,7 +30,13 @@ HEALTH = Command(
     _health,
     {
         "run_dir": dataclasses.replace(RUN_DIR, help="where the role writes", required=True),
-        "role": Flag("ROLE", f"{', '.join(ROLES[:-1])} or {ROLES[-1]}", flags.role, required=False),
+        "role": Flag(
+            "ROLE",
+            f"{', '.join(ROLES[:-1])} or {ROLES[-1]}",
+            flags.role,
+            required=False,
+            offered=lambda: ROLES,
+        ),
         "replay_address": Flag(
             "HOST:PORT", "where the replay server of that directory listens", flags.address, required=False
         ),

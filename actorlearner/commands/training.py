@@ -33,6 +33,7 @@ _NETWORK = Flag(
     f"system allows that; {HOST} is for environments that need the network",
     flags.network,
     default=PRIVATE,
+    offered=lambda: NETWORKS,
 )
 
 

@@ -40,6 +40,11 @@ def explain(name: str, config: Config | None = None, sources: Sources | None = N
     )
 
 
+def all_keys() -> list[str]:
+    """The names of all keys, of every algorithm."""
+    return list(dict.fromkeys(key for key, _, _ in _documented(agent_names())))
+
+
 def _documented(names: Sequence[str]) -> list[tuple[str, Key, tuple[str, ...]]]:
     """Every key of these algorithms, with those that have it as it is declared; none where all have it."""
     entries: dict[tuple[str, str], tuple[Key, list[str]]] = {}
