@@ -93,7 +93,7 @@ def _read_options(command: Command, arguments: argparse.Namespace, problems: lis
         if given is None:
             continue
         try:
-            options[name] = flag.read(given)
+            options[name] = given if flag.switch else flag.read(given)
         except ValueError as error:
             problems.append(f"{shown}: {given!r} cannot be used; allowed: {error}")
     return options

@@ -20,12 +20,14 @@ from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.health import pulse
 from actorlearner.health.check import LEARNER
+from actorlearner.log_tail import LogFollower
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.silent_peers import give_up_silent_peers
 from actorlearner.stop import Stop
 from actorlearner.tensor_leak import stop_tensor_leak
 from actorlearner.uncollected import uncollected
+from actorlearner.verbosity import Verbosity
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +37,7 @@ _fails: Callable[[Sequence[str], int], NoReturn] | None = None
 _ending = threading.RLock()
 """Held for good by the first thread that ends the process: it decides what is said, and the exit code."""
 _temporary: tempfile.TemporaryDirectory[str] | None = None
+_follower: LogFollower | None = None
 
 
 def keep_until_exit(kept: object) -> None:
@@ -62,6 +65,7 @@ def run_role(
     run_dir: str | None,
     options: Mapping[str, int | str | tuple[str, ...]],
     experiment: str,
+    verbosity: Verbosity = Verbosity.NORMAL,
 ) -> NoReturn:
     """Runs one role until it ends, and ends this process with the role's exit code.
 
@@ -72,6 +76,7 @@ def run_role(
       run_dir: the run directory; None makes a new one under runs/.
       options: the role's own arguments, by name.
       experiment: names a new run directory.
+      verbosity: how much is said on the terminal.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration.
@@ -85,7 +90,10 @@ def run_role(
     terminal = _redirect_output(directory.log(name))
     global _fails
     _fails = functools.partial(_fail, terminal, name)
-    _configure_logging(name, terminal)
+    _configure_logging(name, terminal, verbosity)
+    if verbosity is Verbosity.VERBOSE:
+        global _follower
+        _follower = LogFollower(directory.log(name), terminal)
     _own_temporary_files()
     pulse.begin(directory.pulse(name))
     give_up_silent_peers()
@@ -128,6 +136,8 @@ def _leave(exit_code: int) -> NoReturn:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
+    if _follower is not None:
+        _follower.end()
     os._exit(exit_code)
 
 
@@ -167,17 +177,23 @@ def _redirect_output(log: Path) -> TextIO:
     return terminal
 
 
-def _configure_logging(name: str, terminal: TextIO) -> None:
-    """Our own messages go to the log file, and to the terminal if a person started this role."""
+def _configure_logging(name: str, terminal: TextIO, verbosity: Verbosity) -> None:
+    """Our own messages go to the log file, and to the terminal if a person started this role.
+
+    Of a role that is to say everything, a LogFollower brings them there.
+    """
     # About TF-Agents' code, as autograph rewrites it: pages of them in every log.
     warnings.simplefilter("ignore", SyntaxWarning)
     # absl, which TF-Agents logs through, would add a handler of its own to the root logger.
     package = logging.getLogger("actorlearner")
     package.propagate = False
     package.setLevel(logging.INFO)
-    streams = [sys.stderr] if is_supervised() else [sys.stderr, terminal]
-    for stream in streams:
+    streams = {sys.stderr: logging.INFO}
+    if not is_supervised() and verbosity is not Verbosity.VERBOSE:
+        streams[terminal] = logging.WARNING if verbosity is Verbosity.QUIET else logging.INFO
+    for stream, level in streams.items():
         handler = logging.StreamHandler(stream)
+        handler.setLevel(level)
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         package.addHandler(handler)
 

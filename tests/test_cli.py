@@ -15,6 +15,7 @@ from actorlearner import cli
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.verbosity import Verbosity
 
 REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
 POISON_EXIT_CODE = 77
@@ -216,7 +217,7 @@ def test_a_good_configuration_gets_past_the_checks(
     code = (
         "import sys, types; from actorlearner import cli\n"
         "run = sys.modules['actorlearner.local.run'] = types.ModuleType('run')\n"
-        "run.run_local = lambda config, run_dir, experiment, network: 55\n"
+        "run.run_local = lambda config, run_dir, experiment, network, verbosity: 55\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
     done = python(poisoned, "-P", "-c", code, "local", "--config", "exp.yaml")
@@ -278,8 +279,9 @@ def replace_roles(
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
     assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
-    ((role, config, sources, run_dir, given, experiment),) = calls
+    ((role, config, sources, run_dir, given, experiment, verbosity),) = calls
     assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
+    assert verbosity is Verbosity.NORMAL
     assert isinstance(config, Config)
     assert config.seed == 3
     assert (sources["seed"], sources["agent.gamma"]) == ("--set", "default")
@@ -288,9 +290,17 @@ def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
     flags = ["--set", "seed=1", "collect.actors=2", "--config", "exp.yaml", "--set", "seed=4"]
     assert cli.main(["local", *flags]) == 143
-    ((role, config, run_dir, experiment, network),) = calls
+    ((role, config, run_dir, experiment, network, verbosity),) = calls
     assert (role, run_dir, experiment, network) == ("local", None, "exp", "private")
+    assert verbosity is Verbosity.NORMAL
     assert (config.seed, config.collect.actors) == (4, 2)
+
+
+@pytest.mark.parametrize("verbosity", [Verbosity.QUIET, Verbosity.VERBOSE])
+@pytest.mark.parametrize("role", [["local"], ["learner", "--replay_address", "h:1"]])
+def test_verbosity(calls: list[tuple[Any, ...]], role: list[str], verbosity: Verbosity) -> None:
+    cli.main([*role, "--config", "exp.yaml", f"--{verbosity.value}"])
+    assert calls[0][-1] is verbosity
 
 
 def test_doctor(calls: list[tuple[Any, ...]]) -> None:
@@ -335,6 +345,10 @@ def test_experiment_is_named_after_the_file(
                 "--duration: '59' cannot be used; allowed: an integer from 60",
                 "--seed: 'x' cannot be used; allowed: an integer from 0",
             ],
+        ),
+        (
+            ["local", "--config", "exp.yaml", "--quiet", "--verbose"],
+            ["--quiet: cannot be used with --verbose; allowed: one of them"],
         ),
         (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
         (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),

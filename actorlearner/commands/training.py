@@ -12,6 +12,7 @@ from actorlearner.commands.configured import (
     starts_one_learner,
     trains_in_its_group,
 )
+from actorlearner.commands.verbosity import VERBOSITY_FLAGS, take_verbosity
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
@@ -40,7 +41,7 @@ _NETWORK = Flag(
 def _local(config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options) -> int:
     from actorlearner.local.run import run_local
 
-    return run_local(config, run_dir, experiment, options["network"])
+    return run_local(config, run_dir, experiment, options["network"], take_verbosity(options))
 
 
 def _starts(role: str) -> Start:
@@ -49,7 +50,8 @@ def _starts(role: str) -> Start:
     ) -> int:
         from actorlearner.process import run_role
 
-        return run_role(role, config, sources, run_dir, options, experiment)
+        verbosity = take_verbosity(options)
+        return run_role(role, config, sources, run_dir, options, experiment, verbosity)
 
     return start
 
@@ -57,7 +59,7 @@ def _starts(role: str) -> Start:
 def _role(
     role: str, summary: str, description: str, example: str, flags: Mapping[str, Flag], *checks: Check
 ) -> Command:
-    return configured(summary, description, example, _starts(role), flags, *checks)
+    return configured(summary, description, example, _starts(role), {**flags, **VERBOSITY_FLAGS}, *checks)
 
 
 LOCAL = configured(
@@ -66,7 +68,7 @@ LOCAL = configured(
     "when the learner has finished and its last policy is evaluated.",
     "--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
     _local,
-    {"network": _NETWORK},
+    {"network": _NETWORK, **VERBOSITY_FLAGS},
     holds_replay,
     starts_one_learner("local"),
 )

@@ -1,5 +1,6 @@
 """Local mode: one command that trains."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -13,14 +14,22 @@ from actorlearner.local.resume import forget_after, look
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
+from actorlearner.log_tail import LogTail
 from actorlearner.machine import describe
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.stop import Stop
+from actorlearner.verbosity import Verbosity
 
 _LOOK_INTERVAL_S = 0.25
 
 
-def run_local(config: Config, run_dir: str | None, experiment: str, network: str) -> int:
+def run_local(
+    config: Config,
+    run_dir: str | None,
+    experiment: str,
+    network: str,
+    verbosity: Verbosity = Verbosity.NORMAL,
+) -> int:
     """Trains with all roles on this machine; returns the exit code.
 
     A run that the directory holds is resumed, unless it has finished.
@@ -30,6 +39,7 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
       run_dir: the run directory; None makes a new one under runs/.
       experiment: names a new run directory.
       network: see `choose_network`.
+      verbosity: how much is said.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or a role refused it.
@@ -39,7 +49,7 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
     stop = Stop()
     stop.install()
     make_output_last()
-    console = Console(highlight=False)
+    console = Console(highlight=False, quiet=verbosity is Verbosity.QUIET)
     resumes = directory.holds_a_run
     directory.prepare(config)
     console.print(f"run directory: {directory.path}", soft_wrap=True)
@@ -52,8 +62,11 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
     private_network, line = choose_network(network)
     console.print(line, soft_wrap=True)
     supervisor = Supervisor(config, directory, private_network)
+    logs = {}
+    if verbosity is Verbosity.VERBOSE:
+        logs = {name: LogTail(directory.log(name)) for name in supervisor.names}
     try:
-        _watch(supervisor, progress, console, stop)
+        _watch(supervisor, progress, console, logs, stop)
     except ConfigurationError:
         if not supervisor.any_was_ready:
             directory.discard()
@@ -71,16 +84,27 @@ def run_local(config: Config, run_dir: str | None, experiment: str, network: str
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
 
 
-def _watch(supervisor: Supervisor, progress: Progress, console: Console, stop: Stop) -> None:
+def _watch(
+    supervisor: Supervisor, progress: Progress, console: Console, logs: Mapping[str, LogTail], stop: Stop
+) -> None:
     """Shows how the run goes until it has finished, or a stop; then no process is left, whatever happens."""
+    trouble = Console(highlight=False, stderr=True) if console.quiet else console
     try:
         with View(console, progress) as view:
             while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
+                _show_logs(logs, console)
                 for line in supervisor.check():
-                    console.print(line, soft_wrap=True)
+                    trouble.print(line, soft_wrap=True, markup=False)
                 view.update(supervisor.unready)
     finally:
         supervisor.shut_down()
+        _show_logs(logs, console)
+
+
+def _show_logs(logs: Mapping[str, LogTail], console: Console) -> None:
+    for name, log in logs.items():
+        for line in log.lines():
+            console.print(f"{name} | {line}", soft_wrap=True, markup=False)
 
 
 def _resume(config: Config, directory: RunDirectory, console: Console) -> bool:

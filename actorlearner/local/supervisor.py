@@ -84,6 +84,11 @@ class Supervisor:
         self._children[name] = Child(name, lambda notify: server.fork(name, arguments, log, notify), log)
         self.started.append(self._children[name])
 
+    @property
+    def names(self) -> list[str]:
+        """Of all roles."""
+        return list(self._children)
+
     def child(self, name: str) -> Child:
         """The newest process of a role; it may have ended."""
         return self._children[name]

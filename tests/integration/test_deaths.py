@@ -43,8 +43,8 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     run = tmp_path / "run"
     config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
     command = start(
-        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--set", *TINY_RUN),
-        *(f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=1000"),
+        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--quiet"),
+        *("--set", *TINY_RUN, f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=1000"),
         *("learn.checkpoint_interval=200", "replay.checkpoint_interval_s=1"),
     )
 
@@ -68,8 +68,9 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     _kill(mark, "replay-server")
     assert command.finish() == 0, command.out + command.err
     for role in ("replay-server", "learner", "collect-actor", "eval-actor"):
-        (line,) = [line for line in command.out.splitlines() if line.startswith(role) and "died" in line]
+        (line,) = [line for line in command.err.splitlines() if line.startswith(role) and "died" in line]
         assert "killed by signal 9; starting it again in 1 s (restart 1 of at most 10 in 10 minutes)" in line
+    assert (command.out, len(command.err.splitlines())) == ("", 4)
     assert marked_processes(mark) == []
     assert _column(run, "learner", "train_step")[-1] == _TRAIN_STEPS
     assert _column(run, "eval", "train_step") == list(range(0, _TRAIN_STEPS + 1, 1000))

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,9 +20,9 @@ Start = Callable[..., Command]
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
 
-def _local(start: Start, *settings: str) -> Command:
+def _local(start: Start, *settings: str, flags: Sequence[str] = ()) -> Command:
     return start(
-        *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run"),
+        *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run", *flags),
         *("--set", *TINY_RUN, *settings),
     )
 
@@ -108,7 +108,7 @@ def _may_be_private() -> bool:
 
 
 def test_ctrl_c_in_the_middle_saves_and_leaves_nothing(start: Start, mark: str, tmp_path: Path) -> None:
-    command = _local(start, "learn.train_steps=1000000")
+    command = _local(start, "learn.train_steps=1000000", flags=["--verbose"])
     run = tmp_path / "run"
     _wait_until_training(command, run)
     reachable = is_reachable(run)
@@ -128,6 +128,12 @@ def test_ctrl_c_in_the_middle_saves_and_leaves_nothing(start: Start, mark: str, 
     assert said in command.out
     assert not (reachable and _may_be_private())
     assert command.err == ""
+    printed = command.out.splitlines()
+    for role in ("replay-server", "collect-actor-0", "eval-actor", "learner"):
+        logged = (run / "logs" / f"{role}.log").read_text().splitlines()
+        assert [line for line in printed if line.startswith(f"{role} | ")] == [
+            f"{role} | {x}" for x in logged
+        ]
 
 
 def test_ctrl_c_while_replay_fills_ends_in_time(start: Start, mark: str, tmp_path: Path) -> None:
