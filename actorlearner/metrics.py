@@ -4,6 +4,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,30 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
+Records = Mapping[str, Mapping[str, Any]]
+"""The newest record of each of some metrics files, by the file's name without its suffix."""
+
+_TAIL_BYTES = 1 << 16
+_written: dict[str, Mapping[str, Any]] = {}
+
+
+def written_records() -> Records:
+    """The newest record of each metrics file that this process writes; any thread may ask."""
+    return _written.copy()
+
+
+def newest_records(directory: Path) -> Records:
+    """The newest whole record of each metrics file in a directory."""
+    newest = {}
+    for path in directory.glob("*.jsonl"):
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            lines = file.read().split(b"\n")[:-1]
+        if lines:
+            newest[path.stem] = json.loads(lines[-1])
+    return newest
+
+
 class MetricsWriter:
     """Appends records to a metrics file; each is whole and on disk when `write` returns, if there is room."""
 
@@ -39,6 +64,7 @@ class MetricsWriter:
             content = path.read_bytes()
             os.truncate(path, content.rfind(b"\n") + 1)  # A writer that was killed may have left half a line.
         self._file = Appender(path, "metrics")
+        self._name = path.stem
 
     def write(self, record: dict[str, Any]) -> bool:
         """Appends `record`, with the time put first.
@@ -47,6 +73,7 @@ class MetricsWriter:
           Whether it is in the file. It is not while the disk is full, and then follows later.
         """
         line = {"time": round(time.time(), 3)} | {key: _plain(value) for key, value in record.items()}
+        _written[self._name] = line
         return self._file.append((json.dumps(line) + "\n").encode())
 
     def flush(self) -> bool:

@@ -21,6 +21,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.health import pulse
 from actorlearner.health.check import LEARNER
 from actorlearner.log_tail import LogFollower
+from actorlearner.metrics import written_records
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.silent_peers import give_up_silent_peers
@@ -66,6 +67,7 @@ def run_role(
     options: Mapping[str, int | str | tuple[str, ...]],
     experiment: str,
     verbosity: Verbosity = Verbosity.NORMAL,
+    metrics: tuple[str, int] | None = None,
 ) -> NoReturn:
     """Runs one role until it ends, and ends this process with the role's exit code.
 
@@ -77,6 +79,7 @@ def run_role(
       options: the role's own arguments, by name.
       experiment: names a new run directory.
       verbosity: how much is said on the terminal.
+      metrics: address and port that Prometheus may scrape; None for none.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration.
@@ -100,6 +103,10 @@ def run_role(
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:
+        if metrics is not None:
+            from actorlearner.prometheus import serve_metrics
+
+            serve_metrics(metrics, written_records)
         _import_role(role)(config, directory, stop, **options)
     except ConfigurationError as error:
         # The process that started this one made the file that the values come from here, and knows better.

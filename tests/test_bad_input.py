@@ -69,7 +69,7 @@ def test_what_is_not_refused_is_noticed(tmp_path: Path) -> None:
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty working directory, in a process in which no role can be started."""
 
-    def start_role(*arguments: object) -> int:
+    def start_role(*arguments: object, **told: object) -> int:
         return 0
 
     for name, function in (("actorlearner.process", "run_role"), ("actorlearner.local.run", "run_local")):

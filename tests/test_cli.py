@@ -217,7 +217,7 @@ def test_a_good_configuration_gets_past_the_checks(
     code = (
         "import sys, types; from actorlearner import cli\n"
         "run = sys.modules['actorlearner.local.run'] = types.ModuleType('run')\n"
-        "run.run_local = lambda config, run_dir, experiment, network, verbosity: 55\n"
+        "run.run_local = lambda config, run_dir, experiment, network, **told: 55\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
     done = python(poisoned, "-P", "-c", code, "local", "--config", "exp.yaml")
@@ -232,12 +232,12 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
     """What the roles are called with; exp.yaml is a good configuration."""
     called: list[tuple[Any, ...]] = []
 
-    def run_role(*arguments: Any) -> int:
-        called.append(arguments)
+    def run_role(*arguments: Any, **told: Any) -> int:
+        called.append((*arguments, told))
         return 0
 
-    def run_local(*arguments: Any) -> int:
-        called.append(("local", *arguments))
+    def run_local(*arguments: Any, **told: Any) -> int:
+        called.append(("local", *arguments, *([told] if told else [])))
         return 143
 
     def run_chaos(*arguments: Any, **options: int) -> int:
@@ -279,9 +279,9 @@ def replace_roles(
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
     assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
-    ((role, config, sources, run_dir, given, experiment, verbosity),) = calls
+    ((role, config, sources, run_dir, given, experiment, told),) = calls
     assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
-    assert verbosity is Verbosity.NORMAL
+    assert told == {"verbosity": Verbosity.NORMAL, "metrics": None}
     assert isinstance(config, Config)
     assert config.seed == 3
     assert (sources["seed"], sources["agent.gamma"]) == ("--set", "default")
@@ -290,9 +290,9 @@ def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
     flags = ["--set", "seed=1", "collect.actors=2", "--config", "exp.yaml", "--set", "seed=4"]
     assert cli.main(["local", *flags]) == 143
-    ((role, config, run_dir, experiment, network, verbosity),) = calls
+    ((role, config, run_dir, experiment, network, told),) = calls
     assert (role, run_dir, experiment, network) == ("local", None, "exp", "private")
-    assert verbosity is Verbosity.NORMAL
+    assert told == {"verbosity": Verbosity.NORMAL, "metrics": None}
     assert (config.seed, config.collect.actors) == (4, 2)
 
 
@@ -300,7 +300,14 @@ def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
 @pytest.mark.parametrize("role", [["local"], ["learner", "--replay_address", "h:1"]])
 def test_verbosity(calls: list[tuple[Any, ...]], role: list[str], verbosity: Verbosity) -> None:
     cli.main([*role, "--config", "exp.yaml", f"--{verbosity.value}"])
-    assert calls[0][-1] is verbosity
+    assert calls[0][-1]["verbosity"] is verbosity
+
+
+@pytest.mark.parametrize("role", [["local"], ["learner", "--replay_address", "h:1"]])
+def test_metrics_address(calls: list[tuple[Any, ...]], role: list[str]) -> None:
+    cli.main([*role, "--config", "exp.yaml", "--metrics_port", "9100"])
+    cli.main([*role, "--config", "exp.yaml", "--metrics_port", "9100", "--metrics_host", "0.0.0.0"])
+    assert [call[-1]["metrics"] for call in calls] == [("127.0.0.1", 9100), ("0.0.0.0", 9100)]
 
 
 def test_doctor(calls: list[tuple[Any, ...]]) -> None:
@@ -349,6 +356,17 @@ def test_experiment_is_named_after_the_file(
         (
             ["local", "--config", "exp.yaml", "--quiet", "--verbose"],
             ["--quiet: cannot be used with --verbose; allowed: one of them"],
+        ),
+        (
+            ["local", "--config", "exp.yaml", "--metrics_host", "::1"],
+            ["--metrics_host: '::1' cannot be used; allowed: with --metrics_port"],
+        ),
+        (
+            ["local", "--config", "exp.yaml", "--metrics_host", "x", "--metrics_port", "0"],
+            [
+                "--metrics_port: '0' cannot be used; allowed: an integer from 1 to 65535",
+                "--metrics_host: 'x' cannot be used; allowed: an IP address of this machine, as in 127.0.0.1",
+            ],
         ),
         (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
         (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
@@ -489,10 +507,10 @@ def test_nothing_but_printable_lines_of_bounded_length(
 def test_errors_of_a_role(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(*arguments: Any) -> int:
+    def refuse(*arguments: Any, **told: Any) -> int:
         raise ConfigurationError(["run_dir: of another run", "seed: 0 here, 1 there"])
 
-    def fail(*arguments: Any) -> int:
+    def fail(*arguments: Any, **told: Any) -> int:
         raise RunError("the replay server\nis gone")
 
     replace_roles(monkeypatch, fail, refuse)
@@ -507,7 +525,7 @@ def test_errors_of_a_role(
 def test_interrupt_before_a_role_handles_it(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*arguments: Any) -> int:
+    def interrupt(*arguments: Any, **told: Any) -> int:
         raise KeyboardInterrupt
 
     replace_roles(monkeypatch, interrupt, interrupt)

@@ -1,6 +1,7 @@
 """The commands that train: local mode, and each role by itself."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from actorlearner import flags
 from actorlearner.commands.command import Command, Flag, Options
@@ -12,6 +13,7 @@ from actorlearner.commands.configured import (
     starts_one_learner,
     trains_in_its_group,
 )
+from actorlearner.commands.metrics_port import METRICS_FLAGS, take_metrics_address
 from actorlearner.commands.verbosity import VERBOSITY_FLAGS, take_verbosity
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
@@ -37,11 +39,18 @@ _NETWORK = Flag(
     offered=lambda: NETWORKS,
 )
 
+_EVERYWHERE = {**VERBOSITY_FLAGS, **METRICS_FLAGS}
+
 
 def _local(config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options) -> int:
     from actorlearner.local.run import run_local
 
-    return run_local(config, run_dir, experiment, options["network"], take_verbosity(options))
+    return run_local(config, run_dir, experiment, options["network"], **_told(options))
+
+
+def _told(options: Options) -> dict[str, Any]:
+    """Takes what every one of these commands is told out of the options."""
+    return {"verbosity": take_verbosity(options), "metrics": take_metrics_address(options)}
 
 
 def _starts(role: str) -> Start:
@@ -50,8 +59,11 @@ def _starts(role: str) -> Start:
     ) -> int:
         from actorlearner.process import run_role
 
-        verbosity = take_verbosity(options)
-        return run_role(role, config, sources, run_dir, options, experiment, verbosity)
+        told: dict[str, Any] = {
+            "verbosity": take_verbosity(options),
+            "metrics": take_metrics_address(options),
+        }
+        return run_role(role, config, sources, run_dir, options, experiment, **told)
 
     return start
 
@@ -59,7 +71,7 @@ def _starts(role: str) -> Start:
 def _role(
     role: str, summary: str, description: str, example: str, flags: Mapping[str, Flag], *checks: Check
 ) -> Command:
-    return configured(summary, description, example, _starts(role), {**flags, **VERBOSITY_FLAGS}, *checks)
+    return configured(summary, description, example, _starts(role), {**flags, **_EVERYWHERE}, *checks)
 
 
 LOCAL = configured(
@@ -68,7 +80,7 @@ LOCAL = configured(
     "when the learner has finished and its last policy is evaluated.",
     "--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
     _local,
-    {"network": _NETWORK, **VERBOSITY_FLAGS},
+    {"network": _NETWORK, **_EVERYWHERE},
     holds_replay,
     starts_one_learner("local"),
 )

@@ -16,6 +16,7 @@ from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
 from actorlearner.log_tail import LogTail
 from actorlearner.machine import describe
+from actorlearner.metrics import newest_records
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.stop import Stop
 from actorlearner.verbosity import Verbosity
@@ -29,6 +30,7 @@ def run_local(
     experiment: str,
     network: str,
     verbosity: Verbosity = Verbosity.NORMAL,
+    metrics: tuple[str, int] | None = None,
 ) -> int:
     """Trains with all roles on this machine; returns the exit code.
 
@@ -40,6 +42,7 @@ def run_local(
       experiment: names a new run directory.
       network: see `choose_network`.
       verbosity: how much is said.
+      metrics: address and port where Prometheus may scrape those of all roles; None for nowhere.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or a role refused it.
@@ -49,6 +52,10 @@ def run_local(
     stop = Stop()
     stop.install()
     make_output_last()
+    if metrics is not None:
+        from actorlearner.prometheus import serve_metrics
+
+        serve_metrics(metrics, lambda: newest_records(directory.metrics("learner").parent))
     console = Console(highlight=False, quiet=verbosity is Verbosity.QUIET)
     resumes = directory.holds_a_run
     directory.prepare(config)

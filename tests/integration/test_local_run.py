@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import portpicker
 import pytest
 
 from actorlearner.local.private_network import PrivateNetwork, RefusedError
 from actorlearner.replay.item_size import MOST_ROWS
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 from tests.support.reachable import is_reachable
+from tests.support.scrape import scrape
 
 pytestmark = pytest.mark.integration
 
@@ -108,9 +110,14 @@ def _may_be_private() -> bool:
 
 
 def test_ctrl_c_in_the_middle_saves_and_leaves_nothing(start: Start, mark: str, tmp_path: Path) -> None:
-    command = _local(start, "learn.train_steps=1000000", flags=["--verbose"])
+    port = portpicker.pick_unused_port()
+    command = _local(start, "learn.train_steps=1000000", flags=["--verbose", "--metrics_port", str(port)])
     run = tmp_path / "run"
     _wait_until_training(command, run)
+    scraped = scrape(port)
+    assert (
+        min(scraped["actorlearner_learner_train_step"], scraped["actorlearner_collect_env_steps_total/0"]) > 0
+    )
     reachable = is_reachable(run)
     assert len(marked_processes(mark)) == 6
     began = time.monotonic()

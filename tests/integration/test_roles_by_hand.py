@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import portpicker
 import pytest
 import reverb
 
@@ -14,6 +15,7 @@ from actorlearner.config.load import load_config
 from actorlearner.environments.specs import load_specs
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
+from tests.support.scrape import scrape
 
 pytestmark = pytest.mark.integration
 
@@ -33,11 +35,14 @@ def test_four_roles_with_four_run_directories_train(
     learner = role("learner.py", "on_learner", *to_server, "--verbose")
     actor = role("collect_actor.py", "on_actor", *to_server, "--actor_index", "0", "--quiet")
     evaluator = role("eval_actor.py", "on_evaluator", *to_server)
-    server = role("replay_server.py", "on_server", "--port", str(free_port))
+    metrics_port = portpicker.pick_unused_port()
+    to_scrape = ["--metrics_port", str(metrics_port)]
+    server = role("replay_server.py", "on_server", "--port", str(free_port), *to_scrape)
 
     assert learner.finish() == 0, learner.err
     assert evaluator.finish() == 0, evaluator.err
     assert actor.finish() == 0, actor.err
+    wait_for(lambda: scrape(metrics_port)["actorlearner_replay_samples_total"] >= 500 * 64, "all samples")
     server.interrupt(signal.SIGTERM)
     assert server.finish() == 143, server.err
     assert marked_processes(mark) == []
