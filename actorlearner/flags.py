@@ -1,13 +1,17 @@
-"""Reading what is given to the flags of the roles: ports, addresses, indices, networks and names of roles."""
+"""Reading what is given to flags: ports, addresses, indices, networks, names of roles, and pictures."""
 
 import ipaddress
 import re
+from pathlib import Path
 
 from actorlearner.chaos.schedule import LEAST_DURATION_S
 from actorlearner.health.check import ROLES
 from actorlearner.local.networks import NETWORKS
 
 HIGHEST_PORT = 65_535
+
+PICTURES = (".png", ".svg")
+"""The suffixes of files that pictures are written to."""
 
 _ADDRESS = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]+):(?P<port>[0-9]+)")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII | re.IGNORECASE)
@@ -95,6 +99,17 @@ def role(text: str) -> str:
     if text not in ROLES:
         raise ValueError(f"{', '.join(ROLES[:-1])} or {ROLES[-1]}")
     return text
+
+
+def picture(text: str) -> Path:
+    """Reads the file that a picture is to be written to.
+
+    Raises:
+      ValueError: its suffix is none of PICTURES; the message says what is allowed.
+    """
+    if Path(text).suffix.lower() not in PICTURES:
+        raise ValueError(f"a file that ends in {' or '.join(PICTURES)}")
+    return Path(text)
 
 
 def _is_host(host: str) -> bool:

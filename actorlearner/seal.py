@@ -21,12 +21,12 @@ class BrokenError(Exception):
     """Sealed files are not what their seal says; the message says how they differ."""
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that it is there whole or not at all, also after the machine has crashed."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes a file (text in UTF-8), whole or not at all, also if the machine crashes."""
     temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -6,6 +6,7 @@ from actorlearner.commands.config import CONFIG_COMMAND
 from actorlearner.commands.configs import CONFIGS
 from actorlearner.commands.doctor import DOCTOR
 from actorlearner.commands.health import HEALTH
+from actorlearner.commands.plot import PLOT
 from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
 
 COMMANDS = {
@@ -20,4 +21,5 @@ COMMANDS = {
     "configs": CONFIGS,
     "config": CONFIG_COMMAND,
     "completion": COMPLETION,
+    "plot": PLOT,
 }

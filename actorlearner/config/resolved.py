@@ -26,6 +26,11 @@ def canonical(config: Config) -> str:
     return json.dumps(_tree(config), sort_keys=True, separators=(",", ":"))
 
 
+def values_by_key(config: Config) -> dict[str, Any]:
+    """Every value as plain data by its dotted key, in the order of declaration."""
+    return _flat(_tree(config))
+
+
 def fingerprint(config: Config) -> str:
     """16 hexadecimal digits of the canonical text."""
     return hashlib.sha256(canonical(config).encode()).hexdigest()[:_FINGERPRINT_DIGITS]

@@ -1,0 +1,40 @@
+"""The command that draws what runs have learned, and how fast."""
+
+from pathlib import Path
+
+from actorlearner import flags
+from actorlearner.commands.command import Command, Flag, Options
+from actorlearner.commands.given_runs import RUN_DIRS, given_runs
+from actorlearner.errors import ConfigurationError
+from actorlearner.run_directory import obstacle
+
+
+def _plot(options: Options, problems: list[str]) -> int:
+    runs = given_runs(options, problems)
+    out: Path | None = options.get("out")
+    if out is not None and (in_the_way := "it is a directory" if out.is_dir() else obstacle(str(out.parent))):
+        problems.append(
+            f"--out: {str(out)!r} cannot be used ({in_the_way}); allowed: a file to be made or replaced"
+        )
+    if problems:
+        raise ConfigurationError(problems)
+    from actorlearner.plot.run import run_plot
+
+    return run_plot(runs, out)
+
+
+PLOT = Command(
+    "draw returns, rates and staleness of runs",
+    "Draws the returns of one or several runs against env steps, train steps and time, and below how fast "
+    "they were. Runs whose configurations differ only in their seed are one curve: the interquartile mean "
+    "over seeds with a 95 % bootstrap confidence band. Without --out, plot.png and plot.svg are written "
+    "into the run directory, or here if there are several. The runs may be going on.",
+    "runs/packed-0 runs/packed-1 runs/trajectory-0 --out layouts.png",
+    _plot,
+    {
+        "out": Flag(
+            "FILE", f"the picture; ends in {' or '.join(flags.PICTURES)}", flags.picture, required=False
+        )
+    },
+    {"run_dirs": RUN_DIRS},
+)

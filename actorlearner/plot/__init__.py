@@ -1,0 +1,1 @@
+"""Pictures of what runs have learned, and how fast."""

@@ -1,0 +1,184 @@
+"""The middle of several seeds or episodes with its confidence, and averages of what is reported often.
+
+The interquartile mean over runs with a percentile bootstrap is what Agarwal et al. recommend in "Deep
+Reinforcement Learning at the Edge of the Statistical Precipice" (2021), https://arxiv.org/abs/2108.13264.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+
+Numbers = npt.NDArray[np.float64]
+
+CONFIDENCE = 0.95
+"""Of all bands."""
+
+MOST_POINTS = 200
+"""Of a curve; what has more keeps so many of them, at equal distances by number."""
+
+_MOST_BINS = 60
+_RESAMPLES = 2_000
+_SEED = 0
+_CUT = 0.25  # At either end, of the runs in order: what is between is the interquartile range.
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """What is drawn of a group: a line, and a band around it. All are float64 [points].
+
+    Attributes:
+      x: not decreasing.
+      middle: the line.
+      low, high: the band; NaN where there is none.
+    """
+
+    x: Numbers
+    middle: Numbers
+    low: Numbers
+    high: Numbers
+
+
+def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Curve | None:
+    """The interquartile mean over runs, with its confidence.
+
+    Runs are resampled whole, with all their points. That is the stratified bootstrap, whose strata are
+    environments: here there is one. Of fewer than four runs none is cut off, so that the interquartile mean
+    is the mean.
+
+    Args:
+      xs: of each run, float64 [points], in any order.
+      ys: the values there. Runs with points elsewhere are interpolated linearly, see `common_points`.
+
+    Returns:
+      None if the runs have no range in common.
+    """
+    x = common_points(xs)
+    if not len(x):
+        return None
+    values = np.stack([_interpolate(x, own_x, y) for own_x, y in zip(xs, ys, strict=True)])
+    middle = functools.partial(scipy.stats.trim_mean, proportiontocut=_CUT)
+    low, high = _confidence(values.T, middle)
+    return Curve(x, middle(values, axis=0), low, high)
+
+
+def mean_curve(x: Numbers, samples: Sequence[Numbers]) -> Curve:
+    """The mean of the samples at each x, with its confidence; one sample alone has no band.
+
+    Args:
+      x: float64 [points], not decreasing.
+      samples: at each point, float64 [samples], at least one.
+    """
+    chosen = _spread(len(x))
+    bands = [_confidence(samples[i][np.newaxis], np.mean) for i in chosen]
+    low, high = (np.array([band[side][0] for band in bands]) for side in (0, 1))
+    return Curve(x[chosen], np.array([samples[i].mean() for i in chosen]), low, high)
+
+
+def common_points(xs: Sequence[Numbers]) -> Numbers:
+    """Every x of any run inside the range that all runs have, in order; at most MOST_POINTS.
+
+    Args:
+      xs: of each run, float64 [points], at least one.
+    """
+    first, last = max(x.min() for x in xs), min(x.max() for x in xs)
+    every = np.unique(np.concatenate(list(xs)))
+    inside = every[(first <= every) & (every <= last)]
+    return inside[_spread(len(inside))]
+
+
+def rate_curve(times: Sequence[Numbers], counts: Sequence[Numbers]) -> Curve | None:
+    """The mean over runs of how much is counted a second, in equal pieces of the time that all have.
+
+    Args:
+      times: of each run, seconds, float64 [reports], not decreasing.
+      counts: what a counter said then. Where it goes back, nothing was counted.
+
+    Returns:
+      None if there is no such time.
+    """
+    edges = _edges(times)
+    if edges is None:
+        return None
+    rates = []
+    for time, count in zip(times, counts, strict=True):
+        counted = np.concatenate([[0.0], np.cumsum(np.maximum(np.diff(count), 0.0))])
+        rates.append(np.diff(np.interp(edges, time, counted)) / np.diff(edges))
+    return _without_band(edges, np.mean(rates, axis=0))
+
+
+def piecewise_curve(
+    xs: Sequence[Numbers], ys: Sequence[Numbers], reduce: Callable[..., Any] = np.mean
+) -> Curve | None:
+    """The mean over runs of the values in equal pieces of the range that all have.
+
+    Args:
+      xs: of each run, float64 [reports], in any order.
+      ys: the values there.
+      reduce: makes one value of all that a run has in a piece.
+
+    Returns:
+      None if there is no such range; pieces in which no run has a value are left out.
+    """
+    edges = _edges(xs)
+    if edges is None:
+        return None
+    pieces = np.full((len(xs), len(edges) - 1), np.nan)
+    for row, x, y in zip(pieces, xs, ys, strict=True):
+        piece_of = np.clip(np.searchsorted(edges, x, "right") - 1, 0, len(row) - 1)
+        piece_of[(x < edges[0]) | (x > edges[-1])] = -1
+        for piece in np.unique(piece_of[piece_of >= 0]):
+            row[piece] = reduce(y[piece_of == piece])
+    known = np.isfinite(pieces)
+    means = np.where(known, pieces, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return _without_band(edges, means, known.any(axis=0))
+
+
+def _confidence(values: Numbers, statistic: Callable[..., Any]) -> tuple[Numbers, Numbers]:
+    """Percentile bootstrap of a statistic along the last axis of float64 [points, samples]."""
+    points, samples = values.shape
+    if samples < 2:
+        return np.full(points, np.nan), np.full(points, np.nan)
+    interval = scipy.stats.bootstrap(
+        (values,),
+        statistic,
+        axis=-1,
+        vectorized=True,
+        n_resamples=_RESAMPLES,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(_SEED),
+    ).confidence_interval
+    return np.asarray(interval.low), np.asarray(interval.high)
+
+
+def _interpolate(x: Numbers, own_x: Numbers, y: Numbers) -> Numbers:
+    order = np.argsort(own_x, kind="stable")
+    return np.interp(x, own_x[order], y[order])
+
+
+def _spread(count: int) -> npt.NDArray[np.intp]:
+    """The indices of all of `count` points, or of MOST_POINTS with the first and the last."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, MOST_POINTS)).round().astype(np.intp))
+
+
+def _edges(xs: Sequence[Numbers]) -> Numbers | None:
+    """Borders of equal pieces of the common range, in which each run has about two reports or more."""
+    if not xs or any(len(x) < 2 for x in xs):
+        return None
+    first, last = max(x.min() for x in xs), min(x.max() for x in xs)
+    if last <= first:
+        return None
+    inside = min(int(np.count_nonzero((first <= x) & (x <= last))) for x in xs)
+    return np.linspace(first, last, max(1, min(_MOST_BINS, inside // 2)) + 1)
+
+
+def _without_band(edges: Numbers, values: Numbers, known: npt.NDArray[np.bool_] | None = None) -> Curve:
+    x = (edges[:-1] + edges[1:]) / 2
+    if known is not None:
+        x, values = x[known], values[known]
+    return Curve(x, values, np.full(len(x), np.nan), np.full(len(x), np.nan))
