@@ -95,7 +95,8 @@ def _differences(groups: Sequence[dict[str, Any]]) -> list[str]:
         for count in range(min(_FEW_KEYS, len(shared)), len(ordered) + 1)
         if len({tuple(_shown(values, key) for key in ordered[:count]) for values in groups}) == len(groups)
     )
-    more = f" and {len(shared) - count} more keys" if len(shared) > count else ""
+    left = len(shared) - count
+    more = f" and {left} more key{'s' * (left > 1)}" if left > 0 else ""
     return [", ".join(f"{key}: {_shown(values, key)}" for key in ordered[:count]) + more for values in groups]
 
 

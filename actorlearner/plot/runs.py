@@ -177,7 +177,11 @@ def _created(directory: RunDirectory) -> float | None:
 
 def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Any]:
     try:
-        return {**json.loads(directory.manifest.read_bytes())}
-    except (OSError, TypeError, ValueError) as error:
-        complain(f"{directory.manifest}: left out, for it cannot be read: {one_line(error)}")
-        return {}
+        manifest = json.loads(directory.manifest.read_bytes())
+        if isinstance(manifest, dict):
+            return manifest
+        reason = "it is no mapping"
+    except (OSError, ValueError) as error:
+        reason = one_line(error)
+    complain(f"{directory.manifest}: left out, for it cannot be read: {reason}")
+    return {}
