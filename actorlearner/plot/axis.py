@@ -54,8 +54,6 @@ def separate_thousands(panel: Axes) -> None:
 
 
 def _format(axis: Axis, divisor: int, most_ticks: int) -> None:
-    if not len(axis.get_ticklocs()):
-        return
     axis.set_major_locator(MaxNLocator(most_ticks, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, position: number(value / divisor)))
 

@@ -1,6 +1,7 @@
 """The picture of one or several runs: a block of six panels for each environment."""
 
 import itertools
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -25,8 +26,10 @@ from actorlearner.plot.statistics import CONFIDENCE, Curve
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """For all eyes: Okabe and Ito's (https://jfly.uni-koeln.de/color/), without yellow, for that is pale."""
 
-_INCHES = (10.0, 6.4)
-"""Of a block; in a README 10 inches are about 850 pixels wide, and so text of 9 points has 11."""
+_WIDTH, _HEIGHT = 10.0, 6.2
+"""Of a block without its legend, in inches. In a README it has about 850 pixels, and text of 9 points 11."""
+
+_LINE_HEIGHT = 0.19
 
 _STYLE: Any = {
     "font.size": 9,
@@ -45,6 +48,7 @@ _DOTTED: Style = ":"
 _LEGEND_LINE = 110
 _SHORT_LABEL = 45
 _FEW_POINTS = 20
+_NOTHING = "nothing recorded"
 _ROOM = 1.08  # Above what begins at zero.
 
 
@@ -64,10 +68,10 @@ def make_figure(runs: Sequence[Run]) -> Figure:
     """
     drawn = comparisons(runs)
     colours = _colours(drawn)
-    width, height = _INCHES
+    heights = [_HEIGHT + _LINE_HEIGHT * _legend_lines(comparison) for comparison in drawn]
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height * len(drawn)), layout="constrained")
-        blocks = np.ravel(np.array(figure.subfigures(len(drawn), 1)))
+        figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+        blocks = np.ravel(np.array(figure.subfigures(len(drawn), 1, height_ratios=heights)))
         for block, comparison in zip(blocks, drawn, strict=True):
             _draw(block, comparison, colours)
     return figure
@@ -94,11 +98,12 @@ def _draw_returns(
     panels: Sequence[Axes], comparison: Comparison, colours: dict[str, str], unit: TimeUnit
 ) -> None:
     for panel, axis in zip(panels, ("env_steps", "train_steps", "times"), strict=True):
+        if panel is not panels[0]:
+            panel.sharey(panels[0])
         divisor = unit.seconds if axis == "times" else 1.0
         for group in comparison.groups:
             _add(panel, returns_curve(group, axis), colours[group.difference], divisor=divisor)
-        _finish(panel, "no evaluation yet", unit if axis == "times" else axis.replace("_", " "))
-        panel.sharey(panels[0])
+        _finish(panel, unit if axis == "times" else axis.replace("_", " "))
     panels[0].set_ylabel("return of the greedy policy")
 
 
@@ -112,7 +117,7 @@ def _draw_throughput(panel: Axes, comparison: Comparison, colours: dict[str, str
         line.set(
             **({"linewidth": 3.5, "alpha": 0.4} if line.get_linestyle() == _SOLID else {"linewidth": 1.2})
         )
-    _finish(panel, "no train step yet", unit, styles, from_zero=True)
+    _finish(panel, unit, styles, from_zero=True)
     panel.set_ylabel("throughput (steps/s)")
 
 
@@ -121,7 +126,7 @@ def _draw_staleness(panel: Axes, comparison: Comparison, colours: dict[str, str]
     for group in comparison.groups:
         for name, style in styles.items():
             _add(panel, training_curve(group, f"staleness_{name}"), colours[group.difference], style)
-    _finish(panel, "not recorded", "train steps", styles, from_zero=True)
+    _finish(panel, "train steps", styles, from_zero=True)
     panel.set_ylabel("staleness (train steps)")
 
 
@@ -136,7 +141,7 @@ def _draw_samples_per_insert(panel: Axes, comparison: Comparison, colours: dict[
                 target, color=colours[group.difference] if len(asked) > 1 else "grey", linestyle=_DOTTED
             )
     styles: dict[str, Style] = {"since the start": _SOLID, "asked for": _DOTTED} if asked else {}
-    _finish(panel, "no train step yet", "train steps", styles, from_zero=True)
+    _finish(panel, "train steps", styles, from_zero=True)
     panel.set_ylabel("samples per insert (transitions)")
 
 
@@ -146,13 +151,14 @@ def _add(panel: Axes, curve: Curve | None, colour: str, style: Style = _SOLID, d
     x = curve.x / divisor
     marker = "o" if len(x) <= _FEW_POINTS else None
     panel.plot(x, curve.middle, color=colour, linestyle=style, marker=marker, markersize=2.5)
-    if np.isfinite(curve.low).any():
+    if len(x) == 1:
+        panel.vlines(x, curve.low, curve.high, color=colour, alpha=0.4, linewidth=4)
+    elif np.isfinite(curve.low).any():
         panel.fill_between(x, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _finish(
     panel: Axes,
-    otherwise: str,
     x: str | TimeUnit,
     styles: dict[str, Style] | None = None,
     *,
@@ -160,13 +166,15 @@ def _finish(
 ) -> None:
     """Names the axis, explains the styles of lines above the panel, and says so if nothing is drawn."""
     if not panel.lines:
-        panel.text(0.5, 0.5, otherwise, transform=panel.transAxes, ha="center", va="center", color="grey")
-        panel.set(xticks=[], yticks=[])
+        panel.text(0.5, 0.5, _NOTHING, transform=panel.transAxes, ha="center", va="center", color="grey")
+        panel.grid(visible=False)
+        panel.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
     elif from_zero:
         highest = max(float(np.max(line.get_ydata())) for line in panel.lines)
         panel.set_ylim(0, _ROOM * highest or 1)
     if panel.lines:
-        panel.set_xlim(left=0)
+        furthest = max(float(np.max(line.get_xdata())) for line in panel.lines)
+        panel.set_xlim(0, None if furthest > 0 else 1)
     name_x(panel, x)
     separate_thousands(panel)
     if styles and panel.lines:
@@ -176,19 +184,32 @@ def _finish(
 
 
 def _name_groups(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> None:
-    labels = [textwrap.fill(group.label, _LEGEND_LINE) for group in comparison.groups]
+    labels = _legend_labels(comparison)
     handles = [Line2D([], [], color=colours[group.difference], linewidth=3) for group in comparison.groups]
-    columns = min(len(labels), 3) if max(map(len, labels)) <= _SHORT_LABEL else 1
     legend = block.legend(
         handles,
         labels,
         loc="outside lower center",
-        ncols=columns,
+        ncols=_legend_columns(labels),
         frameon=False,
         title=_explanation(comparison.groups),
         title_fontsize=8,
     )
     legend.get_title().set_color("dimgrey")
+
+
+def _legend_labels(comparison: Comparison) -> list[str]:
+    return [textwrap.fill(group.label, _LEGEND_LINE) for group in comparison.groups]
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    return min(len(labels), 3) if max(map(len, labels)) <= _SHORT_LABEL else 1
+
+
+def _legend_lines(comparison: Comparison) -> int:
+    """About how many lines of text the legend has."""
+    labels = _legend_labels(comparison)
+    return math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
 
 
 def _explanation(groups: Sequence[Group]) -> str:

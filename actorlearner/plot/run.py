@@ -1,5 +1,6 @@
 """What `actorlearner plot` does."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | Non
     """
     runs = read_runs(directories, lambda line: print(line, file=sys.stderr))
     if not any(run.evaluations.returns or len(run.training.times) > 1 for run in runs):
-        raise RunError("there is nothing to draw: no evaluation and no report of a learner yet")
+        raise RunError("there is nothing to draw: no evaluation, and fewer than two reports of a learner")
     groups = most_groups(runs)
     if groups > len(COLOURS):
         raise ConfigurationError(
@@ -39,5 +40,5 @@ def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | Non
     folder = directories[0][0].path if len(directories) == 1 else Path()
     for path in [folder / f"plot{kind}" for kind in PICTURES] if out is None else [out]:
         write(figure, path)
-        print(f"written: {path}")
+        print(f"written: {os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path}")
     return EXIT_FINISHED

@@ -76,7 +76,7 @@ def test_runs_without_anything_to_draw_fail(tmp_path: Path, capsys: pytest.Captu
     recorded_run(tmp_path / "young")
     assert refused(capsys, "young", code=1) == [
         "young: no evaluation yet, so it has no returns to draw",
-        "there is nothing to draw: no evaluation and no report of a learner yet",
+        "there is nothing to draw: no evaluation, and fewer than two reports of a learner",
     ]
 
 
@@ -91,7 +91,7 @@ def test_more_groups_than_colours_are_refused(tmp_path: Path, capsys: pytest.Cap
 def test_one_run_gets_its_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained_run(tmp_path / "run")
     assert cli.main(["plot", "run"]) == 0
-    files = [tmp_path / "run" / f"plot.{kind}" for kind in ("png", "svg")]
+    files = [Path("run") / f"plot.{kind}" for kind in ("png", "svg")]
     assert capsys.readouterr() == ("".join(f"written: {file}\n" for file in files), "")
     assert files[0].read_bytes().startswith(b"\x89PNG")
     assert b"</svg>" in files[1].read_bytes()

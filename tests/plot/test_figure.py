@@ -81,6 +81,15 @@ def test_curves_are_what_was_recorded(panels: list[Axes]) -> None:
     assert set(panels[5].lines[-1].get_ydata()) == {256}  # One update an env step, in batches of 256.
 
 
+def test_all_that_is_drawn_is_inside_its_panel(panels: list[Axes]) -> None:
+    for panel in panels:
+        lowest, highest = panel.get_ylim()
+        drawn_y = [float(y) for line in panel.lines for y in line.get_ydata()]
+        drawn_y += [y for band in panel.collections for path in band.get_paths() for y in path.vertices[:, 1]]
+        assert lowest <= min(drawn_y)
+        assert max(drawn_y) < highest
+
+
 def test_each_group_has_a_colour_in_all_panels(panels: list[Axes]) -> None:
     for panel in panels[:3]:
         assert [to_hex(line.get_color()).upper() for line in panel.lines] == list(COLOURS[:2])
@@ -137,9 +146,9 @@ def test_a_run_that_has_just_begun_is_drawn(tmp_path: Path) -> None:
         [],
         [],
         [],
-        ["no train step yet"],
-        ["not recorded"],
-        ["no train step yet"],
+        ["nothing recorded"],
+        ["nothing recorded"],
+        ["nothing recorded"],
     ]
 
 
