@@ -40,6 +40,7 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "lines.linewidth": 1.6,
     "legend.fontsize": 9,
+    "text.parse_math": False,  # A dollar in a name is a dollar.
 }
 Style = Literal["-", "--", ":"]
 _SOLID: Style = "-"

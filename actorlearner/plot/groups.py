@@ -80,7 +80,9 @@ def _comparison(runs: Sequence[Run]) -> Comparison:
 
 
 def _values(run: Run) -> dict[str, Any]:
-    return {key: value for key, value in values_by_key(run.config).items() if key != _SEED}
+    """All but the seed; a mapping without entries says nothing beside one that has some."""
+    values = values_by_key(run.config)
+    return {key: value for key, value in values.items() if key != _SEED and value != {}}
 
 
 def _differences(groups: Sequence[dict[str, Any]]) -> list[str]:

@@ -155,3 +155,14 @@ def test_a_run_that_has_just_begun_is_drawn(tmp_path: Path) -> None:
 def test_equal_runs_give_equal_files(runs: list[Run]) -> None:
     assert rendered(make_figure(runs[:1]), "svg") == rendered(make_figure(runs[:1]), "svg")
     assert rendered(make_figure(runs[:1]), "png").startswith(b"\x89PNG")
+
+
+def test_names_are_no_formulas(tmp_path: Path) -> None:
+    name = "environment.kwargs.path=$HOME/a_$b^$c$"
+    runs = [trained_run(tmp_path / "with", name), trained_run(tmp_path / "without")]
+    figure = make_figure(read_runs(runs, pytest.fail))
+    drawn(figure)
+    assert [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()] == [
+        "environment.kwargs.path: $HOME/a_$b^$c$ (seed 0)",
+        "environment.kwargs.path: absent (seed 0)",
+    ]
