@@ -88,6 +88,7 @@ def test_all_that_is_drawn_is_inside_its_panel(panels: list[Axes]) -> None:
         drawn_y += [y for band in panel.collections for path in band.get_paths() for y in path.vertices[:, 1]]
         assert lowest <= min(drawn_y)
         assert max(drawn_y) < highest
+    assert set(panels[0].get_shared_y_axes().get_siblings(panels[0])) == set(panels[:3])
 
 
 def test_each_group_has_a_colour_in_all_panels(panels: list[Axes]) -> None:
