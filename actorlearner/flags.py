@@ -68,6 +68,17 @@ def index(text: str) -> int:
     return int(text)
 
 
+def count(text: str) -> int:
+    """Reads how many of something there are to be.
+
+    Raises:
+      ValueError: it is no number from 1; the message says what is allowed.
+    """
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) < 1:
+        raise ValueError("an integer from 1")
+    return int(text)
+
+
 def seconds(text: str) -> int:
     """Reads how long roles are harmed.
 

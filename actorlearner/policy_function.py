@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 import tree
-from tf_agents.policies import tf_policy
 from tf_agents.specs import array_spec, tensor_spec
 from tf_agents.trajectories import time_step as ts
 
@@ -17,12 +16,18 @@ from actorlearner.environments.specs import EnvironmentSpecs
 class PolicyFunction:
     """One concrete graph function: no nest is flattened and nothing is traced while acting."""
 
-    def __init__(self, policy: tf_policy.TFPolicy, specs: EnvironmentSpecs, batch_size: int) -> None:
+    def __init__(self, policy: Any, specs: EnvironmentSpecs, batch_size: int) -> None:
         """Traces the policy for `batch_size` observations, as it is written.
 
         Only policies without state are supported, and none that needs autograph to have an `if` on a tensor:
         TF-Agents' own do not, and rewriting all their code takes a core for four seconds.
+
+        Args:
+          policy: a TFPolicy, or one that was loaded from a SavedModel.
+          specs: of the environments.
+          batch_size: how many observations it is called with.
         """
+        self._policy = policy  # Its variables live as long as it does.
         self._observation_spec = specs.observation
         self._action_spec = specs.action
         flat = tree.flatten(specs.observation)

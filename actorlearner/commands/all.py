@@ -7,6 +7,7 @@ from actorlearner.commands.configs import CONFIGS
 from actorlearner.commands.doctor import DOCTOR
 from actorlearner.commands.health import HEALTH
 from actorlearner.commands.plot import PLOT
+from actorlearner.commands.rollout import ROLLOUT
 from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
 
 COMMANDS = {
@@ -15,6 +16,7 @@ COMMANDS = {
     "collect-actor": COLLECT_ACTOR,
     "eval-actor": EVAL_ACTOR,
     "learner": LEARNER,
+    "rollout": ROLLOUT,
     "doctor": DOCTOR,
     "chaos": CHAOS,
     "health": HEALTH,

@@ -8,6 +8,7 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.config.schema import Config
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.first_policies import FirstPolicies
@@ -103,10 +104,11 @@ class Outputs:
 class ChiefOutputs(Outputs):
     """See Outputs: those of a chief, or of a learner that trains by itself."""
 
-    def __init__(self, directory: RunDirectory, parts: AgentParts) -> None:
+    def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config) -> None:
         """Neither restores nor publishes nor writes anything yet: a run that is refused leaves nothing."""
         self._directory = directory
         self._parts = parts
+        self._config = config
         self._checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
         self._replay = ReplayStatus(0, 0, 0)
 
@@ -135,7 +137,7 @@ class ChiefOutputs(Outputs):
         self._publisher.publish()
         if self._checkpoint.generation > 0:
             self._publisher.take_over(self._checkpoint.unevaluated())
-        export = PolicyExport(self._directory.policies, self._parts)
+        export = PolicyExport(self._directory.policies, self._parts, self._config)
         self._first = FirstPolicies(self._publisher, export, self._train_step)
 
     def begin_training(self) -> None:

@@ -1,15 +1,16 @@
 """The policies as SavedModels, which run without this package."""
 
 import logging
-import shutil
 import time
 from pathlib import Path
 
 import tensorflow as tf
-from tf_agents.policies import greedy_policy, policy_saver
+from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.config.schema import Config
 from actorlearner.disk import Outage
+from actorlearner.learning.policy_directory import PolicyDirectory
 
 _log = logging.getLogger(__name__)
 
@@ -17,18 +18,24 @@ _log = logging.getLogger(__name__)
 class PolicyExport:
     """Saves `policy`, `collect_policy` and `greedy_policy`, each replacing the one before as a whole."""
 
-    def __init__(self, directory: Path, parts: AgentParts) -> None:
-        """Nothing is traced or written yet."""
+    def __init__(self, directory: Path, parts: AgentParts, config: Config) -> None:
+        """Nothing is traced or written yet.
+
+        Args:
+          directory: of all policies.
+          parts: the agent.
+          config: of the run, to be saved with each policy.
+        """
         self._directory = directory
         self._parts = parts
-        self._savers: dict[str, policy_saver.PolicySaver] = {}
-        self._written: set[str] = set()
+        self._config = config
+        self._policies: list[PolicyDirectory] = []
         self._outage = Outage("policies", directory)
 
     @property
     def begun(self) -> bool:
         """Whether `save` was called, by this learner."""
-        return bool(self._savers)
+        return bool(self._policies)
 
     def save(self) -> bool:
         """Writes the three SavedModels.
@@ -39,52 +46,28 @@ class PolicyExport:
           Whether that worked. A disk that is full or fails is logged, and what was saved before is kept.
         """
         started = time.monotonic()
-        self._savers = self._savers or self._make_savers()
+        self._policies = self._policies or self._trace()
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            for name, saver in self._savers.items():
-                self._replace(name, saver)
+            for policy in self._policies:
+                policy.prepare({})
+                policy.replace()
         except (OSError, tf.errors.OpError) as error:
             self._outage.failed(error)
-            self._remove_rests()
+            for policy in self._policies:
+                policy.remove_rests()
             return False
         self._outage.worked()
         _log.info("saved the policies in %.1f s", time.monotonic() - started)
         return True
 
-    def _make_savers(self) -> dict[str, policy_saver.PolicySaver]:
+    def _trace(self) -> list[PolicyDirectory]:
         agent = self._parts.agent
         policies = {
             "policy": agent.policy,
             "collect_policy": agent.collect_policy,
             "greedy_policy": greedy_policy.GreedyPolicy(agent.policy),
         }
-        return {
-            name: policy_saver.PolicySaver(policy, batch_size=None, train_step=self._parts.train_step)
+        return [
+            PolicyDirectory(self._directory / name, policy, self._parts.train_step, self._config)
             for name, policy in policies.items()
-        }
-
-    def _replace(self, name: str, saver: policy_saver.PolicySaver) -> None:
-        target, fresh, stale = self._paths(name)
-        self._remove_rests()  # Of a learner that was killed while it saved.
-        if name in self._written:
-            # The graph never changes, and a saver's checkpoint has the form of a SavedModel's variables.
-            shutil.copytree(target, fresh)
-            saver.save_checkpoint(str(fresh))
-        else:
-            saver.save(str(fresh))
-        if target.exists():
-            target.rename(stale)
-        fresh.rename(target)
-        shutil.rmtree(stale, ignore_errors=True)
-        self._written.add(name)
-
-    def _paths(self, name: str) -> tuple[Path, Path, Path]:
-        """Where a SavedModel is, where a new one is written, and where the one before it goes."""
-        return self._directory / name, self._directory / f".{name}.new", self._directory / f".{name}.old"
-
-    def _remove_rests(self) -> None:
-        """Removes what was not written whole, or was replaced; its room may be needed."""
-        for name in self._savers:
-            for left in self._paths(name)[1:]:
-                shutil.rmtree(left, ignore_errors=True)
+        ]

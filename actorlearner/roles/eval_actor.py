@@ -1,22 +1,23 @@
 """The eval actor: plays the greedy policy of exactly the train steps that are to be evaluated."""
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 import reverb
 import tensorflow as tf
-import tree
 from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.connection import connect
 from actorlearner.devices import use_cpu
-from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import environment_specs
 from actorlearner.health.pulse import beat
 from actorlearner.metrics import MetricsWriter, read_records
+from actorlearner.playing.episodes import Episode, play_episodes
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.resident_memory import resident_bytes
@@ -74,10 +75,10 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             break
         if request.version.train_step > record.train_step:
             update(request.version)
-            episodes = _play(environment, policy, config.evaluate.episodes, stop)
+            episodes = play_episodes(environment, policy, config.evaluate.episodes, stop)
             if episodes is None:
                 break
-            record.write(request, *episodes)
+            record.write(request, episodes)
             if not wait_until(
                 "room on the disk for the evaluation", record.flush, stop, deadline_s=None, interval_s=1.0
             ):
@@ -114,43 +115,6 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
     wait_until("the replay server to remove a request", removed, stop, deadline_s=None)
 
 
-def _play(
-    environment: GuardedEnvironment, policy: PolicyFunction, episodes: int, stop: Stop
-) -> tuple[list[float], list[int]] | None:
-    """Plays whole episodes; returns their undiscounted returns and lengths, or None at a stop.
-
-    An episode in which the environment fails is given up, and another is played in its place.
-    """
-    played: list[tuple[float, int]] = []
-    while len(played) < episodes:
-        episode = _play_one(environment, policy, stop)
-        if stop.requested:
-            return None
-        if episode is not None:
-            played.append(episode)
-    return [total for total, _ in played], [length for _, length in played]
-
-
-def _play_one(
-    environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop
-) -> tuple[float, int] | None:
-    """Plays an episode; returns its return and length, or None where the environment failed or at a stop."""
-    observation, total, length, last = environment.reset(), 0.0, 0, False
-    while not last:
-        if stop.requested:
-            return None
-        beat("evaluating, env step", length)
-        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], observation)
-        actions = policy(batch, np.array([length == 0]))
-        step = environment.step(tree.map_structure(lambda leaf: leaf[0], actions))
-        if step is None:
-            return None
-        observation, last = step.observation, step.last
-        total += step.reward
-        length += 1
-    return total, length
-
-
 class EvaluationRecorder:
     """Writes evaluations to the metrics file and to TensorBoard.
 
@@ -165,9 +129,10 @@ class EvaluationRecorder:
         self._metrics = MetricsWriter(directory.metrics("eval"))
         self._summaries = Summaries(directory.summaries("eval"))
 
-    def write(self, request: EvaluationRequest, returns: list[float], lengths: list[int]) -> None:
+    def write(self, request: EvaluationRequest, episodes: Sequence[Episode]) -> None:
         """Records the evaluation of exactly the version that `request` holds."""
         train_step = request.version.train_step
+        returns, lengths = ([*column] for column in zip(*episodes, strict=True))
         average_return, average_length = float(np.mean(returns)), float(np.mean(lengths))
         self._metrics.write(
             {

@@ -69,7 +69,7 @@ def _train(
     specs = load_specs(config.environment)
     with group.strategy.scope():
         parts = make_agent(config, specs)
-    outputs = ChiefOutputs(directory, parts) if group.index == 0 else Outputs()
+    outputs = ChiefOutputs(directory, parts, config) if group.index == 0 else Outputs()
     alone = group.size == 1
     if alone:
         outputs.restore()

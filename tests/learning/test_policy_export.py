@@ -11,10 +11,12 @@ from tf_agents.policies import policy_saver
 from tf_agents.trajectories import time_step
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.config.schema import Config
 from actorlearner.learning.policy_export import PolicyExport
 from tests.support.full_disk import fill, small_disk
-from tests.support.training import make_parts
+from tests.support.training import DQN, make_parts
 
+CONFIG = Config(agent=DQN)
 NAMES = ["collect_policy", "greedy_policy", "policy"]
 
 
@@ -58,7 +60,7 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     directory = tmp_path / "policies"
     parts = make_parts()
     change(parts, 7)
-    export = PolicyExport(directory, parts)
+    export = PolicyExport(directory, parts, CONFIG)
     assert not directory.exists()
     export.save()
     check_saved(directory, parts)
@@ -74,7 +76,7 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     (directory / "policy").rename(directory / ".policy.old")
     (directory / ".policy.new" / "variables").mkdir(parents=True)
     change(parts, 40)
-    PolicyExport(directory, parts).save()
+    PolicyExport(directory, parts, CONFIG).save()
     check_saved(directory, parts)
     assert sorted(path.name for path in directory.iterdir()) == NAMES
 
@@ -84,7 +86,7 @@ def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
     change(parts, 7)
     with small_disk(tmp_path, mebibytes=4) as disk:
         filler = fill(disk)
-        export = PolicyExport(disk / "policies", parts)
+        export = PolicyExport(disk / "policies", parts, CONFIG)
         assert not export.begun
         assert not export.save()
         assert export.begun
