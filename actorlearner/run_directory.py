@@ -40,11 +40,12 @@ class RunDirectory:
         self.learner_checkpoints = self.path / "checkpoints" / "learner"
         self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
+        self.best_policy = self.policies / "best"
         self.pulses = self.path / "health"
         self._made: list[Path] = []
 
     def metrics(self, name: str) -> Path:
-        """The metrics file of `learner`, `collect-<i>`, `eval` or `replay`."""
+        """The metrics file of `learner`, `collect-<i>`, `eval`, `best` or `replay`."""
         return self.path / "metrics" / f"{name}.jsonl"
 
     def summaries(self, role: str) -> Path:

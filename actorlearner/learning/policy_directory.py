@@ -31,7 +31,7 @@ class PolicyDirectory:
           config: of the run.
         """
         self._path = path
-        self._fresh, self._stale = fresh_path(path), path.with_name(f".{path.name}.old")
+        self._fresh, self._stale = fresh_path(path), stale_path(path)
         self._saver = policy_saver.PolicySaver(policy, batch_size=None, train_step=train_step)
         self._config = config
         self._written = False
@@ -78,3 +78,8 @@ class PolicyDirectory:
 def fresh_path(path: Path) -> Path:
     """Where the policy is prepared that is to replace the one at `path`."""
     return path.with_name(f".{path.name}.new")
+
+
+def stale_path(path: Path) -> Path:
+    """Where the policy at `path` goes while it is replaced, if two directories cannot be exchanged."""
+    return path.with_name(f".{path.name}.old")

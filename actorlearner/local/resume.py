@@ -10,6 +10,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from actorlearner.config.schema import Config
 from actorlearner.metrics import read_records
+from actorlearner.playing.best_facts import read_best
 from actorlearner.run_directory import RunDirectory
 from actorlearner.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
 
@@ -22,15 +23,17 @@ class Resumed:
       train_step: of the learner's newest whole checkpoint; 0 without one.
       transitions: in the newest whole checkpoint of replay; 0 without one.
       evaluated: the train step of the last evaluation; -1 without one.
+      judged: whether the best policy, if there is one, was played on fresh seeds.
     """
 
     train_step: int
     transitions: int
     evaluated: int
+    judged: bool = True
 
     def finished(self, config: Config) -> bool:
-        """Whether the last train step has been taken and evaluated."""
-        return min(self.train_step, self.evaluated) >= config.learn.train_steps
+        """Whether the last train step has been taken and evaluated, and the best policy played again."""
+        return self.judged and min(self.train_step, self.evaluated) >= config.learn.train_steps
 
 
 def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
@@ -45,10 +48,12 @@ def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
     learner = newest_whole(directory.learner_checkpoints, _leave_out, read)
     replay = newest_whole(directory.replay_checkpoints, _leave_out, read)
     evaluations = read_records(directory.metrics("eval"))
+    best = read_best(directory.best_policy)
     return Resumed(
         train_step=learner[1]["train_step"] if learner else 0,
         transitions=replay[1]["size"] if replay else 0,
         evaluated=evaluations[-1]["train_step"] if evaluations else -1,
+        judged=best is None or best.fresh is not None,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import duration
+from actorlearner.playing.best_facts import read_best
 from actorlearner.run_directory import RunDirectory
 
 
@@ -23,6 +24,9 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
             f"best {best['average_return']:.2f} at train step {best['train_step']:,}, "
             f"last {last['average_return']:.2f} at train step {last['train_step']:,}"
         )
+    best_policy = read_best(directory.best_policy)
+    if best_policy is not None:
+        yield f"best policy    {best_policy.describe()}"
     yield (
         f"totals         {progress.train_step:,} train steps, {progress.env_steps:,} env steps, "
         f"{progress.episodes:,} episodes in {duration(progress.elapsed_s)}"

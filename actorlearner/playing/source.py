@@ -62,7 +62,7 @@ def find_policy(given: str) -> PolicySource:
 
 def _of_run(path: Path) -> PolicySource:
     run = RunDirectory(path)
-    for policy in (path / "policies" / "best", path / "policies" / "greedy_policy"):
+    for policy in (path / "policies" / run.best_policy.name, path / "policies" / "greedy_policy"):
         if (policy / _SAVED_MODEL).is_file():
             return _saved_model(policy, run)
     raise ConfigurationError(

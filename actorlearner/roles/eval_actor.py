@@ -1,7 +1,8 @@
 """The eval actor: plays the greedy policy of exactly the train steps that are to be evaluated."""
 
+import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import reverb
@@ -14,10 +15,16 @@ from actorlearner.connection import connect
 from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
-from actorlearner.environments.specs import environment_specs
+from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.errors import ConfigurationError
 from actorlearner.health.pulse import beat
 from actorlearner.metrics import MetricsWriter, read_records
+from actorlearner.notify import say
+from actorlearner.playing.best_facts import Returns
+from actorlearner.playing.best_policy import BestPolicy
 from actorlearner.playing.episodes import Episode, play_episodes
+from actorlearner.playing.policy import load_policy
+from actorlearner.playing.source import PolicySource
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.resident_memory import resident_bytes
@@ -38,7 +45,7 @@ _PULL_TIMEOUT_S = 30.0
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
-    """Evaluates until the policy of the last train step has been, or `stop`.
+    """Evaluates until the policy of the last train step has been, or `stop`, and keeps the best policy.
 
     A version stays in the queue until its evaluation is recorded, so that an eval actor that is started again
     leaves no gap; one that was recorded before is not evaluated again.
@@ -67,6 +74,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         return
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     record = EvaluationRecorder(directory)
+    best = BestPolicy(directory, parts, config, update)
     start_up.ended("replay server")
     start_up.tell("ready")
     while record.train_step < config.learn.train_steps:
@@ -78,13 +86,48 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             episodes = play_episodes(environment, policy, config.evaluate.episodes, stop)
             if episodes is None:
                 break
+            best.consider(request.version, Returns(*map(list, zip(*episodes, strict=True))))
             record.write(request, episodes)
-            if not wait_until(
-                "room on the disk for the evaluation", record.flush, stop, deadline_s=None, interval_s=1.0
-            ):
+            if not _wait_for_room("the evaluation", record.flush, stop):
                 break
+            best.replace()
         _finish(container, request, stop)
     environment.close()
+    if record.train_step >= config.learn.train_steps:
+        _play_best(best, config, directory, specs, stop)
+
+
+def _wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:
+    """Tries to write `what` until the disk has room for it; returns False at a stop."""
+    return wait_until(f"room on the disk for {what}", write, stop, deadline_s=None, interval_s=1.0)
+
+
+def _play_best(
+    best: BestPolicy, config: Config, directory: RunDirectory, specs: EnvironmentSpecs, stop: Stop
+) -> None:
+    """Plays the saved best policy on seeds that it was not chosen for, unless that is recorded.
+
+    The best of many averages is too good by chance: it was chosen for that.
+    """
+    best.prepare()
+    best.replace()
+    facts = best.facts
+    if facts is None or facts.fresh is not None or stop.requested:
+        return
+    try:
+        policy = load_policy(PolicySource(directory.best_policy, False, config, directory), specs)
+    except ConfigurationError as error:
+        say(f"the best policy is not evaluated once more: {error}")
+        return
+    environment = load_guarded(config.environment, config.seed, f"{_ROLE}, best policy", 0, 0)
+    episodes = play_episodes(environment, policy.function, config.evaluate.episodes, stop)
+    environment.close()
+    if episodes is None:
+        return
+    fresh = Returns(*map(list, zip(*episodes, strict=True)))
+    judged = dataclasses.replace(facts, fresh=fresh)
+    if _wait_for_room("what the best policy did", lambda: best.record_fresh(judged), stop):
+        _log.info("best policy: %s", judged.describe())
 
 
 def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest | None:
