@@ -41,6 +41,7 @@ class RunDirectory:
         self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
         self.best_policy = self.policies / "best"
+        self.videos = self.path / "videos"
         self.pulses = self.path / "health"
         self._made: list[Path] = []
 

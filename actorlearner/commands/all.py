@@ -9,6 +9,7 @@ from actorlearner.commands.health import HEALTH
 from actorlearner.commands.plot import PLOT
 from actorlearner.commands.rollout import ROLLOUT
 from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
+from actorlearner.commands.video import VIDEO
 
 COMMANDS = {
     "local": LOCAL,
@@ -17,6 +18,7 @@ COMMANDS = {
     "eval-actor": EVAL_ACTOR,
     "learner": LEARNER,
     "rollout": ROLLOUT,
+    "video": VIDEO,
     "doctor": DOCTOR,
     "chaos": CHAOS,
     "health": HEALTH,

@@ -158,6 +158,11 @@ class EvaluateConfig:
         10_000, "Train steps between two evaluations; step 0 and the last always are.", at_least=1
     )
     episodes: int = setting(20, "Episodes of the greedy policy in one evaluation.", at_least=1)
+    video_interval: Optional[int] = setting(
+        None,
+        "Train steps between two videos of one episode each, made after an evaluation. Null: none.",
+        at_least=1,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

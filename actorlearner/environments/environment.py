@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple, Protocol
 
+from actorlearner.environments.rendering import Frame
+
 Nest = Any
 """A (nested) structure of numpy arrays or specs."""
 
@@ -41,3 +43,10 @@ class Environment(Protocol):
 
     def close(self) -> None:
         """Frees the simulator."""
+
+    def render(self) -> Frame:
+        """Draws the present state; see `rendering.render`."""
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps in a second of the simulated world; None where the environment does not tell."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step
 from actorlearner.environments.load import load_environment
+from actorlearner.environments.rendering import Frame
 from actorlearner.environments.seeds import seed_for
 from actorlearner.errors import RunError, one_line
 from actorlearner.finite import all_finite
@@ -91,6 +92,19 @@ class GuardedEnvironment:
     def close(self) -> None:
         """Frees the simulator."""
         self._environment.close()
+
+    def render(self) -> Frame:
+        """Draws the present state.
+
+        Raises:
+          RenderError: the environment cannot.
+        """
+        return self._environment.render()
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps in a second of the simulated world; None where the environment does not tell."""
+        return self._environment.frame_rate
 
     def _replace(self, reason: str) -> None:
         """Counts a fault and makes the environment anew."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from actorlearner.environments.arrays import observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.rendering import Frame, frame_rate, render
 
 if TYPE_CHECKING:
     import gym
@@ -67,6 +68,19 @@ class GymAdapter:
     def close(self) -> None:
         """Frees the simulator."""
         self._environment.close()
+
+    def render(self) -> Frame:
+        """Draws the present state.
+
+        Raises:
+          RenderError: the environment cannot.
+        """
+        return render(self._environment)
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps in a second of the simulated world; None where the environment does not tell."""
+        return frame_rate(self._environment)
 
     def seed(self, seed: int) -> None:
         """Seeds the environment, which resets it where only `reset` takes a seed.

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from actorlearner.environments.arrays import action_cast, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.rendering import Frame, frame_rate, render
 from actorlearner.errors import ConfigurationError, RunError
 
 if TYPE_CHECKING:
@@ -61,6 +62,19 @@ class PyEnvironmentAdapter:
     def close(self) -> None:
         """Frees the simulator."""
         self._environment.close()
+
+    def render(self) -> Frame:
+        """Draws the present state.
+
+        Raises:
+          RenderError: the environment cannot.
+        """
+        return render(self._environment)
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps in a second of the simulated world; None where the environment does not tell."""
+        return frame_rate(self._environment)
 
     def seed(self, seed: int) -> None:
         """Seeds the environment if it supports that."""

@@ -1,6 +1,7 @@
 """Truncates long episodes."""
 
 from actorlearner.environments.environment import Environment, Nest, Step
+from actorlearner.environments.rendering import Frame
 
 
 class TimeLimit:
@@ -37,3 +38,16 @@ class TimeLimit:
     def close(self) -> None:
         """Frees the simulator."""
         self._environment.close()
+
+    def render(self) -> Frame:
+        """Draws the present state.
+
+        Raises:
+          RenderError: the environment cannot.
+        """
+        return self._environment.render()
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps in a second of the simulated world; None where the environment does not tell."""
+        return self._environment.frame_rate

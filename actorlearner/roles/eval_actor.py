@@ -25,6 +25,7 @@ from actorlearner.playing.best_policy import BestPolicy
 from actorlearner.playing.episodes import Episode, play_episodes
 from actorlearner.playing.policy import load_policy
 from actorlearner.playing.source import PolicySource
+from actorlearner.playing.training_videos import TrainingVideos
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.resident_memory import resident_bytes
@@ -75,10 +76,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     record = EvaluationRecorder(directory)
     best = BestPolicy(directory, parts, config, update)
+    videos = TrainingVideos(directory, config, policy, update, _ROLE)
     start_up.ended("replay server")
     start_up.tell("ready")
     while record.train_step < config.learn.train_steps:
-        request = _next_request(container, stop)
+        request = _next_request(container, videos, stop)
         if request is None:
             break
         if request.version.train_step > record.train_step:
@@ -91,10 +93,14 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             if not _wait_for_room("the evaluation", record.flush, stop):
                 break
             best.replace()
+            videos.begin(request.version)
         _finish(container, request, stop)
     environment.close()
     if record.train_step >= config.learn.train_steps:
+        while videos.pending and not stop.requested:
+            videos.work(_POLL_S)
         _play_best(best, config, directory, specs, stop)
+    videos.discard()
 
 
 def _wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:
@@ -130,10 +136,13 @@ def _play_best(
         _log.info("best policy: %s", judged.describe())
 
 
-def _next_request(container: VariableContainer, stop: Stop) -> EvaluationRequest | None:
-    """Waits for the next version to evaluate; returns None at a stop."""
+def _next_request(
+    container: VariableContainer, videos: TrainingVideos, stop: Stop
+) -> EvaluationRequest | None:
+    """Waits for the next version to evaluate, and makes videos meanwhile; returns None at a stop."""
     report = WaitReport()
-    while not stop.wait(_POLL_S):
+    while not stop.wait(0.0 if videos.pending else _POLL_S):
+        videos.work(_POLL_S)
         beat("waiting for the next policy to evaluate")
         try:
             if container.evaluations_waiting(_STATUS_TIMEOUT_S):
