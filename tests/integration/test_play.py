@@ -1,0 +1,173 @@
+"""What a run leaves can be played and filmed: its best policy, a copy of a policy, and a checkpoint."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from actorlearner.environments.guarded import load_guarded
+from actorlearner.environments.specs import environment_specs
+from actorlearner.playing.best_facts import BestFacts, read_best
+from actorlearner.playing.episodes import play_episodes
+from actorlearner.playing.policy import load_policy
+from actorlearner.playing.source import find_policy
+from actorlearner.stop import Stop
+from tests.support.processes import PATIENCE_S, REPOSITORY, TINY_RUN, records
+
+pytestmark = pytest.mark.integration
+
+_EPISODES = 8
+
+
+@pytest.fixture(name="run", scope="module")
+def _run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a run that has finished."""
+    folder = tmp_path_factory.mktemp("play")
+    settings = ("learn.train_steps=1000", "evaluate.interval=500", f"evaluate.episodes={_EPISODES}")
+    local = (
+        "local",
+        "--config",
+        str(REPOSITORY / "configs" / "sac_pendulum.yaml"),
+        "--run_dir",
+        "run",
+        "--set",
+    )
+    ended = actorlearner(
+        folder, *local, *TINY_RUN, *settings, "evaluate.video_interval=1000", "collect.actors=1"
+    )
+    assert ended.returncode == 0, ended.stderr
+    (folder / "printed").write_text(ended.stdout)
+    return folder / "run"
+
+
+def actorlearner(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    return subprocess.run(
+        [sys.executable, "-m", "actorlearner", *arguments],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def rollout(folder: Path, *arguments: str) -> list[str]:
+    """The lines that it printed."""
+    ended = actorlearner(folder, "rollout", *arguments)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout.splitlines()
+
+
+def facts_of(run: Path) -> BestFacts:
+    facts = read_best(run / "policies" / "best")
+    assert facts is not None
+    return facts
+
+
+def test_the_best_policy_is_that_of_the_best_evaluation_and_is_played_again(run: Path) -> None:
+    evaluations = records(run / "metrics" / "eval.jsonl")
+    best = max(evaluations, key=lambda record: (record["average_return"], record["train_step"]))
+    facts = facts_of(run)
+    assert (facts.train_step, facts.chosen.returns) == (best["train_step"], best["returns"])
+    assert facts.fresh is not None
+    assert len(facts.fresh.returns) == _EPISODES
+    assert not set(facts.fresh.returns) & set(facts.chosen.returns)
+    (again,) = records(run / "metrics" / "best.jsonl")
+    assert (again["train_step"], again["returns"]) == (facts.train_step, facts.fresh.returns)
+    assert f"best policy    {facts.describe()}\n" in run.with_name("printed").read_text()
+
+
+def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
+    source = find_policy(str(run))
+    environment = load_guarded(source.config.environment, source.config.seed, "eval-actor, best policy", 0, 0)
+    policy = load_policy(source, environment_specs(environment))
+    episodes = play_episodes(environment, policy.function, _EPISODES, Stop())
+    fresh = facts_of(run).fresh
+    assert episodes is not None
+    assert fresh is not None
+    # The last digits of a sum depend on the threads that it is shared among.
+    np.testing.assert_allclose([episode.reward for episode in episodes], fresh.returns, rtol=0.01)
+
+
+def test_a_rollout_agrees_with_what_was_recorded(run: Path) -> None:
+    title, *lines, mean = rollout(run.parent, "run", "--episodes", str(_EPISODES))
+    facts = facts_of(run)
+    assert title == f"policy run/policies/best, train step {facts.train_step:,}, in Pendulum-v1"
+    assert len(lines) == _EPISODES
+    for i, line in enumerate(lines):
+        assert re.fullmatch(rf"Episode #{i}: reward: -\d+\.\d+, length: 200", line), line
+    match = re.fullmatch(r"mean of 8: reward: (.+) ± (.+), length: 200.0 ± 0.0", mean)
+    assert match, mean
+    fresh = facts.fresh
+    assert fresh is not None
+    error = np.hypot(float(match[2]), fresh.deviation) / np.sqrt(_EPISODES - 1)
+    assert abs(float(match[1]) - fresh.average) <= 4 * error
+
+
+def test_a_policy_that_was_moved_plays_the_same(run: Path, tmp_path: Path) -> None:
+    policy = run / "policies" / "greedy_policy"
+    shutil.copytree(policy, tmp_path / "moved")
+    _, *here = rollout(run.parent, str(policy), "--episodes", "2", "--seed", "5")
+    title, *there = rollout(tmp_path, "moved", "--episodes", "2", "--seed", "5")
+    assert title == "policy moved, train step 1,000, in Pendulum-v1"
+    assert there == here
+    checkpoint = run / "checkpoints" / "learner" / "ckpt-1000"
+    title, *restored = rollout(tmp_path, str(checkpoint), "--episodes", "2", "--seed", "5")
+    assert title == f"the greedy policy of {checkpoint}, train step 1,000, in Pendulum-v1"
+    assert restored == here
+    assert here != rollout(tmp_path, "moved", "--episodes", "2", "--seed", "6")[1:]
+
+
+def check_video(path: Path, fps: int, frames: int) -> None:
+    reader = imageio_ffmpeg.read_frames(str(path))
+    facts = next(reader)
+    read = list(reader)
+    assert (facts["fps"], facts["size"], len(read)) == (fps, (500, 500), frames)
+    assert len(set(read)) > frames / 4  # The pendulum moves.
+    assert path.with_suffix(".png").stat().st_size > 1_000
+
+
+def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "policies" / "best", tmp_path / "moved")
+    ended = actorlearner(tmp_path, "video", "moved", "--episodes", "1", "--fps", "15", "--out", "a/b.mp4")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "video: a/b.mp4, 500x500, 6.7 s, 15 frames a second\nstill: a/b.png\n" in ended.stdout
+    check_video(tmp_path / "a" / "b.mp4", 15, 101)  # Pendulum-v1 says that it has 30 env steps a second.
+
+
+def test_training_was_filmed(run: Path) -> None:
+    assert sorted(path.name for path in (run / "videos").iterdir()) == [
+        "0.mp4",
+        "0.png",
+        "1000.mp4",
+        "1000.png",
+    ]
+    for train_step in (0, 1000):
+        check_video(run / "videos" / f"{train_step}.mp4", 30, 201)
+
+
+def test_what_cannot_be_loaded_is_refused_in_one_line(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "policies" / "best", tmp_path / "cut")
+    data = tmp_path / "cut" / "variables" / "variables.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:100])
+    ended = actorlearner(tmp_path, "rollout", "cut")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(
+        "actorlearner: error: RUN_DIR|POLICY_DIR|CHECKPOINT: 'cut' cannot be loaded: "
+    )
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_policy_carries_its_runs_configuration(run: Path) -> None:
+    for policy in (run / "policies").iterdir():
+        assert (policy / "assets.extra" / "config.yaml").read_text() == (run / "config.yaml").read_text()
+        assert tf.saved_model.contains_saved_model(str(policy))
