@@ -113,18 +113,15 @@ def test_a_rollout_agrees_with_what_was_recorded(run: Path) -> None:
     assert abs(float(match[1]) - fresh.average) <= 4 * error
 
 
-def test_a_policy_that_was_moved_plays_the_same(run: Path, tmp_path: Path) -> None:
-    policy = run / "policies" / "greedy_policy"
-    shutil.copytree(policy, tmp_path / "moved")
-    _, *here = rollout(run.parent, str(policy), "--episodes", "2", "--seed", "5")
-    title, *there = rollout(tmp_path, "moved", "--episodes", "2", "--seed", "5")
+def test_a_policy_that_was_moved_plays_as_its_checkpoint(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "policies" / "greedy_policy", tmp_path / "moved")
+    title, *moved = rollout(tmp_path, "moved", "--episodes", "2", "--seed", "5")
     assert title == "policy moved, train step 1,000, in Pendulum-v1"
-    assert there == here
+    assert len(moved) == 3
     checkpoint = run / "checkpoints" / "learner" / "ckpt-1000"
     title, *restored = rollout(tmp_path, str(checkpoint), "--episodes", "2", "--seed", "5")
     assert title == f"the greedy policy of {checkpoint}, train step 1,000, in Pendulum-v1"
-    assert restored == here
-    assert here != rollout(tmp_path, "moved", "--episodes", "2", "--seed", "6")[1:]
+    assert restored == moved
 
 
 def check_video(path: Path, fps: int, frames: int) -> None:
