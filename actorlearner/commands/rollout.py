@@ -2,13 +2,15 @@
 
 from actorlearner.commands.command import Command, Options
 from actorlearner.commands.played import ARGUMENTS, SEED, episodes, played_policy
+from actorlearner.playing.foreground import own_output
 
 
 def _rollout(options: Options, problems: list[str]) -> int:
     source = played_policy(options, problems)
-    from actorlearner.playing.rollout import run_rollout
+    with own_output() as out:  # TensorFlow prints when it is imported.
+        from actorlearner.playing.rollout import run_rollout
 
-    return run_rollout(source, options["episodes"], options["seed"])
+        return run_rollout(source, options["episodes"], options["seed"], out)
 
 
 ROLLOUT = Command(

@@ -5,6 +5,7 @@ from pathlib import Path
 from actorlearner import flags
 from actorlearner.commands.command import Command, Flag, Options
 from actorlearner.commands.played import ARGUMENTS, SEED, episodes, played_policy
+from actorlearner.playing.foreground import own_output
 from actorlearner.run_directory import obstacle
 
 _ENDING = ".mp4"
@@ -13,9 +14,10 @@ _ENDING = ".mp4"
 def _video(options: Options, problems: list[str]) -> int:
     out = _out(options, problems)
     source = played_policy(options, problems)
-    from actorlearner.playing.film import run_video
+    with own_output() as terminal:  # TensorFlow prints when it is imported.
+        from actorlearner.playing.film import run_video
 
-    return run_video(source, options["episodes"], options["fps"], out, options["seed"])
+        return run_video(source, options["episodes"], options["fps"], out, options["seed"], terminal)
 
 
 def _out(options: Options, problems: list[str]) -> str | None:

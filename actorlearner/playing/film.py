@@ -1,6 +1,7 @@
 """The command: films episodes of a saved policy."""
 
 from pathlib import Path
+from typing import TextIO
 
 import tensorflow as tf
 
@@ -10,14 +11,15 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
 from actorlearner.playing.episodes import Episode
 from actorlearner.playing.filming import FilmedEpisode
-from actorlearner.playing.foreground import own_output
 from actorlearner.playing.policy import LoadedPolicy, load_policy
 from actorlearner.playing.rollout import episode_environment, episode_line, title
 from actorlearner.playing.source import PolicySource
 from actorlearner.playing.video_file import VideoFile
 
 
-def run_video(source: PolicySource, episodes: int, fps: int, out: str | None, seed: int) -> int:
+def run_video(
+    source: PolicySource, episodes: int, fps: int, out: str | None, seed: int, terminal: TextIO
+) -> int:
     """Films and prints what it does; returns the exit code. The episodes are those of `run_rollout`.
 
     Args:
@@ -26,35 +28,35 @@ def run_video(source: PolicySource, episodes: int, fps: int, out: str | None, se
       fps: frames a second of the video.
       out: the mp4 file; None for one in the run directory, or else in the working directory.
       seed: of the environments, of each episode another.
+      terminal: where it is printed.
 
     Raises:
       ConfigurationError: the policy or the environment cannot be loaded, or the environment cannot draw.
       RunError: the environment failed too often in a row, or the video cannot be written.
     """
-    with own_output() as terminal:
-        use_cpu(threads=1)
-        tf.random.set_seed(seed)
-        policy = load_policy(source, load_specs(source.config.environment))
-        print(title(source, policy.train_step), file=terminal)
-        video = VideoFile(Path(out) if out else _default(source, policy.train_step), fps)
-        try:
-            for number in range(episodes):
-                episode = _film(source, policy, video, seed, number)
-                print(episode_line(number, episode), file=terminal)
-            video.close()
-        except RenderError as error:
-            name = source.config.environment.name or source.config.environment.suite
-            raise ConfigurationError([f"environment.name: {name!r} cannot be filmed: {error}"]) from error
-        except OSError as error:
-            raise RunError(f"the video cannot be written to {video.path}: {one_line(error)}") from error
-        finally:
-            video.discard()
-        width, height = video.size
-        print(
-            f"video: {video.path}, {width}x{height}, {video.frames / fps:.1f} s, {fps} frames a second\n"
-            f"still: {video.still}",
-            file=terminal,
-        )
+    use_cpu(threads=1)
+    tf.random.set_seed(seed)
+    policy = load_policy(source, load_specs(source.config.environment))
+    print(title(source, policy.train_step), file=terminal)
+    video = VideoFile(Path(out) if out else _default(source, policy.train_step), fps)
+    try:
+        for number in range(episodes):
+            episode = _film(source, policy, video, seed, number)
+            print(episode_line(number, episode), file=terminal)
+        video.close()
+    except RenderError as error:
+        name = source.config.environment.name or source.config.environment.suite
+        raise ConfigurationError([f"environment.name: {name!r} cannot be filmed: {error}"]) from error
+    except OSError as error:
+        raise RunError(f"the video cannot be written to {video.path}: {one_line(error)}") from error
+    finally:
+        video.discard()
+    width, height = video.size
+    print(
+        f"video: {video.path}, {width}x{height}, {video.frames / fps:.1f} s, {fps} frames a second\n"
+        f"still: {video.still}",
+        file=terminal,
+    )
     return EXIT_FINISHED
 
 

@@ -38,10 +38,12 @@ def load_policy(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:
     """
     try:
         return _of_checkpoint(source, specs) if source.is_checkpoint else _saved_model(source, specs)
-    except (OSError, ValueError, TypeError, AttributeError, AssertionError) as error:
-        raise ConfigurationError([_wrong(source, one_line(error))]) from error
-    except (tf.errors.OpError, BrokenError) as error:
+    except ConfigurationError:
+        raise
+    except BrokenError as error:
         raise ConfigurationError([_wrong(source, str(error))]) from error
+    except Exception as error:  # TensorFlow raises all kinds over a damaged file or a policy of another form.
+        raise ConfigurationError([_wrong(source, one_line(error))]) from error
 
 
 def _saved_model(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:

@@ -1,48 +1,47 @@
 """The command: plays episodes with a saved policy and says what came of them."""
 
 from collections.abc import Sequence
+from typing import TextIO
 
 import numpy as np
+import tensorflow as tf
 
 from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED
 from actorlearner.playing.episodes import Episode, play_episode
-from actorlearner.playing.foreground import own_output
 from actorlearner.playing.policy import load_policy
 from actorlearner.playing.source import PolicySource
 from actorlearner.stop import Stop
 
 
-def run_rollout(source: PolicySource, episodes: int, seed: int) -> int:
+def run_rollout(source: PolicySource, episodes: int, seed: int, out: TextIO) -> int:
     """Plays and prints; returns the exit code.
 
     Args:
       source: the policy, and the experiment that it is from.
       episodes: how many.
       seed: of the environments, of each episode another.
+      out: where it is printed.
 
     Raises:
       ConfigurationError: the policy or the environment cannot be loaded.
       RunError: the environment failed too often in a row.
     """
-    import tensorflow as tf
-
-    with own_output() as out:
-        use_cpu(threads=1)
-        tf.random.set_seed(seed)
-        policy = load_policy(source, load_specs(source.config.environment))
-        print(title(source, policy.train_step), file=out)
-        played, stop = [], Stop()
-        for number in range(episodes):
-            environment = episode_environment(source, seed, number)
-            episode = play_episode(environment, policy.function, stop)
-            environment.close()
-            assert episode is not None  # Nothing requests a stop.
-            print(episode_line(number, episode), file=out)
-            played.append(episode)
-        print(mean_line(played), file=out)
+    use_cpu(threads=1)
+    tf.random.set_seed(seed)
+    policy = load_policy(source, load_specs(source.config.environment))
+    print(title(source, policy.train_step), file=out)
+    played, stop = [], Stop()
+    for number in range(episodes):
+        environment = episode_environment(source, seed, number)
+        episode = play_episode(environment, policy.function, stop)
+        environment.close()
+        assert episode is not None  # Nothing requests a stop.
+        print(episode_line(number, episode), file=out)
+        played.append(episode)
+    print(mean_line(played), file=out)
     return EXIT_FINISHED
 
 

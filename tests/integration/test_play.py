@@ -48,7 +48,11 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def actorlearner(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    left_out = (
+        "DISPLAY",
+        "TF_CPP_MIN_LOG_LEVEL",
+    )  # As a user without a display has it, TensorFlow may print.
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     return subprocess.run(
         [sys.executable, "-m", "actorlearner", *arguments],
         cwd=folder,
