@@ -1,5 +1,7 @@
 """What a collect actor reports: its metrics file and its TensorBoard curves."""
 
+from collections.abc import Callable, Mapping
+
 from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.metrics import MetricsWriter, Rate, read_records
 from actorlearner.resident_memory import resident_bytes
@@ -33,6 +35,7 @@ class CollectMetrics:
         policy: PolicyOrder,
         policy_age_s: float | None,
         faults: int,
+        fractions: Callable[[], Mapping[str, float | None]],
         *,
         final: bool = False,
     ) -> None:
@@ -44,6 +47,8 @@ class CollectMetrics:
           policy: of the variables it acts with; its train step is -1 while it acts randomly.
           policy_age_s: seconds since it got them; None while it acts randomly.
           faults: how often its environments failed since then.
+          fractions: called only for a record; which fractions of its time since the last one the actor spent
+            on what, by their keys.
           final: whether the actor ends here.
         """
         if self._begun and not (self._rate.due or final):
@@ -60,6 +65,7 @@ class CollectMetrics:
             "policy_generation": policy.generation,
             "policy_age_s": policy_age_s,
             "faults": self.before["faults"] + faults,
+            **fractions(),
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)

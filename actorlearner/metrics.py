@@ -13,6 +13,8 @@ from actorlearner.disk import Appender
 METRICS_INTERVAL_S = 2.0
 """Seconds between two records of a role."""
 
+_NEWEST_BYTES = 128 * 1024
+
 
 def _plain(value: Any) -> Any:
     """JSON has no NaN and no infinity; a reader finds null in their place."""
@@ -34,7 +36,6 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 Records = Mapping[str, Mapping[str, Any]]
 """The newest record of each of some metrics files, by the file's name without its suffix."""
 
-_TAIL_BYTES = 1 << 16
 _written: dict[str, Mapping[str, Any]] = {}
 
 
@@ -43,16 +44,51 @@ def written_records() -> Records:
     return _written.copy()
 
 
-def newest_records(directory: Path) -> Records:
+def newest_of_each(directory: Path) -> Records:
     """The newest whole record of each metrics file in a directory."""
-    newest = {}
-    for path in directory.glob("*.jsonl"):
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            lines = file.read().split(b"\n")[:-1]
-        if lines:
-            newest[path.stem] = json.loads(lines[-1])
-    return newest
+    found = {path.stem: newest_records(path) for path in directory.glob("*.jsonl")}
+    return {name: records[-1] for name, records in found.items() if records}
+
+
+def newest_records(path: Path) -> list[dict[str, Any]]:
+    """The last whole records of a metrics file, some minutes of them, oldest first; none without a file."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - _NEWEST_BYTES))
+        whole, _, _ = file.read().rpartition(b"\n")
+    lines = whole.splitlines()
+    return [json.loads(line) for line in (lines[1:] if length > _NEWEST_BYTES else lines)]
+
+
+class MetricsTail:
+    """Follows a metrics file that another process appends to.
+
+    Attributes:
+      first, newest: records; empty before there is one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """The file need not exist yet."""
+        self._path = path
+        self._offset = 0
+        self.first: dict[str, Any] = {}
+        self.newest: dict[str, Any] = {}
+
+    def read(self) -> list[dict[str, Any]]:
+        """Returns the whole records that were appended since the last call."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._offset += len(whole) + len(newline)
+        records: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+        if records:
+            self.first = self.first or records[0]
+            self.newest = records[-1]
+        return records
 
 
 class MetricsWriter:

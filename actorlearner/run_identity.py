@@ -50,7 +50,7 @@ def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "")
       RunError: it serves another run.
     """
     if run_id is not None and _PREFIX + run_id not in tables:
-        there = _name(_run_id(tables))
+        there = _name(run_id_of(tables))
         raise RunError(
             f"the replay server {address} has been replaced by one of {there}; it was of run {run_id}"
             if address
@@ -88,7 +88,7 @@ def join(
         `others`.
       reverb_calls.NoAnswerError: the server does not answer any more.
     """
-    here, there = directory.server_run_ids().get(place), _run_id(tables)
+    here, there = directory.server_run_ids().get(place), run_id_of(tables)
     if there is None:
         problem = f"--replay_address: {address} is a Reverb server, but not a replay server of a run"
         raise ConfigurationError([problem])
@@ -101,7 +101,7 @@ def join(
         whose = "belongs to" if place == 0 else f"has replay server {place + 1} in"
         problem = f"--run_dir: {directory.path} {whose} run {here}, but {address} serves run {there}"
         raise ConfigurationError([f"{problem}; allowed: a new directory, or the replay server of that run"])
-    if lines := differences(canonical(config), _configuration(client, there)):
+    if lines := differences(canonical(config), configuration_of(client, there)):
         problem = f"--config: {address} serves run {there} with another configuration"
         raise ConfigurationError([f"{problem}: {line}" for line in lines])
     if here is None:
@@ -109,7 +109,13 @@ def join(
     return there
 
 
-def _configuration(client: reverb.Client, run_id: str) -> str:
+def configuration_of(client: reverb.Client, run_id: str) -> str:
+    """The canonical text of the configuration that a server of this run was started with.
+
+    Raises:
+      NoAnswerError: the server has not answered within _READ_TIMEOUT_S.
+    """
+
     def read() -> bytes:
         samples = client.sample(_PREFIX + run_id, 1, emit_timesteps=False, unpack_as_table_signature=True)
         data: bytes = next(iter(samples)).data[_CONFIGURATION].tobytes()
@@ -118,7 +124,8 @@ def _configuration(client: reverb.Client, run_id: str) -> str:
     return within(_READ_TIMEOUT_S, read).decode()
 
 
-def _run_id(tables: Iterable[str]) -> str | None:
+def run_id_of(tables: Iterable[str]) -> str | None:
+    """The run that a server with tables of these names serves; None if it is no replay server of a run."""
     return next((name.removeprefix(_PREFIX) for name in tables if name.startswith(_PREFIX)), None)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from actorlearner import metrics
-from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter, Rate
+from actorlearner.metrics import METRICS_INTERVAL_S, MetricsTail, MetricsWriter, Rate
 from tests.support.processes import REPOSITORY
 
 
@@ -131,3 +131,17 @@ def test_a_record_is_due_after_the_interval(clock: Clock) -> None:
     assert rate.due
     rate.update(1)
     assert not rate.due
+
+
+def test_a_tail_takes_each_record_once_and_only_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "learner.jsonl"
+    tail = MetricsTail(path)
+    assert tail.read() == []
+    with path.open("w") as file:
+        file.write('{"a": 1}\n{"a": 2}\n{"a"')
+        file.flush()
+        assert tail.read() == [{"a": 1}, {"a": 2}]
+        assert tail.read() == []
+        file.write(": 3}\n")
+    assert tail.read() == [{"a": 3}]
+    assert tail.newest == {"a": 3}

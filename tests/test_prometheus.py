@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.errors import RunError
-from actorlearner.metrics import MetricsWriter, Records, newest_records, written_records
+from actorlearner.metrics import MetricsWriter, Records, newest_of_each, written_records
 from actorlearner.ports import LOOPBACK, free_port
 from actorlearner.prometheus import serve_metrics
 from tests.support.processes import REPOSITORY
@@ -49,7 +49,7 @@ def test_a_port_in_use_is_refused() -> None:
         serve_metrics((LOOPBACK, port), lambda: RECORDS)
 
 
-def test_the_newest_records_of_a_process_and_of_files(tmp_path: Path) -> None:
+def test_the_newest_of_each_of_a_process_and_of_files(tmp_path: Path) -> None:
     writer = MetricsWriter(tmp_path / "collect-3.jsonl")
     for env_steps in (1, 2):
         writer.write({"env_steps": env_steps})
@@ -57,7 +57,7 @@ def test_the_newest_records_of_a_process_and_of_files(tmp_path: Path) -> None:
     with (tmp_path / "collect-3.jsonl").open("a") as file:
         file.write('{"env_st')  # It is just being written.
     (tmp_path / "learner.jsonl").write_text("")
-    found = newest_records(tmp_path)
+    found = newest_of_each(tmp_path)
     assert {name: record["env_steps"] for name, record in found.items()} == {"collect-3": 2}
 
 

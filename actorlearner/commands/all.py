@@ -8,6 +8,7 @@ from actorlearner.commands.doctor import DOCTOR
 from actorlearner.commands.health import HEALTH
 from actorlearner.commands.plot import PLOT
 from actorlearner.commands.rollout import ROLLOUT
+from actorlearner.commands.status import STATUS
 from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
 from actorlearner.commands.video import VIDEO
 
@@ -26,4 +27,5 @@ COMMANDS = {
     "config": CONFIG_COMMAND,
     "completion": COMPLETION,
     "plot": PLOT,
+    "status": STATUS,
 }

@@ -31,12 +31,17 @@ class Pulse:
       ready: whether the role has started.
       doing: what it does, as in "waiting for ..." or "train step 100".
       patience_s: seconds within which the next sign has to come.
+      started: when the process was, in Unix seconds; None if it did not say.
+      restarts: how many processes of the role before this one have ended without taking their sign of life
+        away, one after the other: killed, crashed, or with their machine.
     """
 
     time: float
     ready: bool
     doing: str
     patience_s: float = PATIENCE_S
+    started: float | None = None
+    restarts: int = 0
 
 
 _BYTES = 2048
@@ -55,9 +60,11 @@ class _Beating:
         self._lock = threading.Lock()  # The learner waits for data on another thread than it trains on.
         self._due = 0.0
         self._patience_s = 0.0
+        self._started = time.time()
+        self._restarts = _deaths(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
-        self.write(Pulse(time.time(), ready=False, doing="starting", patience_s=LONG_PATIENCE_S))
+        self.write("starting", LONG_PATIENCE_S, ready=False)
         os.fsync(self._file.fileno())
 
     def beat(self, doing: str, count: int | None, patience_s: float) -> None:
@@ -66,15 +73,26 @@ class _Beating:
             return
         text = doing[:_LONGEST] if count is None else f"{doing[:_LONGEST]} {count:,}"
         with self._lock:
-            self.write(Pulse(time.time(), ready=True, doing=text, patience_s=patience_s))
+            self.write(text, patience_s)
             self._due, self._patience_s = now + INTERVAL_S, patience_s
 
-    def write(self, pulse: Pulse) -> None:
+    def write(self, doing: str, patience_s: float, *, ready: bool = True) -> None:
+        pulse = Pulse(time.time(), ready, doing, patience_s, self._started, self._restarts)
         line = json.dumps(dataclasses.asdict(pulse), ensure_ascii=False).encode("utf-8", "replace")
         os.pwrite(self._file.fileno(), line.ljust(_BYTES - 1) + b"\n", 0)
 
     def end(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def _deaths(path: Path) -> int:
+    """How many processes in a row have left the file behind."""
+    try:
+        return read_pulse(path).restarts + 1
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError, TypeError):  # It was left, but cannot be read.
+        return 1
 
 
 _beating: _Beating | None = None

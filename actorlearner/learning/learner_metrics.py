@@ -1,12 +1,14 @@
 """What the learner reports: its metrics file and its TensorBoard curves of rates and staleness."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.metrics import MetricsWriter, Rate
+from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.resident_memory import resident_bytes
 from actorlearner.run_directory import RunDirectory
@@ -22,6 +24,7 @@ class LearnerMetrics:
         """Writes into `directory`, and to `summaries`, also what the training graph has put there."""
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
+        self._barred = BarredTime()
         self.begin(0)
 
     def begin(self, train_step: int) -> None:
@@ -34,7 +37,14 @@ class LearnerMetrics:
         """Whether the next record is due."""
         return self._rate.due
 
-    def write(self, train_step: int, loss: Any, replay: ReplayStatus, data: DataStatistics) -> None:
+    def write(
+        self,
+        train_step: int,
+        loss: Any,
+        replay: ReplayStatus,
+        data: DataStatistics,
+        fractions: Mapping[str, float],
+    ) -> None:
         """Writes a record.
 
         Args:
@@ -42,10 +52,15 @@ class LearnerMetrics:
           loss: its LossInfo, with scalar tensors.
           replay: the state of replay.
           data: what the learner measured since the last record.
+          fractions: which fractions of the time since then were spent outside of the training graph, on what,
+            by their keys.
         """
         rate = self._rate.update(train_step)
         elapsed_s = (train_step - self._last_step) / rate if rate else 0.0
         self._last_step = train_step
+        waited = min(1.0, data.wait_s / elapsed_s) if elapsed_s else None
+        barred = self._barred.update(replay)
+        limiter = None if barred is None or waited is None else min(waited, barred.sampling)
         record = {
             "train_step": train_step,
             "train_steps_per_s": round(rate, 2),
@@ -53,7 +68,10 @@ class LearnerMetrics:
             "loss": float(np.mean(loss.loss)),
             **_losses(loss.extra),
             "samples_per_insert": replay.samples_per_insert,
-            "data_wait_fraction": min(1.0, data.wait_s / elapsed_s) if elapsed_s else None,
+            "data_wait_fraction": waited,
+            # While the rate limiter bars sampling, a wait for data is a wait for the limiter.
+            "rate_limiter_wait_fraction": limiter,
+            **fractions,
             "staleness_mean": data.staleness_mean,
             "staleness_max": data.staleness_max,
             "memory_bytes": resident_bytes(),

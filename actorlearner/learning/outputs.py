@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import reverb
@@ -60,8 +61,13 @@ class Outputs:
     def evaluate_first(self) -> None:
         """Lets the policy of before training be evaluated, see FirstPolicies."""
 
-    def save_first(self) -> None:
-        """Saves the policies unless they are, see FirstPolicies; no rate has the seconds that it takes."""
+    def save_first(self) -> bool:
+        """Saves the policies unless they are, see FirstPolicies; no rate has the seconds that it takes.
+
+        Returns:
+          Whether it took them.
+        """
+        return False
 
     @property
     def saving_first(self) -> bool:
@@ -79,7 +85,7 @@ class Outputs:
         """Whether the next record of metrics is."""
         return False
 
-    def record(self, loss: Any, data: DataStatistics) -> None:
+    def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
         """Writes a record of metrics, see LearnerMetrics."""
 
     def count_from_here(self) -> None:
@@ -153,10 +159,12 @@ class ChiefOutputs(Outputs):
         """See Outputs."""
         self._first.evaluate()
 
-    def save_first(self) -> None:
+    def save_first(self) -> bool:
         """See Outputs."""
-        if self._first.save():
+        saved = self._first.save()
+        if saved:
             self.count_from_here()
+        return saved
 
     @property
     def saving_first(self) -> bool:
@@ -177,10 +185,10 @@ class ChiefOutputs(Outputs):
         """See Outputs."""
         return self._metrics.due
 
-    def record(self, loss: Any, data: DataStatistics) -> None:
+    def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
         """See Outputs."""
         self._look_at_replay()
-        self._metrics.write(self._train_step, loss, self._replay, data)
+        self._metrics.write(self._train_step, loss, self._replay, data, fractions)
 
     def count_from_here(self) -> None:
         """See Outputs."""

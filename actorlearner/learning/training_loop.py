@@ -16,6 +16,7 @@ from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
+from actorlearner.time_shares import TimeShares
 from actorlearner.waiting import wait_until
 
 _ROOM_INTERVAL_S = 1.0
@@ -42,6 +43,7 @@ class TrainingLoop:
         self._stop = stop
         self._start_up = start_up
         self._recorded = int(learner.train_step_numpy)
+        self._time = TimeShares("graph", "publish")
 
     def run(self) -> None:
         """Trains until the last train step or a stop."""
@@ -49,12 +51,16 @@ class TrainingLoop:
         saved = True
         while step < self._config.learn.train_steps and not self._group.stopped:
             iterations = self._iterations_until_due(step)
+            self._time.spent()
             loss = self._train(step, iterations)
+            self._time.spent("graph")
             first = step == start
             step += iterations
             beat("train step", step)
             self._outputs.evaluate_first()
+            self._time.spent()
             self._publish(step)
+            self._time.spent("publish")
             if first:
                 self._start_up.ended("first train steps")
                 self._start_up.tell("started")
@@ -63,7 +69,8 @@ class TrainingLoop:
             elif self._outputs.record_due or step == self._config.learn.train_steps:
                 self._record(step, loss)
             saved = self._save(step)
-            self._outputs.save_first()
+            if self._outputs.save_first():
+                self._time.take()
         if step > self._recorded:  # A stop: the last record names the train step of the checkpoint.
             self._record(step, loss)
         if step == self._config.learn.train_steps:  # What came of the run is not given up.
@@ -119,5 +126,11 @@ class TrainingLoop:
         return not self._due(self._config.learn.checkpoint_interval, step) or self._outputs.save()
 
     def _record(self, step: int, loss: LossInfo) -> None:
-        self._outputs.record(loss, self._learner.take_statistics())
+        self._outputs.record(loss, self._learner.take_statistics(), self._fractions())
         self._recorded = step
+
+    def _fractions(self) -> dict[str, float]:
+        """Of the time since the last record, outside of the training graph; by the keys of the record."""
+        spent = self._time.take()
+        overhead = max(0.0, 1.0 - spent["graph"] - spent["publish"])
+        return {"publish_fraction": spent["publish"], "overhead_fraction": overhead}

@@ -1,42 +1,12 @@
 """How far a run is, read from its metrics files."""
 
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 from actorlearner.config.schema import Config
 from actorlearner.machine import collect_actors
+from actorlearner.metrics import MetricsTail
 from actorlearner.run_directory import RunDirectory
-
-
-class MetricsTail:
-    """Follows a metrics file that another process appends to.
-
-    Attributes:
-      first, newest: records; empty before there is one.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """The file need not exist yet."""
-        self._path = path
-        self._offset = 0
-        self.first: dict[str, Any] = {}
-        self.newest: dict[str, Any] = {}
-
-    def read(self) -> list[dict[str, Any]]:
-        """Returns the whole records that were appended since the last call."""
-        if not self._path.exists():
-            return []
-        with self._path.open("rb") as file:
-            file.seek(self._offset)
-            whole, newline, _ = file.read().rpartition(b"\n")
-        self._offset += len(whole) + len(newline)
-        records: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
-        if records:
-            self.first = self.first or records[0]
-            self.newest = records[-1]
-        return records
 
 
 class Progress:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from actorlearner.bottleneck.verdict import find_bottlenecks
 from actorlearner.config.schema import Config
 from actorlearner.disk import make_output_last
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
@@ -16,8 +17,9 @@ from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
 from actorlearner.log_tail import LogTail
 from actorlearner.machine import describe
-from actorlearner.metrics import newest_records
+from actorlearner.metrics import newest_of_each
 from actorlearner.run_directory import RunDirectory, new_run_directory
+from actorlearner.status.run_status import run_waits
 from actorlearner.stop import Stop
 from actorlearner.verbosity import Verbosity
 
@@ -55,7 +57,7 @@ def run_local(
     if metrics is not None:
         from actorlearner.prometheus import serve_metrics
 
-        serve_metrics(metrics, lambda: newest_records(directory.metrics("learner").parent))
+        serve_metrics(metrics, lambda: newest_of_each(directory.metrics("learner").parent))
     console = Console(highlight=False, quiet=verbosity is Verbosity.QUIET)
     resumes = directory.holds_a_run
     directory.prepare(config)
@@ -86,7 +88,8 @@ def run_local(
             f"{saved.transitions:,} transitions in replay",
             soft_wrap=True,
         )
-    for line in summary_lines(progress, directory, supervisor.start_ups):
+    bottlenecks = find_bottlenecks(run_waits(directory), config.replay.updates_per_env_step)
+    for line in summary_lines(progress, directory, supervisor.start_ups, bottlenecks):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
 

@@ -1,20 +1,27 @@
 """What a local run says at its end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from actorlearner.bottleneck.verdict import Bottleneck, verdict_lines
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import duration
 from actorlearner.playing.best_facts import read_best
 from actorlearner.run_directory import RunDirectory
 
 
-def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
-    """Yields the lines: returns, totals, start-up, mean rates and where the files are.
+def summary_lines(
+    progress: Progress,
+    directory: RunDirectory,
+    start_ups: Mapping[str, str],
+    bottlenecks: Sequence[Bottleneck] = (),
+) -> Iterator[str]:
+    """Yields the lines: returns, totals, start-up, mean rates, what held it back and where the files are.
 
     Args:
       progress: the figures.
       directory: where the run was written.
       start_ups: where the time of each role's start went.
+      bottlenecks: what held the run back, over its last minute.
     """
     if progress.evaluations:
         first, last = progress.evaluations[0], progress.evaluations[-1]
@@ -42,6 +49,8 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
             yield f"  {role:<16} {phases}"
     train_rate, env_rate = progress.mean_rates
     yield f"mean rates     {train_rate:.1f} train steps/s, {env_rate:.1f} env steps/s, start-up included"
+    for i, line in enumerate(verdict_lines(bottlenecks)):
+        yield f"{'' if i else 'held back by':<15}{line}"
     yield f"files          {directory.path}"
     for what, path in (
         ("policies", directory.policies),

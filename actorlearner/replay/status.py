@@ -4,6 +4,7 @@ import dataclasses
 from typing import Protocol
 
 import reverb
+from reverb import reverb_types
 
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.run_identity import check_same_run
@@ -20,11 +21,17 @@ class ReplayStatus:
       size: transitions in the table.
       inserts: transitions ever inserted, which is the env steps of all actors so far.
       samples: transitions ever handed out to the learner.
+      inserts_barred_s, sampling_barred_s: seconds since the server was started in which its rate limiter
+        held back items of actors that waited to get in, and requests of the learner that waited for items.
+        Reverb counts them in the thread that serves the table (`table_worker_time`). Of several servers,
+        their mean.
     """
 
     size: int
     inserts: int
     samples: int
+    inserts_barred_s: float = 0.0
+    sampling_barred_s: float = 0.0
 
     @property
     def samples_per_insert(self) -> float:
@@ -45,6 +52,24 @@ class ReplayMonitor(Protocol):
 
     def least_size(self, timeout_s: int) -> int:
         """Transitions in the server that has the fewest; blocks and raises as `status` does."""
+
+
+def status_of(table: reverb_types.TableInfo, transitions: int) -> ReplayStatus:
+    """The status that Reverb's figures of an experience table mean.
+
+    Args:
+      table: one entry of `server_info`.
+      transitions: of an item.
+    """
+    limiter, worker = table.rate_limiter_info, table.table_worker_time
+    return ReplayStatus(
+        size=table.current_size * transitions,
+        inserts=limiter.insert_stats.completed * transitions,
+        samples=limiter.sample_stats.completed * transitions,
+        # The worker waits for sampling, to go on with inserts; and the other way round.
+        inserts_barred_s=worker.waiting_for_sampling_ms / 1000,
+        sampling_barred_s=worker.waiting_for_inserts_ms / 1000,
+    )
 
 
 class ServerMonitor:
@@ -70,14 +95,7 @@ class ServerMonitor:
         """See ReplayMonitor."""
         tables = self._client.server_info(timeout=timeout_s)
         check_same_run(tables, self._run_id, self._address)
-        table = tables[self._layout.table]
-        limiter = table.rate_limiter_info
-        transitions = self._layout.transitions_per_item
-        return ReplayStatus(
-            size=table.current_size * transitions,
-            inserts=limiter.insert_stats.completed * transitions,
-            samples=limiter.sample_stats.completed * transitions,
-        )
+        return status_of(tables[self._layout.table], self._layout.transitions_per_item)
 
     def least_size(self, timeout_s: int) -> int:
         """See ReplayMonitor."""

@@ -100,6 +100,8 @@ class ReplayWatch:
             size=sum(status.size for status in found),
             inserts=sum(status.inserts for status in found),
             samples=sum(status.samples for status in found),
+            inserts_barred_s=sum(status.inserts_barred_s for status in found) / len(found),
+            sampling_barred_s=sum(status.sampling_barred_s for status in found) / len(found),
         )
 
     def least_size(self, timeout_s: int) -> int:

@@ -19,6 +19,7 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.health.pulse import beat
 from actorlearner.machine import collect_actors, envs_per_actor
 from actorlearner.policy_function import PolicyFunction, RandomFunction
+from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.transition import RANDOM_POLICY
@@ -28,6 +29,7 @@ from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_directory import RunDirectory
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
+from actorlearner.time_shares import TimeShares
 from actorlearner.variables.container import PolicyOrder, assigner
 from actorlearner.variables.puller import VariablePuller
 from actorlearner.waiting import WaitReport, wait_until
@@ -38,6 +40,7 @@ _ROLE = "collect-actor"
 _FLUSH_TIMEOUT_S = 0.5
 _CLOSE_TIMEOUT_S = 2.0
 _STATUS_TIMEOUT_S = 5
+_BARRED_TIMEOUT_S = 1  # For a figure of a record: acting stands still meanwhile.
 _FIRST_VARIABLES_DEADLINE_S = 600.0
 _RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
 
@@ -167,6 +170,8 @@ class Collector:
         self._episodes = EpisodeStatistics(len(environments.first))
         self._env_steps = 0
         self._policy = _RANDOM
+        self._time = TimeShares("environment", "policy", "writing", "confirmation", "variables")
+        self._barred = BarredTime()
 
     @property
     def ended(self) -> bool:
@@ -182,22 +187,33 @@ class Collector:
           policy: chooses the actions.
           order: of its variables.
         """
+        self._time.spent("variables")  # All that is done between two env steps.
         action = policy(self._environments.observations, self._environments.first)
+        self._time.spent("policy")
         steps = self._environments.step(action, order.train_step)
+        self._time.spent("environment")
         self._writer.write(steps)
+        self._time.spent("writing")
         self._episodes.add(steps)
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
         beat("env step", self._env_steps)
+        self._time.spent()
         self._wait_for_replay()
         self._report()
+        self._time.spent()
 
     def _wait_for_replay(self) -> None:
         report = WaitReport()
-        while not self._writer.flush(_FLUSH_TIMEOUT_S) and not self.ended:
+        while not self._flush() and not self.ended:
             report.say(self._why_waiting)
             beat("waiting for replay to take transitions")
             self._report()
+
+    def _flush(self) -> bool:
+        flushed = self._writer.flush(_FLUSH_TIMEOUT_S)
+        self._time.spent("confirmation")
+        return flushed
 
     def _why_waiting(self) -> str:
         try:
@@ -217,8 +233,30 @@ class Collector:
             self._policy,
             age,
             self._environments.faults,
+            self._fractions,
             final=final,
         )
+
+    def _fractions(self) -> dict[str, float | None]:
+        """Of the time since the last record, by the keys that they have in it."""
+        spent = self._time.take()
+        # While the rate limiter bars inserts, a wait for the server's confirmation is a wait for the limiter.
+        confirmation = spent.pop("confirmation")
+        barred = self._inserts_barred()
+        limiter = None if barred is None else min(confirmation, barred)
+        spent["writing"] += confirmation - (limiter or 0.0)
+        return {
+            **{f"{part}_fraction": fraction for part, fraction in spent.items()},
+            "rate_limiter_wait_fraction": limiter,
+        }
+
+    def _inserts_barred(self) -> float | None:
+        """The fraction of the time since the last record; None where that cannot be told."""
+        try:
+            fractions = self._barred.update(self._replay.status(_BARRED_TIMEOUT_S))
+        except UNREACHABLE:
+            return None
+        return None if fractions is None else fractions.inserts
 
     def close(self) -> None:
         """Writes what is pending, within a bound, and closes everything."""

@@ -14,6 +14,7 @@ from actorlearner.errors import RunError
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.ports import check_port
+from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
@@ -106,6 +107,7 @@ def _record_metrics(
 ) -> None:
     """Writes a record every METRICS_INTERVAL_S, and calls `save` every `save_interval_s`, until `stop`."""
     metrics = MetricsWriter(directory.metrics("replay"))
+    barred = BarredTime()
     saved = time.monotonic()
     stopped = False
     while not stopped:
@@ -116,12 +118,15 @@ def _record_metrics(
             _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
             continue
         beat("serving, transitions so far", status.inserts)
+        fractions = barred.update(status)
         metrics.write(
             {
                 "size": status.size,
                 "inserts": status.inserts,
                 "samples": status.samples,
                 "samples_per_insert": status.samples_per_insert,
+                "inserts_barred_fraction": None if fractions is None else fractions.inserts,
+                "sampling_barred_fraction": None if fractions is None else fractions.sampling,
                 "memory_bytes": resident_bytes(),
             }
         )

@@ -6,23 +6,9 @@ from pathlib import Path
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
-from actorlearner.local.progress import MetricsTail, Progress
+from actorlearner.local.progress import Progress
 from actorlearner.metrics import MetricsWriter
 from actorlearner.run_directory import RunDirectory
-
-
-def test_a_tail_takes_each_record_once_and_only_when_it_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "learner.jsonl"
-    tail = MetricsTail(path)
-    assert tail.read() == []
-    with path.open("w") as file:
-        file.write('{"a": 1}\n{"a": 2}\n{"a"')
-        file.flush()
-        assert tail.read() == [{"a": 1}, {"a": 2}]
-        assert tail.read() == []
-        file.write(": 3}\n")
-    assert tail.read() == [{"a": 3}]
-    assert tail.newest == {"a": 3}
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What holds a run back: from where the time of its roles goes to what to change."""

@@ -1,0 +1,104 @@
+"""Where the time of a run's actors and of its learner went lately, from their metrics."""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Records = Sequence[Mapping[str, Any]]
+"""Of one metrics file, oldest first."""
+
+LIMITER = "rate limiter"
+ENVIRONMENTS = "environments"
+POLICY = "policy"
+WRITING = "writing"
+VARIABLES = "variables"
+TRAINING = "training"
+SAMPLING = "sampling"
+PUBLISHING = "publishing"
+SAVING = "saving"
+
+WINDOW_S = 60.0
+"""How much of the newest records counts: long enough for several of each, and for what comes in bursts."""
+
+_ACTOR_KEYS = {
+    ENVIRONMENTS: "environment_fraction",
+    POLICY: "policy_fraction",
+    WRITING: "writing_fraction",
+    LIMITER: "rate_limiter_wait_fraction",
+    VARIABLES: "variables_fraction",
+}
+_LEARNER_KEYS = ("data_wait_fraction", "rate_limiter_wait_fraction", "publish_fraction", "overhead_fraction")
+
+
+@dataclasses.dataclass(frozen=True)
+class Waits:
+    """Fractions of the time, by what it was spent on; None of a side that has not told them.
+
+    Attributes:
+      actors: the mean of all actors: ENVIRONMENTS, POLICY, WRITING (with the server's confirmations), LIMITER
+        and VARIABLES. Together they are somewhat less than 1.
+      learner: TRAINING (the training graph, without waiting for batches), SAMPLING (waiting for batches that
+        the rate limiter would let through), LIMITER, PUBLISHING and SAVING (checkpoints, policies, metrics).
+        Together they are 1.
+    """
+
+    actors: Mapping[str, float] | None
+    learner: Mapping[str, float] | None
+
+
+def recent_waits(learner: Records, actors: Sequence[Records], window_s: float = WINDOW_S) -> Waits:
+    """The waits of the last `window_s` seconds before the newest record of an actor or of the learner.
+
+    Args:
+      learner: records of the learner.
+      actors: records of each collect actor.
+      window_s: see above.
+
+    Returns:
+      What they say; records of versions that did not measure it say nothing.
+    """
+    newest = [records[-1]["time"] for records in (learner, *actors) if records]
+    if not newest:
+        return Waits(None, None)
+    since = max(newest) - window_s
+    means = [_mean(_acting(records), list(_ACTOR_KEYS.values()), since) for records in actors]
+    told = [mean for mean in means if mean is not None]
+    parts = _mean(learner, _LEARNER_KEYS, since)
+    return Waits(_of_actors(told) if told else None, None if parts is None else _of_learner(parts))
+
+
+def _acting(records: Records) -> Records:
+    """Those with the policy, if there are any: random actions say nothing of it."""
+    return [record for record in records if record.get("policy_train_step", -1) >= 0] or records
+
+
+def _mean(records: Records, keys: Sequence[str], since: float) -> dict[str, float] | None:
+    """The mean over time of each key; a record is of the time since the one before it."""
+    seconds: list[float] = []
+    told: list[Mapping[str, Any]] = []
+    for before, record in itertools.pairwise(records):
+        if record["time"] > since and all(isinstance(record.get(key), int | float) for key in keys):
+            seconds.append(max(1e-3, record["time"] - before["time"]))
+            told.append(record)
+    if not told:
+        return None
+    return {
+        key: sum(s * record[key] for s, record in zip(seconds, told, strict=True)) / sum(seconds)
+        for key in keys
+    }
+
+
+def _of_actors(means: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {part: sum(mean[key] for mean in means) / len(means) for part, key in _ACTOR_KEYS.items()}
+
+
+def _of_learner(mean: Mapping[str, float]) -> dict[str, float]:
+    waited, limiter, publishing, saving = (mean[key] for key in _LEARNER_KEYS)
+    return {
+        TRAINING: max(0.0, 1.0 - waited - publishing - saving),
+        SAMPLING: waited - limiter,
+        LIMITER: limiter,
+        PUBLISHING: publishing,
+        SAVING: saving,
+    }

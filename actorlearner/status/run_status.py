@@ -1,0 +1,233 @@
+"""What a run directory tells of its run, without TensorFlow."""
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from actorlearner.bottleneck.verdict import Bottleneck, find_bottlenecks
+from actorlearner.bottleneck.waits import Waits, recent_waits
+from actorlearner.config.load import load_config
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
+from actorlearner.health.pulse import read_pulse
+from actorlearner.metrics import newest_records, read_records
+from actorlearner.run_directory import RunDirectory
+
+RUNNING, FINISHED, NOT_RUNNING = "running", "finished", "not running"
+WORKING, STARTING, SILENT = "working", "starting", "silent"
+
+
+@dataclasses.dataclass(frozen=True)
+class RoleStatus:
+    """A process of a role.
+
+    Attributes:
+      name: of the role, with its index where there are several.
+      state: WORKING (or waiting as it should), STARTING, or SILENT: no sign of life for longer than it said.
+      doing: what it does, in its own words.
+      age_s: seconds since its last sign of life.
+      up_s: seconds since it was started; None if it did not say.
+      restarts: how many processes of it have died one after the other.
+      memory_bytes: resident, as last reported; None before that.
+    """
+
+    name: str
+    state: str
+    doing: str
+    age_s: float
+    up_s: float | None
+    restarts: int
+    memory_bytes: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunStatus:
+    """A run as its directory tells it. None, or an empty list, is what it does not tell.
+
+    Of a role that was started by hand, that is what the role itself knows.
+
+    Attributes:
+      run_dir, run_id: which run.
+      time: of the look, in Unix seconds.
+      state: RUNNING, FINISHED or NOT_RUNNING.
+      train_step, train_steps: how far, of how many.
+      train_steps_per_s, env_steps_per_s: by the newest records; 0 if the run does not run.
+      env_steps: of all actors.
+      time_left_s: seconds to the last train step at the present rate.
+      roles: those that give signs of life.
+      actors: the newest record of each collect actor, with its `name`.
+      learner: the newest record of the learner, see the README for its keys.
+      replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
+      last_evaluation, best_evaluation: their `train_step` and `average_return`.
+      collect_return: the mean of the actors' average returns.
+      faults: of environments.
+      restarts: of all roles, and of the learner's generations before this one.
+      waits: fractions of the time of actors and of the learner over the last minute.
+      bottlenecks: what holds the run back.
+    """
+
+    run_dir: str
+    run_id: str | None
+    time: float
+    state: str
+    train_step: int | None
+    train_steps: int
+    train_steps_per_s: float | None
+    env_steps: int | None
+    env_steps_per_s: float | None
+    time_left_s: float | None
+    roles: list[RoleStatus]
+    actors: list[dict[str, Any]]
+    learner: dict[str, Any]
+    replay: dict[str, Any]
+    last_evaluation: dict[str, Any] | None
+    best_evaluation: dict[str, Any] | None
+    collect_return: float | None
+    faults: int
+    restarts: int
+    waits: Waits
+    bottlenecks: list[Bottleneck]
+
+
+class RunLooker:
+    """Looks at a run directory, again and again."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the configuration.
+
+        Args:
+          path: of the run directory.
+
+        Raises:
+          ConfigurationError: there is no run, or its configuration cannot be read.
+        """
+        self._directory = RunDirectory(path)
+        if not self._directory.holds_a_run:
+            raise ConfigurationError([f"RUN_DIR: {path} is no run directory; allowed: one with config.yaml"])
+        self._config = load_config(str(self._directory.config))
+
+    def look(self) -> RunStatus:
+        """Takes a look; it writes nothing and does not block.
+
+        Raises:
+          ConfigurationError: the manifest cannot be read.
+        """
+        return _look(self._directory, self._config, time.time())
+
+
+def run_waits(directory: RunDirectory) -> Waits:
+    """Where the time of a run's roles went during the last minute of its training."""
+    actors = [newest_records(path) for path in _collect_files(directory)]
+    return recent_waits(newest_records(directory.metrics("learner")), actors)
+
+
+def _look(directory: RunDirectory, config: Config, now: float) -> RunStatus:
+    learner = _newest(directory, "learner")
+    replay = _newest(directory, "replay")
+    actors = [{"name": path.stem} | _last(newest_records(path)) for path in _collect_files(directory)]
+    evaluations = read_records(directory.metrics("eval"))
+    roles = _roles(directory, now)
+    train_step, train_steps = learner.get("train_step"), config.learn.train_steps
+    state = _state(roles, train_step, train_steps)
+    rate = learner.get("train_steps_per_s") if state == RUNNING else 0.0
+    waits = run_waits(directory)
+    generation = max([-1, *(int(actor.get("policy_generation", -1)) for actor in actors)])
+    return RunStatus(
+        run_dir=str(directory.path),
+        run_id=directory.run_id,
+        time=now,
+        state=state,
+        train_step=train_step,
+        train_steps=train_steps,
+        train_steps_per_s=rate,
+        env_steps=_sum(actors, "env_steps"),
+        env_steps_per_s=_sum(actors, "env_steps_per_s") if state == RUNNING else 0.0,
+        time_left_s=(train_steps - train_step) / rate if rate and train_step is not None else None,
+        roles=roles,
+        actors=actors,
+        learner=learner,
+        replay=replay and replay | _wanted(config),
+        last_evaluation=_evaluation(evaluations[-1]) if evaluations else None,
+        best_evaluation=_best(evaluations),
+        collect_return=_mean_return(actors),
+        faults=_sum(actors, "faults") or 0,
+        restarts=max(generation, 0) + sum(role.restarts for role in roles if role.name != "learner"),
+        waits=waits,
+        bottlenecks=find_bottlenecks(waits, config.replay.updates_per_env_step),
+    )
+
+
+def _collect_files(directory: RunDirectory) -> list[Path]:
+    files = directory.metrics("learner").parent.glob("collect-*.jsonl")
+    return sorted(files, key=lambda path: (len(path.name), path.name))  # 10 comes after 9.
+
+
+def _newest(directory: RunDirectory, name: str) -> dict[str, Any]:
+    return _last(newest_records(directory.metrics(name)))
+
+
+def _last(records: list[dict[str, Any]]) -> dict[str, Any]:
+    return records[-1] if records else {}
+
+
+def _wanted(config: Config) -> dict[str, Any]:
+    updates = config.replay.updates_per_env_step
+    wanted = None if updates is None else updates * config.learn.batch_size
+    return {"capacity": config.replay.capacity, "samples_per_insert_wanted": wanted}
+
+
+def _sum(actors: list[dict[str, Any]], key: str) -> Any:
+    values = [actor[key] for actor in actors if actor.get(key) is not None]
+    return sum(values) if values else None
+
+
+def _mean_return(actors: list[dict[str, Any]]) -> float | None:
+    values = [actor["average_return"] for actor in actors if actor.get("average_return") is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: record[key] for key in ("train_step", "average_return")}
+
+
+def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
+    finite = [record for record in evaluations if record["average_return"] is not None]
+    best = max(finite, key=lambda record: float(record["average_return"]), default=None)
+    return None if best is None else _evaluation(best)
+
+
+def _roles(directory: RunDirectory, now: float) -> list[RoleStatus]:
+    return [role for path in sorted(directory.pulses.glob("*.json")) if (role := _role(directory, path, now))]
+
+
+def _role(directory: RunDirectory, path: Path, now: float) -> RoleStatus | None:
+    try:
+        pulse = read_pulse(path)
+    except FileNotFoundError:  # It has just ended.
+        return None
+    except (OSError, ValueError, TypeError):
+        return RoleStatus(path.stem, SILENT, "its sign of life cannot be read", 0.0, None, 0, None)
+    age_s = max(0.0, now - pulse.time)
+    state = SILENT if age_s > pulse.patience_s else WORKING if pulse.ready else STARTING
+    return RoleStatus(
+        path.stem,
+        state,
+        pulse.doing,
+        age_s,
+        None if pulse.started is None else max(0.0, now - pulse.started),
+        pulse.restarts,
+        _newest(directory, _metrics_of(path.stem)).get("memory_bytes"),
+    )
+
+
+def _metrics_of(role: str) -> str:
+    names = {"replay-server": "replay", "eval-actor": "eval"}
+    return names.get(role, role.replace("collect-actor-", "collect-"))
+
+
+def _state(roles: list[RoleStatus], train_step: int | None, train_steps: int) -> str:
+    if any(role.state != SILENT for role in roles):
+        return RUNNING
+    return FINISHED if train_step is not None and train_step >= train_steps else NOT_RUNNING
