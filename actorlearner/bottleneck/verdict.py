@@ -34,6 +34,7 @@ _DOES = {
     SAMPLING: "the learner waits {} of the time for batches, without the rate limiter",
     PUBLISHING: "the learner publishes policies {} of the time",
     SAVING: "the learner saves checkpoints and metrics {} of the time",
+    LIMITER: "this side waits {} of the time for it, so the other side is the slower one",
 }
 _ADVICE = {
     ENVIRONMENTS: "add collect actors (collect.actors; more cores), or take a faster simulator",
@@ -44,6 +45,7 @@ _ADVICE = {
     SAMPLING: "use replay.layout=packed, smaller observations, or several replay servers",
     PUBLISHING: "raise learn.publish_interval, and evaluate.interval where it is small",
     SAVING: "raise learn.checkpoint_interval, or take a faster disk",
+    LIMITER: "look at the other side's run directory; or change replay.updates_per_env_step",
 }
 _ACTORS = (ENVIRONMENTS, POLICY, WRITING, VARIABLES)
 _LEARNER = (TRAINING, SAMPLING, PUBLISHING, SAVING)
@@ -79,7 +81,9 @@ def find_bottlenecks(waits: Waits, updates_per_env_step: float | None) -> list[B
       One; two where neither side waits for the other; none where nothing is known.
     """
     actors, learner = waits.actors, waits.learner
-    if updates_per_env_step is None or actors is None or learner is None:
+    if actors is None or learner is None:  # As of a role that was started by itself.
+        return [*_of(actors, (*_ACTORS, LIMITER)), *_of(learner, (*_LEARNER, LIMITER))]
+    if updates_per_env_step is None:
         return [*_of(actors, _ACTORS), *_of(learner, _LEARNER)]
     actors_wait, learner_waits = actors[LIMITER], learner[LIMITER]
     longer, shorter = max(actors_wait, learner_waits), min(actors_wait, learner_waits)

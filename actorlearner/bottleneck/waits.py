@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,14 +22,15 @@ SAVING = "saving"
 WINDOW_S = 60.0
 """How much of the newest records counts: long enough for several of each, and for what comes in bursts."""
 
+_LIMITER_KEY = "rate_limiter_wait_fraction"
 _ACTOR_KEYS = {
     ENVIRONMENTS: "environment_fraction",
     POLICY: "policy_fraction",
     WRITING: "writing_fraction",
-    LIMITER: "rate_limiter_wait_fraction",
+    LIMITER: _LIMITER_KEY,
     VARIABLES: "variables_fraction",
 }
-_LEARNER_KEYS = ("data_wait_fraction", "rate_limiter_wait_fraction", "publish_fraction", "overhead_fraction")
+_LEARNER_KEYS = ("data_wait_fraction", _LIMITER_KEY, "publish_fraction", "overhead_fraction")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,11 +63,28 @@ def recent_waits(learner: Records, actors: Sequence[Records], window_s: float = 
     newest = [records[-1]["time"] for records in (learner, *actors) if records]
     if not newest:
         return Waits(None, None)
-    since = max(newest) - window_s
+    since = max(max(newest) - window_s, _trains_since(learner))
+    if learner and learner[-1].get(_LIMITER_KEY) is None:  # Its first: see _trains_since.
+        return Waits(None, None)
     means = [_mean(_acting(records), list(_ACTOR_KEYS.values()), since) for records in actors]
     told = [mean for mean in means if mean is not None]
     parts = _mean(learner, _LEARNER_KEYS, since)
     return Waits(_of_actors(told) if told else None, None if parts is None else _of_learner(parts))
+
+
+def _trains_since(learner: Records) -> float:
+    """When the learner began to train steadily, in Unix seconds; what the actors did before says nothing.
+
+    Its first record cannot tell its waits yet: its first call optimises the graph. Then it saves the first
+    policies, until the next record begins.
+    """
+    since = -math.inf
+    for first, record in itertools.pairwise(learner):
+        if first.get(_LIMITER_KEY) is None:
+            rate, before = record.get("train_steps_per_s"), first.get("train_step", 0)
+            took_s = (record.get("train_step", before) - before) / rate if rate else 0.0
+            since = record["time"] - took_s
+    return since
 
 
 def _acting(records: Records) -> Records:

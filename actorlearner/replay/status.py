@@ -30,8 +30,8 @@ class ReplayStatus:
     size: int
     inserts: int
     samples: int
-    inserts_barred_s: float = 0.0
-    sampling_barred_s: float = 0.0
+    inserts_barred_s: float = dataclasses.field(default=0.0, compare=False)
+    sampling_barred_s: float = dataclasses.field(default=0.0, compare=False)
 
     @property
     def samples_per_insert(self) -> float:
