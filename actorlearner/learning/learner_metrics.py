@@ -25,12 +25,19 @@ class LearnerMetrics:
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
         self._barred = BarredTime()
-        self.begin(0)
+        self._rate = Rate()
+        self._last_step = 0
 
-    def begin(self, train_step: int) -> None:
-        """Lets rates count from `train_step` and from now on."""
+    def begin(self, train_step: int, replay: ReplayStatus) -> None:
+        """Lets rates and fractions count from now on.
+
+        Args:
+          train_step: the last one.
+          replay: the state of replay.
+        """
         self._rate = Rate(train_step)
         self._last_step = train_step
+        self._barred.update(replay)
 
     @property
     def due(self) -> bool:

@@ -192,7 +192,8 @@ class ChiefOutputs(Outputs):
 
     def count_from_here(self) -> None:
         """See Outputs."""
-        self._metrics.begin(self._train_step)
+        self._look_at_replay()
+        self._metrics.begin(self._train_step, self._replay)
 
     def flush(self) -> bool:
         """See Outputs."""

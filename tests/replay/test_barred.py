@@ -1,7 +1,6 @@
 """What the rate limiter of a real server bars, in seconds and fractions of the time."""
 
 import dataclasses
-import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,8 +18,8 @@ from tests.support.replay import SPECS, Replay, numbered, sample_until_barred, w
 
 @pytest.fixture
 def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
-    """One update an env step, in batches of 4, from 8 transitions on."""
-    config = with_replay(small_config, layout="trajectory", updates_per_env_step=1.0, error_buffer=8.0)
+    """One update an env step, from one item on."""
+    config = with_replay(small_config, updates_per_env_step=1.0, capacity=100_000)
     layout = make_layout(config, SPECS)
     server = start_server([experience_table(config, layout)], free_port)
     address = f"localhost:{free_port}"
@@ -29,19 +28,18 @@ def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
 
 
 def test_only_the_side_that_waits_is_barred(replay: Replay, eventually: Eventually) -> None:
-    writer = replay.layout.writer(replay.client, 1)
-    for number in range(40):  # More than the learner, who samples nothing, has sampled for.
-        writer.write(numbered(np.array([number])))
+    writer = replay.layout.writer(replay.client, 8)
+    written = 40 * replay.layout.transitions_per_item
+    for first in range(0, written, 8):  # More than the learner, who samples nothing, has sampled for.
+        writer.write(numbered(np.arange(first, first + 8)))
     eventually(lambda: replay.status().inserts_barred_s > 0.5)
     status = replay.status()
-    assert status.inserts < 40
+    assert status.inserts < written
     assert status.sampling_barred_s == 0.0
 
-    sampling = threading.Thread(target=sample_until_barred, args=(replay,))
-    sampling.start()
-    sampling.join()
+    sample_until_barred(replay)
     eventually(lambda: replay.status().sampling_barred_s > 0.1)
-    assert replay.status().inserts == 40
+    assert replay.status().inserts == written
     assert writer.close(10)
 
 
