@@ -170,7 +170,7 @@ class Collector:
         self._episodes = EpisodeStatistics(len(environments.first))
         self._env_steps = 0
         self._policy = _RANDOM
-        self._time = TimeShares("environment", "policy", "writing", "confirmation", "variables")
+        self._time = TimeShares("environment", "policy", "writing", "variables")
         self._barred = BarredTime()
 
     @property
@@ -212,7 +212,7 @@ class Collector:
 
     def _flush(self) -> bool:
         flushed = self._writer.flush(_FLUSH_TIMEOUT_S)
-        self._time.spent("confirmation")
+        self._time.spent("writing")
         return flushed
 
     def _why_waiting(self) -> str:
@@ -241,10 +241,10 @@ class Collector:
         """Of the time since the last record, by the keys that they have in it."""
         spent = self._time.take()
         # While the rate limiter bars inserts, a wait for the server's confirmation is a wait for the limiter.
-        confirmation = spent.pop("confirmation")
+        # The trajectory layout also waits for confirmations where it writes the end of an episode.
         barred = self._inserts_barred()
-        limiter = None if barred is None else min(confirmation, barred)
-        spent["writing"] += confirmation - (limiter or 0.0)
+        limiter = None if barred is None else min(spent["writing"], barred)
+        spent["writing"] -= limiter or 0.0
         return {
             **{f"{part}_fraction": fraction for part, fraction in spent.items()},
             "rate_limiter_wait_fraction": limiter,
