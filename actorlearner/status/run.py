@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
+from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FINISHED
 from actorlearner.status.run_status import RunLooker
 from actorlearner.status.view import Row, rendered, run_rows, server_rows
@@ -39,7 +40,8 @@ def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, 
         assert run_dir is not None
         look, rows = RunLooker(Path(run_dir)).look, run_rows
     else:
-        from actorlearner.status.server_status import ServerLooker
+        with quiet_output():
+            from actorlearner.status.server_status import ServerLooker
 
         look, rows = ServerLooker(replay_address).look, server_rows
         look()  # Rates need two.

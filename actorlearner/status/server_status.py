@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import reverb
@@ -92,7 +93,7 @@ class ServerLooker:
             )
         self._run_id = run_id
         self._config: dict[str, Any] = json.loads(
-            self._answer(lambda: configuration_of(self._client, run_id))
+            self._answer(lambda: within(ANSWER_S, lambda: configuration_of(self._client, run_id)))
         )
         layouts: dict[str, Any] = {"packed": PackedLayout, "trajectory": TrajectoryLayout}
         self._table: str = layouts[self._config["replay"]["layout"]].table
@@ -149,12 +150,13 @@ class ServerLooker:
         )
 
     def _tables(self) -> dict[str, Any]:
+        # With a deadline of its own: a thread that waits in Reverb aborts the process when that ends.
         tables: dict[str, Any] = self._answer(lambda: self._client.server_info(timeout=ANSWER_S))
         return tables
 
-    def _answer(self, call: Any) -> Any:
+    def _answer(self, call: Callable[[], Any]) -> Any:
         try:
-            return within(ANSWER_S, call)
+            return call()
         except UNREACHABLE:
             raise RunError(f"{self._address} does not answer within {ANSWER_S} s") from None
 
@@ -172,7 +174,8 @@ class ServerLooker:
         if self._versions is not None:
             self._changed, self._new = now, True
         self._versions = versions
-        self._variables = self._answer(VariableContainer(self._client).pull) if versions else None
+        container = VariableContainer(self._client)
+        self._variables = self._answer(lambda: within(ANSWER_S, container.pull)) if versions else None
 
     def _rates(self, status: ReplayStatus, now: float) -> tuple[float | None, float | None]:
         last, self._last = self._last, (now, status)

@@ -1,0 +1,64 @@
+"""Real runs with a bottleneck that was made on purpose, and what local mode and `status` say of them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
+
+pytestmark = pytest.mark.integration
+
+_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+Start = Callable[..., Command]
+
+
+def _local(start: Start, *settings: str) -> Command:
+    flags = ("--config", _PENDULUM, "--run_dir", "run", "--set", *TINY_RUN, *settings)
+    return start("-m", "actorlearner", "local", *flags)
+
+
+def _status(run: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "actorlearner", "status", str(run), "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    status: dict[str, Any] = json.loads(told.stdout)
+    return status
+
+
+def _told(status: dict[str, Any]) -> list[str]:
+    return [bottleneck["name"] for bottleneck in status["bottlenecks"]]
+
+
+def test_slow_environments(start: Start, tmp_path: Path) -> None:
+    """A train step takes much less than the 160 ms of eight env steps; `status` looks while they run."""
+    slow = ("environment.suite=tests.support.burdens:make", "environment.name=''")
+    burden = ("environment.kwargs={wait_s: 0.02}", "environment.max_episode_steps=20")
+    more = ("learn.train_steps=1000000", "evaluate.interval=100000", "collect.initial_random_steps=0")
+    command = _local(start, *slow, *burden, *more)
+    run = tmp_path / "run"
+    wait_for(lambda: len(records(run / "metrics" / "learner.jsonl")) >= 4, "training")
+    during = _status(run)
+    assert during["state"] == "running"
+    assert _told(during) == ["environments"], during["waits"]
+    assert {role["name"] for role in during["roles"]} >= {"learner", "replay-server", "collect-actor-0"}
+    command.interrupt()
+    assert command.finish() == 130, command.err
+    assert "held back by   environments: the actors step environments " in command.out
+    after = _status(run)
+    assert (after["state"], after["roles"], after["env_steps_per_s"]) == ("not running", [], 0)
+    assert _told(after) == ["environments"], after["waits"]
+
+
+def test_large_networks(start: Start, tmp_path: Path) -> None:
+    """A train step takes much longer than eight env steps of a pendulum."""
+    large = ("agent.critic_joint_layers=[1024,1024]", "learn.batch_size=256", "learn.train_steps_per_call=2")
+    command = _local(start, *large, "learn.train_steps=200", "evaluate.interval=100000")
+    assert command.finish() == 0, command.err
+    assert "held back by   training: the learner trains " in command.out
+    status = _status(tmp_path / "run")
+    assert _told(status) == ["training"], status["waits"]
+    assert status["waits"]["actors"]["rate limiter"] > 0.5
