@@ -53,7 +53,10 @@ def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, 
     if not watch:
         show(look())
         return EXIT_FINISHED
-    return _watch(look, show, stop)
+    try:
+        return _watch(look, show, stop)
+    finally:
+        console.show_cursor()  # The live view hides it.
 
 
 def _watch(look: Callable[[], Any], show: Callable[[Any], None], stop: Stop) -> int:
