@@ -7,7 +7,7 @@ from actorlearner.commands.configured import CONFIG, SET
 from actorlearner.config.explain import all_keys, explain
 from actorlearner.config.load import load_with_sources
 from actorlearner.config.problems import show
-from actorlearner.config.resolved import flat
+from actorlearner.config.resolved import declared_values
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
 
@@ -28,7 +28,7 @@ def _config(options: Options, problems: list[str]) -> int:
     if "explain" in options:
         print(explain(options["explain"], config, sources))
         return EXIT_FINISHED
-    values = {key: show(value) for key, value in flat(config).items()}
+    values = {key: show(value) for key, value in declared_values(config).items()}
     for key, value in values.items():
         print(f"{key + ': ' + value:<44}  # {sources[key]}")
     return EXIT_FINISHED

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from actorlearner.agents.registry import agent_names, find_builder
 from actorlearner.config.keys import Key, config_keys, dotted_keys
 from actorlearner.config.problems import Sources, closest, problem, show
-from actorlearner.config.resolved import flat
+from actorlearner.config.resolved import declared_values
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 
@@ -34,7 +34,7 @@ def explain(name: str, config: Config | None = None, sources: Sources | None = N
         meant = closest(name, known, _CLOSE)
         allowed = f"a key, as in learn.batch_size, or a section: {', '.join(sections)}"
         raise ConfigurationError([problem("--explain", f"there is no key {name!r}", "", allowed, meant)])
-    values = None if config is None else flat(config)
+    values = None if config is None else declared_values(config)
     return "\n\n".join(
         "\n".join(_lines(key, declared, agents, values, sources or {})) for key, declared, agents in found
     )

@@ -27,7 +27,7 @@ def canonical(config: Config) -> str:
 
 
 def values_by_key(config: Config) -> dict[str, Any]:
-    """Every value as plain data by its dotted key, in the order of declaration."""
+    """Every value as plain data by its dotted key; the entries of a mapping have keys of their own."""
     return _flat(_tree(config))
 
 
@@ -36,8 +36,8 @@ def fingerprint(config: Config) -> str:
     return hashlib.sha256(canonical(config).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
-def flat(config: Config) -> dict[str, Any]:
-    """The value of each key, by its dotted name."""
+def declared_values(config: Config) -> dict[str, Any]:
+    """The value of each key that is declared, by its dotted name; a mapping is one value."""
     values: dict[str, Any] = {}
     for key in dotted_keys(config_keys(type(config.agent))):
         value: Any = config
