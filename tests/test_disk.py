@@ -125,7 +125,8 @@ _PRINTING = """
 import logging
 from pathlib import Path
 from actorlearner.process import _configure_logging, _leave, _redirect_output
-_configure_logging("learner", _redirect_output(Path("/dev/full")))
+from actorlearner.verbosity import Verbosity
+_configure_logging("learner", _redirect_output(Path("/dev/full")), Verbosity.NORMAL)
 print("printed")
 logging.getLogger("actorlearner").warning("logged")
 _leave(7)

@@ -39,7 +39,7 @@ _USAGE = {
     "no configuration": (("local",), "the following arguments are required: --config"),
     "--config without a file": (("local", "--config"), "argument --config: expected one argument"),
     "abbreviated flag": (("local", "--conf", "{config}"), "the following arguments are required: --config"),
-    "unknown flag": ((*LOCAL, "--verbose"), "unrecognized arguments: --verbose"),
+    "unknown flag": ((*LOCAL, "--faster"), "unrecognized arguments: --faster"),
     "flag in capitals": ((*LOCAL, "--RUN_DIR", "x"), "unrecognized arguments: --RUN_DIR x"),
     "flag with hyphens": ((*LOCAL, "--run-dir", "x"), "unrecognized arguments: --run-dir x"),
     "flag of another command": ((*LOCAL, "--port", "8008"), "unrecognized arguments: --port 8008"),
