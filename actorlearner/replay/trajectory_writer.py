@@ -1,20 +1,26 @@
 """Writes env steps in the trajectory layout."""
 
+import time
+
 import numpy as np
 import reverb
 import tree
+from reverb import errors as reverb_errors
 from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest
-from actorlearner.replay.writer import ReplayWriter
+from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter
 
 _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))
 
 
 class _Unended(trajectory.Trajectory):
-    """The end of an episode, which the observer is to take as if the episode went on."""
+    """The end of an episode, which the observer is to take as if the episode went on.
+
+    At an end it waits, without a deadline, until the server has confirmed every item.
+    """
 
     def is_boundary(self) -> bool:
         return False
@@ -38,10 +44,13 @@ class TrajectoryWriter(ReplayWriter):
         self._n_step = n_step
         self._newest: list[trajectory.Trajectory | None] = [None] * environments
         """The end that an episode would have if it ended now; None where none has begun."""
+        self._ended: set[int] = set()
+        """Environments whose observers are still to be told that their episodes have ended."""
 
     def write(self, steps: EnvSteps) -> None:
-        """See ReplayWriter."""
+        """See ReplayWriter. It blocks where no `flush` has returned True since an episode ended."""
         for i, observer in enumerate(self._observers):
+            self._finish_episode(i)
             if not steps.valid[i]:
                 self._end_episode(i)
                 continue
@@ -66,13 +75,31 @@ class TrajectoryWriter(ReplayWriter):
         for i in range(len(self._observers)):
             self._end_episode(i)
 
+    def flush(self, timeout_s: float, pending_items: int = PENDING_ITEMS) -> bool:
+        """See ReplayWriter."""
+        deadline = time.monotonic() + timeout_s
+        for i in sorted(self._ended):
+            left_s = max(0.0, deadline - time.monotonic())
+            try:
+                self._writers[i].flush(0, timeout_ms=round(left_s * 1000))
+            except reverb_errors.DeadlineExceededError:
+                return False
+            self._finish_episode(i)
+        return super().flush(max(0.0, deadline - time.monotonic()), pending_items)
+
     def _end_episode(self, i: int) -> None:
         end, self._newest[i] = self._newest[i], None
         if end is None:
             return
-        for _ in range(self._n_step - 1):
+        for _ in range(self._n_step):
             self._observers[i](_Unended(*end))
-        self._observers[i](end)
+        self._ended.add(i)
+
+    def _finish_episode(self, i: int) -> None:
+        """Lets the observer forget the episode's steps; blocks until the server has confirmed all items."""
+        if i in self._ended:
+            self._observers[i].reset(write_cached_steps=False)
+            self._ended.remove(i)
 
 
 def _row(nest: Nest, i: int) -> Nest:

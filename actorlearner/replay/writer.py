@@ -10,7 +10,7 @@ from tf_agents.replay_buffers import reverb_utils
 
 from actorlearner.environments.env_steps import EnvSteps
 
-_PENDING_ITEMS = 2
+PENDING_ITEMS = 2
 """Items that may be unconfirmed while the actor goes on; it bounds how far it runs ahead."""
 
 
@@ -37,7 +37,7 @@ class ReplayWriter(abc.ABC):
     def _write_rest(self) -> None:
         """Hands over what still waits for more env steps to come."""
 
-    def flush(self, timeout_s: float, pending_items: int = _PENDING_ITEMS) -> bool:
+    def flush(self, timeout_s: float, pending_items: int = PENDING_ITEMS) -> bool:
         """Waits until at most `pending_items` of each observer are unconfirmed by the server.
 
         Returns:

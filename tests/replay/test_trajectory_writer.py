@@ -1,0 +1,40 @@
+"""The writer of the trajectory layout, on a real server whose rate limiter holds it back."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import reverb
+
+from actorlearner.config.schema import Config
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.tables import experience_table, start_server
+from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_barred, with_replay
+
+
+@pytest.fixture
+def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
+    """One update an env step, from one item on."""
+    config = with_replay(
+        small_config, layout="trajectory", updates_per_env_step=1.0, capacity=100_000, min_size=1
+    )
+    layout = make_layout(config, SPECS)
+    server = start_server([experience_table(config, layout)], free_port)
+    address = f"localhost:{free_port}"
+    yield Replay(reverb.Client(address), address, layout)
+    server.stop()
+
+
+def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(replay: Replay) -> None:
+    writer = replay.layout.writer(replay.client, environments=1)
+    written = 0
+    while writer.flush(SHORT_S):
+        writer.write(numbered(np.array([written])))  # An episode of one env step.
+        written += 1
+        assert written < 10_000
+    assert not writer.flush(SHORT_S)
+    assert replay.status().inserts < written
+    sample_until_barred(replay)
+    assert writer.flush(LONG_S)
+    assert replay.status().inserts == written
+    assert writer.close(LONG_S)
