@@ -49,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         whole = parser()
         if is_completing():
             complete(whole)
-        return _run(whole.parse_args(argv))
+        code = _run(whole.parse_args(argv))
+        sys.stdout.flush()
+        return code
     except ConfigurationError as error:
         for line in error.problems:
             _complain(line)
@@ -57,6 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RunError as error:
         _complain(str(error))
         print(*error.details, sep="\n", end="\n" if error.details else "", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:  # Who reads the output has enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # For what is still to be flushed.
         return EXIT_FAILED
     except KeyboardInterrupt:  # Before a role has taken over the signals.
         return EXIT_INTERRUPTED

@@ -522,6 +522,16 @@ def test_errors_of_a_role(
     )
 
 
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    """As `head` is in `actorlearner config --config sac_pendulum | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "actorlearner", "config", "--config", "sac_pendulum"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 def test_interrupt_before_a_role_handles_it(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
