@@ -13,6 +13,7 @@ SUITES = ("pybullet", "gym")
 
 _MOST_REPLICAS = 64
 _CUSTOM_SUITE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_PROFILE = re.compile(r"([0-9]{1,15}),([0-9]{1,15})")
 _MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
 MULTI_WORKER = "multi_worker_mirrored"
 """The strategy of learners that train as one, see `actorlearner.cluster`."""
@@ -38,6 +39,14 @@ def replicas(strategy: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def profiled_steps(profile: str | None) -> tuple[int, int] | None:
+    """The train steps at which a profile begins and ends; None for no profile, or what is none."""
+    match = _PROFILE.fullmatch(profile or "")
+    if match is None or not int(match[1]) < int(match[2]):
+        return None
+    return int(match[1]), int(match[2])
+
+
 def cross_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
     """What cannot work although every key by itself is of the right type and in range.
 
@@ -60,6 +69,14 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
             problems.append(_cannot_work(config, key, sources, allowed))
     if works("learn.strategy"):
         problems += _strategy_problems(config, sources, works("learn.batch_size"))
+    if (
+        works("learn.profile")
+        and config.learn.profile is not None
+        and not profiled_steps(config.learn.profile)
+    ):
+        problems.append(
+            _cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null")
+        )
     return problems
 
 

@@ -141,6 +141,11 @@ class LearnConfig:
         at_least=1,
         at_most=1_024,
     )
+    profile: Optional[str] = setting(
+        None,
+        "START,STOP: the train steps between which a TensorFlow profile of the learner is taken, which "
+        "TensorBoard's profile plugin shows. Null: none.",
+    )
     strategy: str = setting(
         "default",
         "tf.distribute strategy: default (one device), mirrored (all GPUs), mirrored:N (N logical CPU "

@@ -16,6 +16,7 @@ from actorlearner.learning.first_policies import FirstPolicies
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.publisher import Publisher
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.reverb_calls import UNREACHABLE, within
@@ -74,6 +75,9 @@ class Outputs:
         """Whether the policies are being saved for the first time; may be asked from another thread."""
         return False
 
+    def profile(self, train_step: int) -> None:
+        """Begins or ends the profile if that is due at this train step, see Profiler."""
+
     def publish(self) -> None:
         """Publishes the policy for acting, see Publisher."""
 
@@ -116,6 +120,7 @@ class ChiefOutputs(Outputs):
         self._parts = parts
         self._config = config
         self._checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
+        self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._replay = ReplayStatus(0, 0, 0)
 
     @functools.cached_property
@@ -171,6 +176,10 @@ class ChiefOutputs(Outputs):
         """See Outputs."""
         return self._first.saving
 
+    def profile(self, train_step: int) -> None:
+        """See Outputs."""
+        self._profiler.at(train_step)
+
     def publish(self) -> None:
         """See Outputs."""
         self._publisher.publish()
@@ -207,6 +216,7 @@ class ChiefOutputs(Outputs):
 
     def end(self) -> None:
         """See Outputs."""
+        self._profiler.end()
         if self._checkpoint.save(self._publisher.unevaluated()):
             _log.info("checkpoint of train step %d written", self._train_step)
         if not self._publisher.flush(_PUBLISH_TIMEOUT_S):

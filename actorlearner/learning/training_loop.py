@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 
+from actorlearner.config.checks import profiled_steps
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.health.pulse import beat
@@ -51,6 +52,7 @@ class TrainingLoop:
         saved = True
         while step < self._config.learn.train_steps and not self._group.stopped:
             iterations = self._iterations_until_due(step)
+            self._outputs.profile(step)
             self._time.spent()
             loss = self._train(step, iterations)
             self._time.spent("graph")
@@ -86,9 +88,10 @@ class TrainingLoop:
         """Train steps of the next call: none may run past a train step at which something is due."""
         learn = self._config.learn
         intervals = (learn.publish_interval, learn.checkpoint_interval, self._config.evaluate.interval)
+        ends = (learn.train_steps, *(profiled_steps(learn.profile) or ()))
         return min(
             learn.train_steps_per_call,
-            learn.train_steps - step,
+            *(end - step for end in ends if end > step),
             *(interval - step % interval for interval in intervals),
         )
 

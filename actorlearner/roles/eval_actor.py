@@ -18,6 +18,7 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
 from actorlearner.health.pulse import beat
+from actorlearner.hyperparameters import write_hyperparameters
 from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.notify import say
 from actorlearner.playing.best_facts import Returns
@@ -74,7 +75,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     if servers is None:
         return
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
-    record = EvaluationRecorder(directory)
+    record = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
     videos = TrainingVideos(directory, config, policy, update, _ROLE)
     start_up.ended("replay server")
@@ -174,12 +175,13 @@ class EvaluationRecorder:
       train_step: the last that was recorded, also by an eval actor before this one; -1 before the first.
     """
 
-    def __init__(self, directory: RunDirectory) -> None:
-        """Goes on after what is recorded."""
+    def __init__(self, directory: RunDirectory, config: Config) -> None:
+        """Goes on after what is recorded of this configuration's run."""
         recorded = read_records(directory.metrics("eval"))
         self.train_step = int(recorded[-1]["train_step"]) if recorded else -1
         self._metrics = MetricsWriter(directory.metrics("eval"))
         self._summaries = Summaries(directory.summaries("eval"))
+        write_hyperparameters(self._summaries, config)
 
     def write(self, request: EvaluationRequest, episodes: Sequence[Episode]) -> None:
         """Records the evaluation of exactly the version that `request` holds."""

@@ -17,8 +17,8 @@ from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
 from tests.support.training import fixed_dataset, make_learner, make_parts
 
-_STEPS = 20
-_S = 0.2
+_STEPS = 10
+_S = 0.5
 """Much longer than a train step of a tiny network."""
 
 

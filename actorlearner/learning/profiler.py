@@ -1,0 +1,53 @@
+"""A profile of some train steps, for TensorBoard's profile plugin."""
+
+import logging
+from pathlib import Path
+
+import tensorflow as tf
+
+from actorlearner.config.checks import profiled_steps
+from actorlearner.errors import one_line
+from actorlearner.notify import say
+
+_log = logging.getLogger(__name__)
+
+
+class Profiler:
+    """Profiles this process from one train step to another.
+
+    TensorFlow's profile shows what each operation took on every device and thread, and where a GPU waits.
+    """
+
+    def __init__(self, profile: str | None, directory: Path) -> None:
+        """Nothing is profiled yet.
+
+        Args:
+          profile: `learn.profile`.
+          directory: of TensorBoard; the profile goes into plugins/profile/ there.
+        """
+        self._steps = profiled_steps(profile)
+        self._directory = directory
+        self._running = False
+
+    def at(self, train_step: int) -> None:
+        """Begins or ends the profile if that is due; blocks for seconds while one is written."""
+        if self._steps is None:
+            return
+        start, stop = self._steps
+        if not self._running and start <= train_step < stop:
+            tf.profiler.experimental.start(str(self._directory))
+            self._running = True
+        elif train_step >= stop:
+            self.end()
+
+    def end(self) -> None:
+        """Ends a profile that was begun; blocks as `at` does."""
+        if not self._running:
+            return
+        self._running = False
+        try:
+            tf.profiler.experimental.stop()
+        except (OSError, tf.errors.OpError) as error:
+            say(f"the profile was not written: {one_line(error)}")
+        else:
+            _log.info("the profile is in %s", self._directory)

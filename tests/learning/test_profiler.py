@@ -1,0 +1,73 @@
+"""Profiles: which train steps are in them, as TensorBoard's plugin would read them."""
+
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tensorflow.core.profiler.protobuf import xplane_pb2
+
+from actorlearner.config.load import load_config
+from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
+from actorlearner.errors import ConfigurationError
+from actorlearner.learning.group import Group
+from actorlearner.learning.outputs import Outputs
+from actorlearner.learning.profiler import Profiler
+from actorlearner.learning.training_loop import TrainingLoop
+from actorlearner.start_up import StartUp
+from actorlearner.stop import Stop
+from tests.support.training import fixed_dataset, make_learner, make_parts
+
+
+class ProfilingOutputs(Outputs):
+    def __init__(self, profile: str, directory: Path) -> None:
+        self.profiler = Profiler(profile, directory)
+        self.steps: list[int] = []
+
+    def profile(self, train_step: int) -> None:
+        self.profiler.at(train_step)
+        self.steps.append(train_step)
+
+
+def events(directory: Path) -> set[str]:
+    """The names of all that is in the profiles of a directory."""
+    names = set()
+    for path in directory.glob("plugins/profile/*/*.xplane.pb"):
+        space = xplane_pb2.XSpace.FromString(path.read_bytes())
+        names |= {metadata.name for plane in space.planes for metadata in plane.event_metadata.values()}
+    return names
+
+
+def test_the_train_steps_that_were_asked_for_are_profiled(tmp_path: Path) -> None:
+    learn = LearnConfig(
+        train_steps=20, batch_size=6, publish_interval=20, checkpoint_interval=20, profile="7,12"
+    )
+    config = Config(learn=learn, evaluate=EvaluateConfig(interval=1_000))
+    learner = make_learner(tmp_path / "learner", make_parts(), lambda: fixed_dataset(6, 20))
+    outputs = ProfilingOutputs("7,12", tmp_path)
+    stop = Stop()
+    TrainingLoop(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, stop, StartUp()).run()
+    assert outputs.steps == [0, 7, 12]  # Otherwise ten train steps would be one call.
+    assert any("MatMul" in name for name in events(tmp_path))
+
+
+def test_a_profile_that_is_cut_short_is_written(tmp_path: Path) -> None:
+    profiler = Profiler("0,1000", tmp_path)
+    profiler.at(0)
+    tf.linalg.matmul(tf.ones([2, 2]), tf.ones([2, 2]))
+    assert events(tmp_path) == set()
+    profiler.end()
+    assert events(tmp_path)
+    profiler.end()  # Nothing is left to end.
+
+
+@pytest.mark.parametrize("profile", ["10", "10,10", "20,10", "-1,3", "1,2,3", "a,b", ""])
+def test_what_is_no_profile_is_refused(profile: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load_config("sac_pendulum", [f"learn.profile={profile!r}"])
+    (problem,) = refused.value.problems
+    assert problem.startswith("learn.profile: ")
+    assert "allowed: START,STOP, as in 1000,1100, or null" in problem
+
+
+def test_a_profile_on_the_command_line_needs_no_quotes() -> None:
+    assert load_config("sac_pendulum", ["learn.profile=1000,1100"]).learn.profile == "1000,1100"
