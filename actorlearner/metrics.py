@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.disk import Appender
+from actorlearner.tail import Tail
 
 METRICS_INTERVAL_S = 2.0
 """Seconds between two records of a role."""
@@ -71,20 +72,13 @@ class MetricsTail:
 
     def __init__(self, path: Path) -> None:
         """The file need not exist yet."""
-        self._path = path
-        self._offset = 0
+        self._tail = Tail(path, from_start=True)
         self.first: dict[str, Any] = {}
         self.newest: dict[str, Any] = {}
 
     def read(self) -> list[dict[str, Any]]:
         """Returns the whole records that were appended since the last call."""
-        if not self._path.exists():
-            return []
-        with self._path.open("rb") as file:
-            file.seek(self._offset)
-            whole, newline, _ = file.read().rpartition(b"\n")
-        self._offset += len(whole) + len(newline)
-        records: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+        records: list[dict[str, Any]] = [json.loads(line) for line in self._tail.lines()]
         if records:
             self.first = self.first or records[0]
             self.newest = records[-1]

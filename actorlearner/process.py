@@ -20,12 +20,12 @@ from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.health import pulse
 from actorlearner.health.check import LEARNER
-from actorlearner.log_tail import LogFollower
 from actorlearner.metrics import written_records
 from actorlearner.notify import is_supervised, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.silent_peers import give_up_silent_peers
 from actorlearner.stop import Stop
+from actorlearner.tail import LogFollower
 from actorlearner.tensor_leak import stop_tensor_leak
 from actorlearner.uncollected import uncollected
 from actorlearner.verbosity import Verbosity

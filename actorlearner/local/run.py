@@ -15,12 +15,12 @@ from actorlearner.local.resume import forget_after, look
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
-from actorlearner.log_tail import LogTail
 from actorlearner.machine import describe
 from actorlearner.metrics import newest_of_each
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.status.run_status import run_waits
 from actorlearner.stop import Stop
+from actorlearner.tail import Tail
 from actorlearner.verbosity import Verbosity
 
 _LOOK_INTERVAL_S = 0.25
@@ -73,7 +73,7 @@ def run_local(
     supervisor = Supervisor(config, directory, private_network)
     logs = {}
     if verbosity is Verbosity.VERBOSE:
-        logs = {name: LogTail(directory.log(name)) for name in supervisor.names}
+        logs = {name: Tail(directory.log(name)) for name in supervisor.names}
     try:
         _watch(supervisor, progress, console, logs, stop)
     except ConfigurationError:
@@ -95,7 +95,7 @@ def run_local(
 
 
 def _watch(
-    supervisor: Supervisor, progress: Progress, console: Console, logs: Mapping[str, LogTail], stop: Stop
+    supervisor: Supervisor, progress: Progress, console: Console, logs: Mapping[str, Tail], stop: Stop
 ) -> None:
     """Shows how the run goes until it has finished, or a stop; then no process is left, whatever happens."""
     trouble = Console(highlight=False, stderr=True) if console.quiet else console
@@ -111,7 +111,7 @@ def _watch(
         _show_logs(logs, console)
 
 
-def _show_logs(logs: Mapping[str, LogTail], console: Console) -> None:
+def _show_logs(logs: Mapping[str, Tail], console: Console) -> None:
     for name, log in logs.items():
         for line in log.lines():
             console.print(f"{name} | {line}", soft_wrap=True, markup=False)

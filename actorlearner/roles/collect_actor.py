@@ -241,7 +241,6 @@ class Collector:
         """Of the time since the last record, by the keys that they have in it."""
         spent = self._time.take()
         # While the rate limiter bars inserts, a wait for the server's confirmation is a wait for the limiter.
-        # The trajectory layout also waits for confirmations where it writes the end of an episode.
         barred = self._inserts_barred()
         limiter = None if barred is None else min(spent["writing"], barred)
         spent["writing"] -= limiter or 0.0

@@ -1,4 +1,4 @@
-"""Following log files while they are written."""
+"""Following files of lines while they are written."""
 
 import threading
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from typing import TextIO
 _INTERVAL_S = 0.2
 
 
-class LogTail:
-    """What is appended to a file from now on, in whole lines."""
+class Tail:
+    """What is appended to a file, in whole lines."""
 
-    def __init__(self, path: Path) -> None:
-        """Begins at the end of the file, which need not be there yet."""
+    def __init__(self, path: Path, *, from_start: bool = False) -> None:
+        """Begins at the end of the file, or at its start; it need not be there yet."""
         self._path = path
-        self._offset = path.stat().st_size if path.exists() else 0
+        self._offset = path.stat().st_size if path.exists() and not from_start else 0
 
     def lines(self) -> Iterator[str]:
         """Yields the lines since the last call; of one that is still being written, nothing yet."""
@@ -33,7 +33,7 @@ class LogFollower:
 
     def __init__(self, path: Path, terminal: TextIO) -> None:
         """Begins with what comes from now on."""
-        self._tail = LogTail(path)
+        self._tail = Tail(path)
         self._terminal = terminal
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="log", daemon=True)
