@@ -39,7 +39,12 @@ class Publisher:
     """
 
     def __init__(
-        self, client: reverb.Client, parts: AgentParts, generation: int = 0, run_id: str | None = None
+        self,
+        client: reverb.Client,
+        parts: AgentParts,
+        generation: int = 0,
+        run_id: str | None = None,
+        published: Callable[[PolicyVariables], None] = lambda version: None,
     ) -> None:
         """Starts the thread; it ends with the process.
 
@@ -48,11 +53,13 @@ class Publisher:
           parts: whose policy is published.
           generation: of this learner, see PolicyVariables.
           run_id: of this run; None accepts a server of any.
+          published: is called, on that thread, with each version for acting that the server has taken.
         """
         self._container = VariableContainer(client, run_id)
         self._variables = parts.policy_variables
         self._train_step = parts.train_step
         self._generation = generation
+        self._published = published
         self._newest: PolicyVariables | None = None
         self._pushed: PolicyVariables | None = None
         self._evaluations: collections.deque[EvaluationRequest] = collections.deque()
@@ -194,6 +201,7 @@ class Publisher:
                 self._evaluations_pushed.append(self._evaluations.popleft())
         elif newest is not None:
             self._push(newest)
+            self._published(newest)
 
     def _push(self, version: PolicyVariables) -> None:
         self._until_taken(lambda: self._container.push(version))
@@ -219,7 +227,7 @@ class Publisher:
     def _look(self) -> None:
         """Looks whether the server still has what was pushed, and whether another learner pushes, too."""
         try:
-            versions = self._container.version(_TIMEOUT_S)
+            versions, waiting = self._container.status(_TIMEOUT_S)
             newest = within(_PUSH_TIMEOUT_S, self._container.pull) if versions > self._versions else None
         except UNREACHABLE:
             return  # The next push says so.
@@ -229,8 +237,16 @@ class Publisher:
             )
         lost = versions < self._versions
         self._versions = versions
-        if lost and self._pushed is not None:
+        if not lost:
+            self._forget_evaluated(waiting)
+        elif self._pushed is not None:
             _log.warning("the replay server was started again: it gets the policy variables again")
             self._push(self._pushed)
             for request in self._evaluations_pushed:
                 self._push_evaluation(request)
+
+    def _forget_evaluated(self, waiting: int) -> None:
+        """Keeps only the versions that wait for their evaluation: dozens of others are as many policies."""
+        with self._changed:
+            while len(self._evaluations_pushed) > waiting:
+                self._evaluations_pushed.popleft()

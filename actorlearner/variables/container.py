@@ -63,6 +63,19 @@ class PolicyVariables:
         return PolicyOrder(self.generation, self.train_step)
 
 
+class ContainerStatus(NamedTuple):
+    """What a container holds at one moment.
+
+    Attributes:
+      versions: that were ever published; 0 means that there is none to pull yet. There are fewer than before
+        where the replay server was started again.
+      evaluations_waiting: versions that wait for their evaluation.
+    """
+
+    versions: int
+    evaluations_waiting: int
+
+
 @dataclasses.dataclass(frozen=True)
 class EvaluationRequest:
     """A version that is to be evaluated.
@@ -132,30 +145,32 @@ class VariableContainer:
         nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
         self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version)})
 
-    def version(self, timeout_s: int) -> int:
-        """How many versions were ever published: 0 means that there is none to pull yet.
-
-        It is lower than before where the replay server was started again.
+    def status(self, timeout_s: int) -> ContainerStatus:
+        """What it holds.
 
         Raises:
           reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
           RunError: another run's server has taken the place of this run's.
         """
-        table = self._tables(timeout_s)[VARIABLES_TABLE]
-        return int(table.rate_limiter_info.insert_stats.completed) if table.current_size else 0
+        tables = self._client.server_info(timeout=timeout_s)
+        check_same_run(tables, self._run_id)
+        newest = tables[VARIABLES_TABLE]
+        return ContainerStatus(
+            versions=int(newest.rate_limiter_info.insert_stats.completed) if newest.current_size else 0,
+            evaluations_waiting=int(tables[EVALUATION_TABLE].current_size),
+        )
+
+    def version(self, timeout_s: int) -> int:
+        """The `versions` of its status; raises what that does."""
+        return self.status(timeout_s).versions
 
     def pull(self) -> PolicyVariables:
         """The newest version; blocks while there is none (see `version`)."""
         return _version(self._sample(VARIABLES_TABLE))
 
     def evaluations_waiting(self, timeout_s: int) -> int:
-        """How many versions wait for their evaluation.
-
-        Raises:
-          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
-          RunError: another run's server has taken the place of this run's.
-        """
-        return int(self._tables(timeout_s)[EVALUATION_TABLE].current_size)
+        """The `evaluations_waiting` of its status; raises what that does."""
+        return self.status(timeout_s).evaluations_waiting
 
     def next_evaluation(self) -> EvaluationRequest:
         """The oldest version to evaluate; blocks while there is none. It stays until it `is_evaluated`."""
@@ -176,11 +191,6 @@ class VariableContainer:
     def forget_evaluations(self) -> None:
         """Empties the queue; blocks until the server has."""
         self._client.reset(EVALUATION_TABLE)
-
-    def _tables(self, timeout_s: int) -> dict[str, Any]:
-        tables: dict[str, Any] = self._client.server_info(timeout=timeout_s)
-        check_same_run(tables, self._run_id)
-        return tables
 
     def _sample(self, table: str) -> Any:
         samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)

@@ -10,7 +10,7 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
 from actorlearner.learning import publisher as publisher_module
 from actorlearner.learning.publisher import Publisher
-from actorlearner.variables.container import EvaluationRequest, PolicyVariables
+from actorlearner.variables.container import ContainerStatus, EvaluationRequest, PolicyVariables
 from tests.support.training import make_parts
 
 LONG_S = 30.0
@@ -32,6 +32,9 @@ class HeldContainer:
 
     def version(self, timeout_s: int) -> int:
         return self.versions
+
+    def status(self, timeout_s: int) -> ContainerStatus:
+        return ContainerStatus(self.versions, self.evaluations_waiting(timeout_s))
 
     def pull(self) -> PolicyVariables | None:
         return self.other
@@ -178,6 +181,31 @@ def test_a_server_that_lost_what_was_pushed_gets_it_again(
         ("evaluation after 10 env steps", 10, 10.0),
         ("evaluation after 20 env steps", 20, 20.0),
     ]
+
+
+def test_policies_that_were_evaluated_are_not_kept(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    """Neither in memory, nor for a server that was started again."""
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    for _ in range(20):
+        container.let.release()
+    train_to(parts, 10)
+    publisher.publish()
+    for train_step in (10, 20, 30):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+    assert publisher.flush(LONG_S)
+    container.evaluated = 2
+    eventually(lambda: len(publisher._evaluations_pushed) == 1)
+    before = len(container.pushed)
+    container.versions, container.evaluated = 0, before  # As of a server that begins with nothing.
+    eventually(lambda: len(container.pushed) >= before + 2)
+    assert container.pushed[before:] == [("newest", 10, 10.0), ("evaluation after 30 env steps", 30, 30.0)]
 
 
 def test_a_learner_that_was_replaced_ends(
