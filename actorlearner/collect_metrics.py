@@ -22,6 +22,7 @@ class CollectMetrics:
         """Opens the files."""
         name = f"collect-{actor_index}"
         recorded = read_records(directory.metrics(name))
+        self._resumed = bool(recorded)
         self.before = recorded[-1] if recorded else {"env_steps": 0, "episodes": 0, "faults": 0}
         self._metrics = MetricsWriter(directory.metrics(name))
         self._summaries = Summaries(directory.summaries(name))
@@ -69,6 +70,8 @@ class CollectMetrics:
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
-        curves = {f"collect/{key}": value for key, value in record.items() if key != "env_steps"}
-        self._summaries.scalars(curves, env_steps)
+        curves = {f"collect/{key}": value for key, value in record.items()}
+        # Random actions belong before the first train step, or, of an actor that was started again, nowhere.
+        if policy.train_step >= 0 or not self._resumed:
+            self._summaries.scalars(curves, max(0, policy.train_step))
         self._summaries.flush()

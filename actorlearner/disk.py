@@ -52,10 +52,10 @@ class Outage:
 
     def failed(self, error: BaseException) -> None:
         """Says `error`, unless it was said and has not ended since."""
-        if self._failed_at is None:
+        first, self._failed_at = self._failed_at is None, time.monotonic()
+        if first:  # Known before it is said, for what is said may be written to the same disk.
             why = "the disk is full" if is_full(error) else one_line(error)
             say(f"{why}: the {self._what} are not written to {self._path} for now, and the run goes on")
-        self._failed_at = time.monotonic()
 
     def worked(self) -> None:
         """Says that it is over, if it was said to have begun and nothing failed for _CALM_S."""

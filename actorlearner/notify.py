@@ -7,11 +7,15 @@ import contextlib
 import json
 import logging
 import os
+from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
 
 NOTIFY_VARIABLE = "ACTORLEARNER_NOTIFY_FD"
 """The environment variable with the number of the pipe's file descriptor."""
+
+
+_listeners: list[Callable[[str], None]] = []
 
 
 def is_supervised() -> bool:
@@ -35,6 +39,13 @@ def notify(state: str, message: str = "") -> None:
 
 
 def say(line: str) -> None:
-    """Warns whoever watches: one line in the log, and on the terminal of local mode."""
+    """Warns whoever watches: one line in the log, on the terminal of local mode, and to all listeners."""
     _log.warning("%s", line)
     notify("said", line)
+    for listener in _listeners:
+        listener(line)
+
+
+def listen(listener: Callable[[str], None]) -> None:
+    """Has `listener` called with whatever this process says from now on, in the thread that says it."""
+    _listeners.append(listener)

@@ -18,10 +18,11 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.events import ENDED, FAILED, STARTED, WARNED, EventLog
 from actorlearner.health import pulse
 from actorlearner.health.check import LEARNER
 from actorlearner.metrics import written_records
-from actorlearner.notify import is_supervised, notify
+from actorlearner.notify import is_supervised, listen, notify
 from actorlearner.run_directory import RunDirectory, new_run_directory
 from actorlearner.silent_peers import give_up_silent_peers
 from actorlearner.stop import Stop
@@ -39,6 +40,7 @@ _ending = threading.RLock()
 """Held for good by the first thread that ends the process: it decides what is said, and the exit code."""
 _temporary: tempfile.TemporaryDirectory[str] | None = None
 _follower: LogFollower | None = None
+_events: EventLog | None = None
 
 
 def keep_until_exit(kept: object) -> None:
@@ -99,6 +101,7 @@ def run_role(
         _follower = LogFollower(directory.log(name), terminal)
     _own_temporary_files()
     pulse.begin(directory.pulse(name))
+    _begin_events(directory, name)
     give_up_silent_peers()
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
@@ -119,6 +122,7 @@ def run_role(
         first_line = (str(error).strip().splitlines() or [""])[0]
         _fail(terminal, name, [f"{type(error).__name__}: {first_line}"], EXIT_FAILED, state="crashed")
     _log.info("ended, exit code %d", stop.exit_code)
+    _record(ENDED, f"exit code {stop.exit_code}")
     _leave(stop.exit_code)
 
 
@@ -128,6 +132,22 @@ def _name(role: str, config: Config, options: Mapping[str, object]) -> str:
     if cluster is not None:
         return cluster.name
     return f"{role}-{options['actor_index']}" if "actor_index" in options else role
+
+
+def _begin_events(directory: RunDirectory, name: str) -> None:
+    global _events
+    _events = events = EventLog(directory.events, name)
+    events.record(STARTED)
+    listen(lambda line: events.record(WARNED, line))
+
+
+def _record(event: str, text: str) -> None:
+    """Records an event; the process ends now, and not otherwise because this cannot be written."""
+    if _events is not None:
+        try:
+            _events.record(event, text)
+        except OSError as error:
+            print(f"the events cannot be written: {error}", file=sys.stderr)
 
 
 def _leave(exit_code: int) -> NoReturn:
@@ -213,5 +233,6 @@ def _fail(
         print(f"{name}: error: {problem}", file=sys.stderr)
         if not is_supervised():
             print(f"actorlearner: error: {name}: {problem}", file=terminal)
+        _record(FAILED, problem)
     notify(state, "\n".join(problems))
     _leave(exit_code)

@@ -37,6 +37,7 @@ class RunDirectory:
         self.path = path.absolute()
         self.config = self.path / "config.yaml"
         self.manifest = self.path / "manifest.json"
+        self.events = self.path / "events.jsonl"
         self.learner_checkpoints = self.path / "checkpoints" / "learner"
         self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
@@ -129,12 +130,13 @@ class RunDirectory:
     def discard(self) -> None:
         """Removes what a refused start has left, so that a better one may take its place.
 
-        That is the directory with the configuration, the manifest, logs and signs of life, and those above it
-        that were made for it. A directory that was there before `prepare`, or that holds more, is left as it
-        is.
+        That is the directory with the configuration, the manifest, events, logs and signs of life, and those
+        above it that were made for it. A directory that was there before `prepare`, or that holds more, is
+        left as it is.
         """
         held = {path.name for path in self.path.iterdir()}
-        ours = {self.config.name, self.manifest.name, self.log("").parent.name, self.pulses.name}
+        files = {self.config.name, self.manifest.name, self.events.name}
+        ours = files | {self.log("").parent.name, self.pulses.name}
         if not self._made or held - ours:
             return
         shutil.rmtree(self.path)
@@ -146,6 +148,8 @@ class RunDirectory:
     def _check(self, config: Config) -> None:
         there = load_config(str(self.config))
         if fingerprint(there) == fingerprint(config):
+            if there != config:  # In what only looks on.
+                write_atomically(self.config, to_yaml(config))
             return
         if fingerprint(there) == fingerprint(_with_train_steps(config, there)) and (
             config.learn.train_steps > there.learn.train_steps

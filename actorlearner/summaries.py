@@ -1,5 +1,7 @@
 """TensorBoard's curves, on a disk that may be full.
 
+Their step is the train step in every role: of the learner, or of the policy that acts or is evaluated.
+
 TensorFlow's own writer cannot be used after a full disk: what it writes then comes after half a record, where
 no reader gets to. And in a graph its error ends a train step midway. It therefore writes to memory, which
 is appended to the event file here.

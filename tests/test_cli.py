@@ -501,7 +501,7 @@ def test_nothing_but_printable_lines_of_bounded_length(
     short, long = capfd.readouterr().err.splitlines()
     assert short.startswith("actorlearner: error: \\x1b[31m: unknown key")
     assert len(long) < 2_100
-    assert long.endswith(" learn, evaluate, seed")
+    assert long.endswith(" learn, evaluate, seed, callbacks")
 
 
 def test_errors_of_a_role(

@@ -6,10 +6,12 @@ from actorlearner.commands.command import Flag, Options
 from actorlearner.commands.configured import configured, holds_replay, starts_one_learner
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
+from actorlearner.environments.quiet import quiet_output
 
 
 def _chaos(config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options) -> int:
-    from actorlearner.chaos.run import run_chaos
+    with quiet_output():  # TensorFlow, which reads replay's checkpoints, prints when it is imported.
+        from actorlearner.chaos.run import run_chaos
 
     return run_chaos(config, run_dir, experiment, duration=options["duration"], seed=options["seed"])
 

@@ -15,6 +15,7 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
+from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.replay.least_memory import least_memory_problems
 
@@ -83,7 +84,7 @@ def configured(
         if loaded is None or problems:
             raise ConfigurationError(problems)
         values, sources = loaded
-        for check in checks:
+        for check in (finds_callbacks, *checks):
             if found := check(values, sources):
                 raise ConfigurationError(found)
         try:
@@ -93,6 +94,22 @@ def configured(
 
     all_flags = {"config": _config_flag(config), "set": SET, "run_dir": RUN_DIR, **flags}
     return Command(summary, description, example, run, all_flags)
+
+
+def finds_callbacks(config: Config, sources: Sources) -> list[str]:
+    """A Check: every callback can be imported."""
+    if not config.callbacks:
+        return []
+    from actorlearner.callbacks.caller import find_callback
+
+    problems = []
+    for name in config.callbacks:
+        try:
+            with quiet_output():  # Their modules may print.
+                find_callback(name)
+        except ConfigurationError as error:
+            problems += [with_source(line, sources) for line in error.problems]
+    return problems
 
 
 def holds_replay(config: Config, sources: Sources) -> list[str]:

@@ -12,7 +12,7 @@ SUITES = ("pybullet", "gym")
 """The suites that come with the package; any other is module:callable."""
 
 _MOST_REPLICAS = 64
-_CUSTOM_SUITE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_IMPORTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _PROFILE = re.compile(r"([0-9]{1,15}),([0-9]{1,15})")
 _MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
 MULTI_WORKER = "multi_worker_mirrored"
@@ -30,7 +30,7 @@ def can_be_looked_up(environment: EnvironmentConfig) -> bool:
     """Whether suite and name have a form that may denote an environment."""
     if environment.suite in SUITES:
         return bool(environment.name)
-    return _CUSTOM_SUITE.fullmatch(environment.suite) is not None
+    return _IMPORTED.fullmatch(environment.suite) is not None
 
 
 def replicas(strategy: str) -> int | None:
@@ -77,7 +77,18 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
         problems.append(
             _cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null")
         )
+    if works("callbacks"):
+        problems += _callback_problems(config, sources)
     return problems
+
+
+def _callback_problems(config: Config, sources: Sources) -> Iterator[str]:
+    source = sources.get("callbacks", DEFAULT_SOURCE)
+    for name in dict.fromkeys(config.callbacks):
+        if not _IMPORTED.fullmatch(name):
+            yield problem("callbacks", f"{show(name)} cannot work", source, "module:Class of a callback")
+        elif config.callbacks.count(name) > 1:
+            yield problem("callbacks", f"{show(name)} is given twice", source, "each only once")
 
 
 def _environment_problems(config: Config, sources: Sources, check_name: bool) -> Iterator[str]:

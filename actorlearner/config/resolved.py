@@ -14,6 +14,9 @@ from actorlearner.config.schema import Config
 
 _FINGERPRINT_DIGITS = 16
 
+_LOOK_ON = ("callbacks",)
+"""Keys in which roles of one experiment may differ, and a run that is resumed from what it was."""
+
 
 def to_yaml(config: Config) -> str:
     """Every key and its value as YAML; `load_config` reads it back to an equal Config."""
@@ -22,13 +25,16 @@ def to_yaml(config: Config) -> str:
 
 
 def canonical(config: Config) -> str:
-    """JSON text that is equal for equal configurations, on any machine."""
-    return json.dumps(_tree(config), sort_keys=True, separators=(",", ":"))
+    """JSON text that is equal for configurations of one experiment, on any machine."""
+    return json.dumps(_experiment(config), sort_keys=True, separators=(",", ":"))
 
 
 def values_by_key(config: Config) -> dict[str, Any]:
-    """Every value as plain data by its dotted key; the entries of a mapping have keys of their own."""
-    return _flat(_tree(config))
+    """Every value that decides on the experiment, as plain data by its dotted key.
+
+    The entries of a mapping have keys of their own.
+    """
+    return _flat(_experiment(config))
 
 
 def fingerprint(config: Config) -> str:
@@ -63,6 +69,11 @@ def _shown(values: dict[str, Any], key: str) -> str:
 
 def _canonical(values: dict[str, Any], key: str) -> str:
     return json.dumps(values[key], sort_keys=True) if key in values else ""
+
+
+def _experiment(config: Config) -> dict[str, Any]:
+    """All but what only looks on."""
+    return {name: value for name, value in _tree(config).items() if name not in _LOOK_ON}
 
 
 def _tree(section: Any) -> dict[str, Any]:

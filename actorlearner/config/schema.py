@@ -183,3 +183,8 @@ class Config:
     seed: int = setting(
         0, "Seeds networks, policies and environments, each together with its role and index.", at_least=0
     )
+    callbacks: list[str] = setting(
+        [],
+        "module:Class of your own callbacks, called at episodes, evaluations, publications and checkpoints; "
+        "see actorlearner.callbacks. They do not decide what is learned: roles of one run may have others.",
+    )

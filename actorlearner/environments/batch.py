@@ -1,7 +1,7 @@
 """Several environments stepped as one batch, and the statistics of their episodes."""
 
 import collections
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -118,8 +118,20 @@ class EpisodeStatistics:
     episodes of another.
     """
 
-    def __init__(self, environments: int, window: int = 10) -> None:
-        """Averages over `window` episodes, or one of each environment if there are more of them."""
+    def __init__(
+        self,
+        environments: int,
+        window: int = 10,
+        ended: Callable[[int, float, int], None] = lambda environment, episode_return, length: None,
+    ) -> None:
+        """Averages over `window` episodes, or one of each environment if there are more of them.
+
+        Args:
+          environments: how many.
+          window: see above.
+          ended: is called with each episode: in which environment, its undiscounted return, and its length.
+        """
+        self._ended = ended
         self._return = np.zeros(environments, dtype=np.float64)
         self._length = np.zeros(environments, dtype=np.int64)
         size = max(window, environments)
@@ -137,6 +149,7 @@ class EpisodeStatistics:
         for i in np.flatnonzero(steps.last & steps.valid):
             self._returns.append(float(self._return[i]))
             self._lengths.append(int(self._length[i]))
+            self._ended(int(i), self._returns[-1], self._lengths[-1])
             self._return[i] = 0.0
             self._length[i] = 0
             self.episodes += 1

@@ -5,7 +5,7 @@ import logging
 import re
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -40,8 +40,20 @@ class LearnerCheckpoint:
         of the learner which saved.
     """
 
-    def __init__(self, directory: Path, parts: AgentParts) -> None:
-        """Neither reads nor writes yet."""
+    def __init__(
+        self,
+        directory: Path,
+        parts: AgentParts,
+        written: Callable[[int, Path], None] = lambda train_step, path: None,
+    ) -> None:
+        """Neither reads nor writes yet.
+
+        Args:
+          directory: of all checkpoints.
+          parts: what is saved.
+          written: is called with the train step and the path of each checkpoint, once it is whole.
+        """
+        self._written = written
         self._directory = directory
         self._train_step = parts.train_step
         self._checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
@@ -132,6 +144,7 @@ class LearnerCheckpoint:
             self._saved = step
             self._outage.worked()
             self._remove_rests(step)
+            self._written(step, self._directory / _name(step))
             return True
 
     def _unevaluated(self, step: int) -> Path:

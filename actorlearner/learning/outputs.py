@@ -9,7 +9,10 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.callbacks.callback import Checkpoint, Publication
+from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
+from actorlearner.health.check import LEARNER
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.first_policies import FirstPolicies
@@ -103,8 +106,12 @@ class Outputs:
         """Writes a checkpoint and the policies; returns False if the disk has no room for them."""
         return True
 
-    def end(self) -> None:
-        """Writes the last checkpoint, unless it is written, and waits until the last policy is published."""
+    def end(self, *, stopped: bool) -> None:
+        """Writes the last checkpoint, unless it is written, and waits until the last policy is published.
+
+        Args:
+          stopped: whether a signal ends the learner, and not its last train step.
+        """
 
     def remains(self) -> str:
         """What there is of a training that has failed, in words."""
@@ -119,7 +126,12 @@ class ChiefOutputs(Outputs):
         self._directory = directory
         self._parts = parts
         self._config = config
-        self._checkpoint = LearnerCheckpoint(directory.learner_checkpoints, parts)
+        self._callbacks = Callbacks(config, LEARNER)
+        self._checkpoint = LearnerCheckpoint(
+            directory.learner_checkpoints,
+            parts,
+            lambda train_step, path: self._callbacks.tell(Checkpoint(train_step, path)),
+        )
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._replay = ReplayStatus(0, 0, 0)
 
@@ -143,8 +155,15 @@ class ChiefOutputs(Outputs):
     def begin(self, client: reverb.Client, replay: ReplayMonitor) -> None:
         """See Outputs."""
         self._monitor = replay
+        self._callbacks.begin(self._directory)
         self._checkpoint.begin_generation(_published_generation(client))
-        self._publisher = Publisher(client, self._parts, self._checkpoint.generation, self._directory.run_id)
+        self._publisher = Publisher(
+            client,
+            self._parts,
+            self._checkpoint.generation,
+            self._directory.run_id,
+            lambda version: self._callbacks.tell(Publication(version.train_step, version.generation)),
+        )
         self._publisher.publish()
         if self._checkpoint.generation > 0:
             self._publisher.take_over(self._checkpoint.unevaluated())
@@ -214,13 +233,14 @@ class ChiefOutputs(Outputs):
         saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
         return all(saved)
 
-    def end(self) -> None:
+    def end(self, *, stopped: bool) -> None:
         """See Outputs."""
         self._profiler.end()
         if self._checkpoint.save(self._publisher.unevaluated()):
             _log.info("checkpoint of train step %d written", self._train_step)
         if not self._publisher.flush(_PUBLISH_TIMEOUT_S):
             _log.warning("the last policy was not published: the replay server does not answer")
+        self._callbacks.close(stopped=stopped)
 
     def remains(self) -> str:
         """See Outputs."""

@@ -59,8 +59,9 @@ def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
 
 def forget_after(directory: RunDirectory, train_step: int) -> None:
     """Forgets the metrics and curves of train steps after `train_step`: they are lost and taken again."""
+    for summaries in directory.summaries("learner").parent.glob("*"):
+        _restart_curves(summaries, train_step)
     for name in ("learner", "eval"):
-        _restart_curves(directory.summaries(name), train_step)
         path = directory.metrics(name)
         records = read_records(path)
         kept = [record for record in records if record["train_step"] <= train_step]

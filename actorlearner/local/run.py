@@ -8,7 +8,8 @@ from rich.console import Console
 from actorlearner.bottleneck.verdict import find_bottlenecks
 from actorlearner.config.schema import Config
 from actorlearner.disk import make_output_last
-from actorlearner.errors import EXIT_FINISHED, ConfigurationError
+from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
+from actorlearner.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
 from actorlearner.local.networks import choose_network
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import forget_after, look
@@ -71,6 +72,7 @@ def run_local(
     private_network, line = choose_network(network)
     console.print(line, soft_wrap=True)
     supervisor = Supervisor(config, directory, private_network)
+    supervisor.events.record(RUN_RESUMED if resumes else RUN_BEGAN)
     logs = {}
     if verbosity is Verbosity.VERBOSE:
         logs = {name: Tail(directory.log(name)) for name in supervisor.names}
@@ -80,7 +82,12 @@ def run_local(
         if not supervisor.any_was_ready:
             directory.discard()
         raise
+    except RunError as error:
+        supervisor.events.record(FAILED, str(error))
+        raise
     progress.update()
+    how = "finished" if supervisor.finished else "stopped"
+    supervisor.events.record(RUN_ENDED, f"{how} at train step {progress.train_step:,}")
     if not supervisor.finished:
         saved = look(directory, check=False)
         console.print(

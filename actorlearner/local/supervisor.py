@@ -3,8 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 
+from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.events import DIED, EventLog
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer
 from actorlearner.local.private_network import PrivateNetwork
@@ -25,6 +27,7 @@ _SERVER = "replay-server"
 _LEARNER = "learner"
 _EVALUATOR = "eval-actor"
 _FORK_SERVER = "fork-server"
+_LOCAL = "local"
 
 
 def _directly(role: str, port: int) -> str:
@@ -36,6 +39,7 @@ class Supervisor:
 
     Attributes:
       started: every process so far, also those that have ended.
+      events: what befell the run as a whole, and the deaths of its roles.
     """
 
     def __init__(
@@ -68,8 +72,10 @@ class Supervisor:
             **{name: joining(name, "collect-actor", "--actor_index", i) for name, i in actors.items()},
             _EVALUATOR: joining(_EVALUATOR, _EVALUATOR),
         }
+        self._patience_s = CLOSE_S if config.callbacks else 0.0
         self._fork_server = ForkServer(directory.log(_FORK_SERVER), network)
         self.started: list[Child] = []
+        self.events = EventLog(directory.events, _LOCAL)
         self._directory = directory
         self._restarts = {name: Restarts() for name in self._arguments}
         self._due: dict[str, float] = {}
@@ -146,6 +152,8 @@ class Supervisor:
         if child.exit_code == EXIT_USAGE and child.error:
             raise ConfigurationError(child.error.splitlines())
         delay_s = self._restarts[name].delay_s(now) if child.may_be_restarted else None
+        if not child.error:  # Else it has recorded that itself.
+            self.events.record(DIED, child.reason, role=name)
         if delay_s is None:
             log = [f"the last lines of {child.log}:", *("  " + line for line in child.last_log_lines())]
             died = "died too often" if child.may_be_restarted else "failed"
@@ -173,10 +181,19 @@ class Supervisor:
             _end(list(self._children.values()), _STARTING_GRACE_S)
             return
         actors = [child for name, child in self._children.items() if name not in (_SERVER, _LEARNER)]
+        if self.finished:  # Then actors end by themselves; their callbacks may take a while to close.
+            _wait(actors, self._patience_s)
         began = time.monotonic()
         _end([self._children[_LEARNER]], _LEARNER_GRACE_S)
         _end(actors, _ACTORS_GRACE_S)
         _end([self._children[_SERVER]], _ALL_GRACE_S - (time.monotonic() - began))
+
+
+def _wait(children: list[Child], timeout_s: float) -> None:
+    """Waits for the end of each, or until the time is over."""
+    deadline = time.monotonic() + timeout_s
+    for child in children:
+        child.wait(max(0.0, deadline - time.monotonic()))
 
 
 def _end(children: list[Child], grace_s: float) -> None:

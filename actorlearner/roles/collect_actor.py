@@ -8,6 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from actorlearner.agents.make import make_agent
+from actorlearner.callbacks.callback import Episode
+from actorlearner.callbacks.caller import Callbacks
 from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config
 from actorlearner.connection import connect
@@ -64,6 +66,7 @@ def run(
     start_up = StartUp()
     use_cpu(threads=1)
     tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
+    callbacks = Callbacks(config, f"{_ROLE}-{actor_index}")
     count = envs_per_actor(config.collect)
     environments = [
         load_guarded(config.environment, config.seed, _ROLE, actor_index, i) for i in range(count)
@@ -75,6 +78,7 @@ def run(
     servers = connect(replay_address, sorted({0, place}), layout, directory, config, stop)
     if servers is None:
         return
+    callbacks.begin(directory)
     start_up.ended("replay server")
     interval_s = config.collect.variables_interval_s
     puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
@@ -91,6 +95,7 @@ def run(
         config.learn.train_steps,
         stop,
         watch,
+        callbacks.tell,
     )
     start_up.ended("first observations")
     start_up.tell("ready")
@@ -98,6 +103,7 @@ def run(
     _act_randomly(config, collector, replay, RandomFunction(specs, count, random_seed))
     _act_with_policy(config, collector, specs, puller, stop)
     collector.close()
+    callbacks.close(stopped=stop.requested)
 
 
 def _act_randomly(
@@ -157,8 +163,12 @@ class Collector:
         train_steps: int,
         stop: Stop,
         watch: ServerWatch | None = None,
+        tell: Callable[[Episode], None] = lambda episode: None,
     ) -> None:
-        """Begins at the environments' first observations; `watch` tells if the server is another run's."""
+        """Begins at the environments' first observations.
+
+        `watch` tells if the server is another run's; `tell` is called with each episode.
+        """
         self._environments = environments
         self._writer = writer
         self._replay = replay
@@ -167,7 +177,8 @@ class Collector:
         self._train_steps = train_steps
         self._stop = stop
         self._watch = watch
-        self._episodes = EpisodeStatistics(len(environments.first))
+        self._episodes = EpisodeStatistics(len(environments.first), ended=self._episode_ended)
+        self._tell = tell
         self._env_steps = 0
         self._policy = _RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables")
@@ -194,14 +205,17 @@ class Collector:
         self._time.spent("environment")
         self._writer.write(steps)
         self._time.spent("writing")
-        self._episodes.add(steps)
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
+        self._episodes.add(steps)
         beat("env step", self._env_steps)
         self._time.spent()
         self._wait_for_replay()
         self._report()
         self._time.spent()
+
+    def _episode_ended(self, environment: int, episode_return: float, length: int) -> None:
+        self._tell(Episode(environment, episode_return, length, self._env_steps, self._policy.train_step))
 
     def _wait_for_replay(self) -> None:
         report = WaitReport()

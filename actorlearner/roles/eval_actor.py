@@ -10,6 +10,8 @@ import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import make_agent
+from actorlearner.callbacks.callback import Evaluation
+from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.connection import connect
 from actorlearner.devices import use_cpu
@@ -67,6 +69,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     tf.random.set_seed(seed_for(config.seed, _ROLE, 0))
     environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0)
     specs = environment_specs(environment)
+    callbacks = Callbacks(config, _ROLE)
     parts = make_agent(config, specs)
     policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
     update = assigner(parts.policy_variables, parts.train_step)
@@ -75,6 +78,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     if servers is None:
         return
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
+    callbacks.begin(directory)
     record = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
     videos = TrainingVideos(directory, config, policy, update, _ROLE)
@@ -93,6 +97,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             record.write(request, episodes)
             if not _wait_for_room("the evaluation", record.flush, stop):
                 break
+            callbacks.tell(
+                Evaluation(
+                    request.version.train_step, request.env_steps, *map(list, zip(*episodes, strict=True))
+                )
+            )
             best.replace()
             videos.begin(request.version)
         _finish(container, request, stop)
@@ -102,6 +111,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             videos.work(_POLL_S)
         _play_best(best, config, directory, specs, stop)
     videos.discard()
+    callbacks.close(stopped=stop.requested)
 
 
 def _wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:

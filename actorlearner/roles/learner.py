@@ -101,7 +101,7 @@ def _train(
         outputs.begin_training()
         loop = TrainingLoop(config, group, learner, outputs, stop, start_up)
         train_on_a_thread(loop, learner, outputs, stop, group.data)
-    outputs.end()
+    outputs.end(stopped=stop.requested)
 
 
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:

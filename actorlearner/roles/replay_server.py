@@ -27,6 +27,7 @@ from actorlearner.run_directory import RunDirectory
 from actorlearner.run_identity import announce, identity_table
 from actorlearner.start_up import StartUp
 from actorlearner.stop import Stop
+from actorlearner.summaries import Summaries
 from actorlearner.variables.container import VariableContainer, variable_tables
 
 _log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
         checkpoints.save(client, monitor)
 
-    _record_metrics(monitor, directory, stop, save, config.replay.checkpoint_interval_s)
+    _record_metrics(monitor, directory, stop, save, config)
     save()
     server.stop()
 
@@ -103,10 +104,12 @@ def _record_metrics(
     directory: RunDirectory,
     stop: Stop,
     save: Callable[[], None],
-    save_interval_s: float | None,
+    config: Config,
 ) -> None:
-    """Writes a record every METRICS_INTERVAL_S, and calls `save` every `save_interval_s`, until `stop`."""
+    """Writes a record every METRICS_INTERVAL_S, and saves when that is due, until `stop`."""
+    save_interval_s = config.replay.checkpoint_interval_s
     metrics = MetricsWriter(directory.metrics("replay"))
+    summaries = Summaries(directory.summaries("replay"))
     barred = BarredTime()
     saved = time.monotonic()
     stopped = False
@@ -119,17 +122,20 @@ def _record_metrics(
             continue
         beat("serving, transitions so far", status.inserts)
         fractions = barred.update(status)
-        metrics.write(
-            {
-                "size": status.size,
-                "inserts": status.inserts,
-                "samples": status.samples,
-                "samples_per_insert": status.samples_per_insert,
-                "inserts_barred_fraction": None if fractions is None else fractions.inserts,
-                "sampling_barred_fraction": None if fractions is None else fractions.sampling,
-                "memory_bytes": resident_bytes(),
-            }
-        )
+        record = {
+            "size": status.size,
+            "inserts": status.inserts,
+            "samples": status.samples,
+            "samples_per_insert": status.samples_per_insert,
+            "inserts_barred_fraction": None if fractions is None else fractions.inserts,
+            "sampling_barred_fraction": None if fractions is None else fractions.sampling,
+            "memory_bytes": resident_bytes(),
+        }
+        metrics.write(record)
+        # What it has handed out, in train steps. Of several servers, each hands out a share.
+        train_step = status.samples // config.learn.batch_size
+        summaries.scalars({f"replay/{key}": value for key, value in record.items()}, train_step)
+        summaries.flush()
         if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
             save()
             saved = time.monotonic()

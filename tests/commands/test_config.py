@@ -49,7 +49,7 @@ def test_a_key_is_explained_with_its_value(
 
 @pytest.mark.parametrize("name", shipped_configs())
 def test_every_key_of_a_section_is_explained(capfd: pytest.CaptureFixture[str], name: str) -> None:
-    sections = ("environment", "agent", "replay", "collect", "learn", "evaluate", "seed")
+    sections = ("environment", "agent", "replay", "collect", "learn", "evaluate", "seed", "callbacks")
     explained = []
     for section in sections:
         assert cli.main(["config", "--explain", section, "--config", name]) == 0

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from actorlearner.ports import free_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
+from tests.support.slow_link import slow_link
 
 pytestmark = pytest.mark.integration
 
@@ -62,3 +64,27 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
     status = _status(tmp_path / "run")
     assert _told(status) == ["training"], status["waits"]
     assert status["waits"]["actors"]["rate limiter"] > 0.5
+
+
+def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
+    """A batch takes 25 ms to arrive, and a train step much less; nobody waits for the rate limiter."""
+    port = free_port()
+
+    def role(name: str, folder: str, *more: str) -> Command:
+        settings = ("--set", *TINY_RUN, "replay.updates_per_env_step=null", "learn.train_steps=1000000")
+        return start(
+            *("-m", "actorlearner", name, "--config", _PENDULUM, "--run_dir", folder, *more, *settings)
+        )
+
+    server = role("replay-server", "server", "--port", str(port))
+    actor = role("collect-actor", "actor", "--replay_address", f"127.0.0.1:{port}", "--actor_index", "0")
+    with slow_link(port, bytes_per_s=100_000) as address:
+        learner = role("learner", "learner", "--replay_address", address)
+        metrics = tmp_path / "learner" / "metrics" / "learner.jsonl"
+        wait_for(lambda: len(records(metrics)) >= 5, "training")
+        status = _status(tmp_path / "learner")
+        assert _told(status) == ["sampling"], status["waits"]
+        assert status["waits"]["learner"]["sampling"] > 0.5
+        for command in (learner, actor, server):
+            command.interrupt()
+            assert command.finish() == 130, command.err

@@ -20,6 +20,7 @@ def _chaos(start: Callable[..., Command]) -> Command:
         *("-m", "actorlearner", "chaos", "--config", _PENDULUM, "--run_dir", "run"),
         *("--duration", "60", "--seed", "1", "--set", *TINY_RUN, "collect.actors=1"),
         *("learn.train_steps=2000", "evaluate.interval=1000"),
+        TF_CPP_MIN_LOG_LEVEL="0",  # TensorFlow may print, as it does on a user's terminal.
     )
 
 
@@ -28,6 +29,7 @@ def test_a_run_stands_the_death_of_every_role(
 ) -> None:
     command = _chaos(start)
     assert command.finish(timeout_s=600) == 0, command.out + command.err
+    assert command.err == ""
     assert marked_processes(mark) == []
     for role in _ROLES:
         assert re.search(rf"^ *[\d.]+ s  kill {role}$", command.out, re.MULTILINE)

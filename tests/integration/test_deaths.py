@@ -1,7 +1,5 @@
 """Any role may be killed at any time, and the run goes on without help."""
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from tests.support.processes import (
     REPOSITORY,
     TINY_RUN,
     Command,
+    kill_role,
     marked_processes,
     records,
     saved_train_step,
@@ -24,17 +23,6 @@ _TRAIN_STEPS = 5000
 
 def _column(run: Path, name: str, key: str) -> list[int]:
     return [record[key] for record in records(run / "metrics" / f"{name}.jsonl")]
-
-
-def _kill(mark: str, role: str) -> None:
-    """Kills the role's process, once there is one."""
-
-    def find() -> list[int]:
-        titles = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in marked_processes(mark)}
-        return [pid for pid, title in titles.items() if title.startswith(f"{role} (actorlearner)")]
-
-    (pid,) = wait_for(find, f"the process of the {role}")
-    os.kill(pid, signal.SIGKILL)
 
 
 def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
@@ -60,12 +48,12 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
 
     wait_for_train_steps()
     counted = _column(run, "collect-0", "env_steps")[-1]
-    _kill(mark, "eval-actor")
-    _kill(mark, "collect-actor-0")  # Without which the learner may not train on.
+    kill_role(mark, "eval-actor")
+    kill_role(mark, "collect-actor-0")  # Without which the learner may not train on.
     wait_for_train_steps()
-    _kill(mark, "learner")
+    kill_role(mark, "learner")
     wait_for_train_steps()
-    _kill(mark, "replay-server")
+    kill_role(mark, "replay-server")
     assert command.finish() == 0, command.out + command.err
     for role in ("replay-server", "learner", "collect-actor", "eval-actor"):
         (line,) = [line for line in command.err.splitlines() if line.startswith(role) and "died" in line]

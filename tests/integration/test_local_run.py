@@ -44,6 +44,7 @@ def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path
         "evaluate.interval=1000",
         "collect.actors=2",
         "collect.envs_per_actor=2",
+        "learn.profile=500,520",
     )
     assert command.finish() == 0, command.err
     assert marked_processes(mark) == []
@@ -89,8 +90,10 @@ def _check_files(run: Path) -> None:
     logs = {path.name for path in (run / "logs").iterdir()}
     actors = {"collect-actor-0.log", "collect-actor-1.log"}
     assert logs == {"fork-server.log", "replay-server.log", "learner.log", "eval-actor.log"} | actors
-    for role in ("learner", "eval", "collect-0"):
-        assert list((run / "summaries" / role).glob("events.*"))
+    assert list((run / "summaries" / "learner" / "plugins" / "profile").glob("*/*.xplane.pb"))
+    assert {path.name for path in (run / "summaries").iterdir()} == {
+        *("learner", "eval", "collect-0", "collect-1", "replay")
+    }
 
 
 def _check_printed(out: str) -> None:

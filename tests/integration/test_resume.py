@@ -117,6 +117,12 @@ def _check_curves(run: Path, train_steps: int) -> None:
     assert env_steps == sorted(env_steps)
     assert _curve(run, "learner", "learner/loss") == steps
     assert _curve(run, "eval", "eval/AverageReturn") == _column(run, "eval", "train_step")
+    # Those of the others are against train steps as well. Replay hands batches out ahead of them, and does
+    # not know of those that it handed out after its checkpoint, if it was killed.
+    acting, handed_out = _curve(run, "collect-0", "collect/env_steps"), _curve(run, "replay", "replay/size")
+    assert acting == sorted(acting)
+    assert train_steps - 1000 < acting[-1] <= train_steps
+    assert train_steps - 1000 < handed_out[-1] <= train_steps + 400
 
 
 def _curve(run: Path, role: str, tag: str) -> list[int]:

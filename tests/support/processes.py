@@ -45,6 +45,17 @@ def marked_processes(mark: str) -> list[int]:
     return found
 
 
+def kill_role(mark: str, role: str) -> None:
+    """Kills the process of a role that a local run of this test session has, once there is one."""
+
+    def find() -> list[int]:
+        titles = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in marked_processes(mark)}
+        return [pid for pid, title in titles.items() if title.startswith(f"{role} (actorlearner)")]
+
+    (pid,) = wait_for(find, f"the process of the {role}")
+    os.kill(pid, signal.SIGKILL)
+
+
 def sleeper(writer: int) -> subprocess.Popen[bytes]:
     """A process in a session of its own that only waits, in place of a role, which takes seconds."""
     return subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)

@@ -44,7 +44,13 @@ def evaluation(
 ) -> Record:
     """A record of the eval actor; by default there was one train step in each env step."""
     steps = train_step if env_steps is None else env_steps
-    return {"time": time, "train_step": train_step, "env_steps": steps, "returns": list(returns)}
+    return {
+        "time": time,
+        "train_step": train_step,
+        "env_steps": steps,
+        "returns": list(returns),
+        "average_return": sum(returns) / len(returns) if returns else None,
+    }
 
 
 def report(

@@ -1,0 +1,180 @@
+"""Callbacks are called in order, and neither what they raise nor how slow they are harms their role."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from actorlearner.callbacks import Callback, Checkpoint, Context, Episode, Evaluation, Publication, caller
+from actorlearner.callbacks.caller import Callbacks, find_callback
+from actorlearner.config.load import load_config
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.run_directory import RunDirectory
+
+HERE = __name__
+EPISODE = Episode(environment=0, episode_return=1.0, length=2, env_steps=3, train_step=4)
+EVENTS = [EPISODE, Evaluation(1, 2, [3.0], [4]), Publication(5, 0), Checkpoint(6, Path("ckpt-6"))]
+
+
+class Recorder(Callback):
+    told: ClassVar[list[object]] = []
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.told.append(context.role)
+
+    def on_episode(self, episode: Episode) -> None:
+        self.told.append(("on_episode", episode))
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        self.told.append(("on_evaluation", evaluation))
+
+    def on_publish(self, publication: Publication) -> None:
+        self.told.append(("on_publish", publication))
+
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
+        self.told.append(("on_checkpoint", checkpoint))
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+class Raising(Callback):
+    def on_episode(self, episode: Episode) -> None:
+        raise ValueError("no episodes, please")
+
+    def close(self) -> None:
+        raise OSError("it does not close")
+
+
+class Unmakable(Callback):
+    def __init__(self, context: Context) -> None:
+        raise KeyError("no API key")
+
+
+class Stuck(Callback):
+    go_on: ClassVar[threading.Event] = threading.Event()
+
+    def on_episode(self, episode: Episode) -> None:
+        self.go_on.wait()
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    Recorder.told.clear()
+    Stuck.go_on.clear()
+    yield
+    Stuck.go_on.set()
+
+
+@pytest.fixture(name="said")
+def _said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(caller, "say", lines.append)
+    return lines
+
+
+@pytest.fixture(name="directory")
+def _directory(tmp_path: Path) -> RunDirectory:
+    directory = RunDirectory(tmp_path / "run")
+    directory.prepare(load_config("sac_pendulum"))
+    return directory
+
+
+def callbacks(*names: str) -> Callbacks:
+    configured = ", ".join(f"'{HERE}:{name}'" for name in names)
+    return Callbacks(load_config("sac_pendulum", [f"callbacks=[{configured}]"]), "learner")
+
+
+def test_every_event_reaches_its_hook_in_order(directory: RunDirectory, said: list[str]) -> None:
+    called = callbacks("Recorder")
+    called.tell(EPISODE)  # Before the beginning.
+    called.begin(directory)
+    for event in EVENTS:
+        called.tell(event)
+    called.close(stopped=False)
+    hooks = ["on_episode", "on_evaluation", "on_publish", "on_checkpoint"]
+    assert Recorder.told == ["learner", *zip(hooks, EVENTS, strict=True), "closed"]
+    assert said == []
+
+
+def test_the_context_says_which_run_it_is(directory: RunDirectory) -> None:
+    called = callbacks("Recorder")
+    called.begin(directory)
+    called.close(stopped=True)
+    (callback,) = called._callbacks.values()
+    context = callback.context
+    assert (context.role, context.run_id, context.run_dir) == ("learner", directory.run_id, directory.path)
+    assert context.config.environment.name == "Pendulum-v1"
+
+
+def test_what_one_raises_is_said_once_and_the_others_are_called(
+    directory: RunDirectory, said: list[str]
+) -> None:
+    called = callbacks("Raising", "Recorder")
+    called.begin(directory)
+    for _ in range(3):
+        called.tell(EPISODE)
+    called.close(stopped=False)
+    assert Recorder.told == ["learner", *[("on_episode", EPISODE)] * 3, "closed"]
+    assert said == [
+        f"callback {HERE}:Raising.on_episode raised ValueError: no episodes, please; the run goes on",
+        f"callback {HERE}:Raising.close raised OSError: it does not close; the run goes on",
+    ]
+
+
+def test_one_that_cannot_be_made_ends_the_role(directory: RunDirectory) -> None:
+    with pytest.raises(RunError, match="Unmakable cannot be made: KeyError: 'no API key'"):
+        callbacks("Unmakable").begin(directory)
+
+
+def test_a_slow_one_holds_nothing_up(
+    directory: RunDirectory, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caller, "_WAITING", 5)
+    monkeypatch.setattr(caller, "STOP_S", 0.02)
+    called = callbacks("Stuck")
+    called.begin(directory)
+    for _ in range(20):
+        called.tell(EPISODE)
+    called.close(stopped=True)
+    assert said[0] == "the callbacks are too slow: 5 events wait for them, and others are left out"
+    assert said[1] == "the callbacks were not done within 0.02 s; what is left for them is left out"
+    left_out = int(said[2].split()[0])
+    assert left_out in (14, 15)  # The first may have been taken by then.
+
+
+def test_without_callbacks_there_is_nothing_to_do(directory: RunDirectory) -> None:
+    before = threading.active_count()
+    called = callbacks()
+    called.begin(directory)
+    called.tell(EPISODE)
+    called.close(stopped=False)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("absent.module:Class", r"ModuleNotFoundError: No module named 'absent'"),
+        (f"{HERE}:Absent", r"AttributeError: .* 'Absent'"),
+        (f"{HERE}:callbacks", "is not one"),
+        ("pathlib:Path", "is not one"),
+    ],
+)
+def test_what_is_no_callback_is_refused(name: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"callbacks: '{name}' .*{said}.*; allowed: module:Class"):
+        find_callback(name)
+
+
+@pytest.mark.parametrize("name", ["module", "module:", ":Class", "a b:Class", "module:Class:x"])
+def test_names_of_another_form_are_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"callbacks: .* cannot work .*allowed: module:Class"):
+        load_config("sac_pendulum", [f"callbacks=['{name}']"])
+
+
+def test_one_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r'"a:B" is given twice.*each only once$'):
+        load_config("sac_pendulum", ["callbacks=['a:B', 'a:B']"])

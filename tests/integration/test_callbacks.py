@@ -1,0 +1,147 @@
+"""A real run with callbacks: each role calls them with what happens in it, and a broken one harms nobody."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
+
+pytestmark = pytest.mark.integration
+
+_CODE = """
+import dataclasses, json, pathlib
+from actorlearner.callbacks import Callback
+
+class Recorder(Callback):
+    def record(self, hook, event=None):
+        told = {} if event is None else dataclasses.asdict(event)
+        line = json.dumps({"hook": hook, "run_id": self.context.run_id, **told}, default=str)
+        with (pathlib.Path("told") / f"{self.context.role}.jsonl").open("a") as file:
+            file.write(line + "\\n")
+
+    def on_episode(self, episode): self.record("on_episode", episode)
+    def on_evaluation(self, evaluation): self.record("on_evaluation", evaluation)
+    def on_publish(self, publication): self.record("on_publish", publication)
+    def on_checkpoint(self, checkpoint): self.record("on_checkpoint", checkpoint)
+    def close(self): self.record("close")
+
+class Broken(Callback):
+    def on_evaluation(self, evaluation): raise ValueError("not today")
+"""
+_LOCAL = ("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml"))
+_SETTINGS = ("learn.train_steps=800", "evaluate.interval=400", "learn.checkpoint_interval=400")
+
+
+def told(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
+    """The events that a role's callback was told of, by hook."""
+    by_hook: dict[str, list[dict[str, Any]]] = {}
+    for line in (folder / "told" / f"{role}.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        by_hook.setdefault(event["hook"], []).append(event)
+    return by_hook
+
+
+def test_each_role_tells_what_happens_in_it(start: Callable[..., Command], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(_CODE)
+    (tmp_path / "told").mkdir()
+    run = start(
+        *(*_LOCAL, "--run_dir", "run", "--set", *TINY_RUN, *_SETTINGS, "collect.actors=2"),
+        "collect.envs_per_actor=1",
+        "callbacks=['mine:Recorder', 'mine:Broken']",
+    )
+    assert run.finish() == 0, run.err
+    assert "eval-actor: callback mine:Broken.on_evaluation raised ValueError: not today" in run.out
+    assert run.out.count("not today") == 1
+    run_id = json.loads((tmp_path / "run" / "manifest.json").read_text())["run_id"]
+
+    learner = told(tmp_path, "learner")
+    published = [event["train_step"] for event in learner["on_publish"]]
+    assert published == sorted(published)
+    assert published[-1] == 800
+    checkpoints = {event["train_step"]: Path(event["path"]) for event in learner["on_checkpoint"]}
+    assert {400, 800} <= set(checkpoints)
+    assert all(path.with_suffix(".index").exists() for path in checkpoints.values())
+
+    evaluations = records(tmp_path / "run" / "metrics" / "eval.jsonl")
+    keys = ("train_step", "env_steps", "returns", "lengths")
+    evaluated = told(tmp_path, "eval-actor")["on_evaluation"]
+    assert [{key: event[key] for key in keys} for event in evaluated] == [
+        {key: record[key] for key in keys} for record in evaluations
+    ]
+
+    lengths = []
+    for index in range(2):
+        actor = told(tmp_path, f"collect-actor-{index}")
+        episodes = actor.get("on_episode", [])
+        last = records(tmp_path / "run" / "metrics" / f"collect-{index}.jsonl")[-1]
+        assert len(episodes) == last["episodes"]
+        lengths += [event["length"] for event in episodes]
+        assert actor["close"][0]["run_id"] == run_id
+    assert set(lengths) == {200}
+    assert all(len(told(tmp_path, role)["close"]) == 1 for role in ("learner", "eval-actor"))
+
+
+def test_a_run_may_be_resumed_with_other_callbacks(start: Callable[..., Command], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(_CODE)
+    (tmp_path / "told").mkdir()
+    settings = (*TINY_RUN, *_SETTINGS, "collect.actors=1")
+    first = start(*_LOCAL, "--run_dir", "run", "--set", *settings)
+    assert first.finish() == 0, first.err
+    assert not any((tmp_path / "told").iterdir())
+    longer = start(
+        *(*_LOCAL, "--run_dir", "run", "--set", *settings),
+        *("learn.train_steps=1200", "callbacks=['mine:Recorder']"),
+    )
+    assert longer.finish() == 0, longer.err
+    assert [event["train_step"] for event in told(tmp_path, "eval-actor")["on_evaluation"]] == [1200]
+
+
+def test_one_that_is_not_there_is_refused_before_anything_starts(
+    start: Callable[..., Command], tmp_path: Path
+) -> None:
+    refused = start(*_LOCAL, "--run_dir", "run", "--set", "callbacks=['mine:Absent']")
+    assert refused.finish() == 2
+    (line,) = refused.err.splitlines()
+    assert line.startswith("actorlearner: error: callbacks: 'mine:Absent' cannot be imported")
+    assert "--set" in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_weights_and_biases_records_a_run(start: Callable[..., Command], tmp_path: Path) -> None:
+    pytest.importorskip("wandb", reason="the extra wandb is not installed")
+    run = start(
+        *(*_LOCAL, "--run_dir", "run", "--set", *TINY_RUN, *_SETTINGS, "collect.actors=1"),
+        "callbacks=['actorlearner.callbacks.weights_and_biases:WeightsAndBiases']",
+        WANDB_MODE="offline",
+        HOME=str(tmp_path),
+    )
+    assert run.finish() == 0, run.err
+    run_id = json.loads((tmp_path / "run" / "manifest.json").read_text())["run_id"]
+    recorded = sorted(path.name for path in (tmp_path / "run" / "wandb").glob("offline-run-*/run-*.wandb"))
+    assert recorded == [f"run-{run_id}-{role}.wandb" for role in ("collect-actor-0", "eval-actor", "learner")]
+    (evaluations,) = (tmp_path / "run" / "wandb").glob(f"offline-run-*/run-{run_id}-eval-actor.wandb")
+    assert history(evaluations, "eval/average_return") == [
+        record["average_return"] for record in records(tmp_path / "run" / "metrics" / "eval.jsonl")
+    ]
+    shutil.rmtree(tmp_path / "run" / "wandb")
+
+
+def history(path: Path, key: str) -> list[float]:
+    """The values of a curve in a file of wandb's."""
+    from wandb.proto import wandb_internal_pb2
+    from wandb.sdk.internal.datastore import DataStore
+
+    store = DataStore()
+    store.open_for_scan(str(path))
+    values = []
+    while (data := store.scan_data()) is not None:
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(data)
+        for item in record.history.item:
+            if (item.key or "/".join(item.nested_key)) == key:
+                values.append(float(json.loads(item.value_json)))
+    return values
