@@ -7,6 +7,7 @@ from actorlearner.commands.configs import CONFIGS
 from actorlearner.commands.doctor import DOCTOR
 from actorlearner.commands.health import HEALTH
 from actorlearner.commands.plot import PLOT
+from actorlearner.commands.report import REPORT
 from actorlearner.commands.rollout import ROLLOUT
 from actorlearner.commands.status import STATUS
 from actorlearner.commands.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
@@ -27,5 +28,6 @@ COMMANDS = {
     "config": CONFIG_COMMAND,
     "completion": COMPLETION,
     "plot": PLOT,
+    "report": REPORT,
     "status": STATUS,
 }

@@ -1,21 +1,15 @@
 """The command that draws what runs have learned, and how fast."""
 
-from pathlib import Path
-
 from actorlearner import flags
 from actorlearner.commands.command import Command, Flag, Options
 from actorlearner.commands.given_runs import RUN_DIRS, given_runs
+from actorlearner.commands.out import given_out
 from actorlearner.errors import ConfigurationError
-from actorlearner.run_directory import obstacle
 
 
 def _plot(options: Options, problems: list[str]) -> int:
     runs = given_runs(options, problems)
-    out: Path | None = options.get("out")
-    if out is not None and (in_the_way := "it is a directory" if out.is_dir() else obstacle(str(out.parent))):
-        problems.append(
-            f"--out: {str(out)!r} cannot be used ({in_the_way}); allowed: a file to be made or replaced"
-        )
+    out = given_out(options, problems)
     if problems:
         raise ConfigurationError(problems)
     from actorlearner.plot.run import run_plot

@@ -18,7 +18,7 @@ from actorlearner.playing.video_file import VideoFile
 
 
 def run_video(
-    source: PolicySource, episodes: int, fps: int, out: str | None, seed: int, terminal: TextIO
+    source: PolicySource, episodes: int, fps: int, out: Path | None, seed: int, terminal: TextIO
 ) -> int:
     """Films and prints what it does; returns the exit code. The episodes are those of `run_rollout`.
 
@@ -38,7 +38,7 @@ def run_video(
     tf.random.set_seed(seed)
     policy = load_policy(source, load_specs(source.config.environment))
     print(title(source, policy.train_step), file=terminal)
-    video = VideoFile(Path(out) if out else _default(source, policy.train_step), fps)
+    video = VideoFile(out or _default(source, policy.train_step), fps)
     try:
         for number in range(episodes):
             episode = _film(source, policy, video, seed, number)

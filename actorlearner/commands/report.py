@@ -1,0 +1,30 @@
+"""The command that makes a page of a run."""
+
+from actorlearner.commands.command import Command, Flag, Options
+from actorlearner.commands.given_runs import given_runs
+from actorlearner.commands.out import given_out
+from actorlearner.errors import ConfigurationError
+
+_ENDING = ".html"
+
+
+def _report(options: Options, problems: list[str]) -> int:
+    runs = given_runs({"run_dirs": [options["run_dir"]]}, problems)
+    out = given_out(options, problems, _ENDING)
+    if problems:
+        raise ConfigurationError(problems)
+    from actorlearner.report.run import run_report
+
+    return run_report(*runs[0], out)
+
+
+REPORT = Command(
+    "make a page of a run: curves, rates, troubles, configuration, and the best policy at work",
+    "Writes one HTML file that holds everything and opens anywhere, without a network: returns, rates and "
+    "staleness as curves, what holds the run back, faults and restarts, the configuration, versions, and a "
+    "video of the best policy, which is filmed first unless it has been. The run may be going on.",
+    "runs/sac_minitaur-20261121-063535",
+    _report,
+    {"out": Flag("FILE", "the page; ends in .html; default: RUN_DIR/report.html", required=False)},
+    {"run_dir": Flag("RUN_DIR", "the directory of a run")},
+)
