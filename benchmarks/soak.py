@@ -51,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("| role | resident memory, MiB | slope, MiB an hour | minutes |")
     print("| --- | --- | --- | --- |")
     for path in sorted((options.run_dir / "metrics").glob("*.jsonl")):
-        records = read_records(path)
+        records = [record for record in read_records(path) if "memory_bytes" in record]
+        if not records:  # Of best policies.
+            continue
         times = np.array([record["time"] for record in records])
         memory = np.array([record["memory_bytes"] for record in records]) / _MIB
         grown = growth(times, memory, options.warm_up * 60.0)
