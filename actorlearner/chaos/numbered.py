@@ -9,23 +9,18 @@ written there survives the death of the process.
 """
 
 import dataclasses
-import functools
 import itertools
-import json
 import os
 import secrets
 import struct
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from tf_agents.environments import py_environment
-
-SUITE = f"{__name__}:make"
+SUITE = "actorlearner.chaos.numbered_environment:make"
+"""Names the environment, which is not imported from here: TF-Agents would come with it."""
 
 _SCALE = 2.0**-24
 _BITS = 24
@@ -140,36 +135,3 @@ class Steps:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def make(directory: str, interval_s: float, acts_as: dict[str, Any]) -> "py_environment.PyEnvironment":
-    """Makes a numbered environment.
-
-    Args:
-      directory: where the env steps are noted.
-      interval_s: least seconds between two env steps of this process.
-      acts_as: the environment section of the configuration whose action space it has.
-    """
-    from actorlearner.chaos.numbered_environment import NumberedEnvironment
-
-    return NumberedEnvironment(
-        Steps(Path(directory)), _pace(interval_s), _action_spec(json.dumps(acts_as, sort_keys=True))
-    )
-
-
-@functools.cache
-def _pace(interval_s: float) -> Pace:
-    """One for all environments of a process, which steps them in turn."""
-    return Pace(interval_s)
-
-
-@functools.cache
-def _action_spec(section: str) -> Any:
-    from actorlearner.config.schema import EnvironmentConfig
-    from actorlearner.environments.load import load_environment
-
-    environment = load_environment(EnvironmentConfig(**json.loads(section)), seed=0)
-    try:
-        return environment.action_spec
-    finally:
-        environment.close()

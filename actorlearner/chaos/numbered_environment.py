@@ -1,12 +1,19 @@
 """The PyEnvironment of numbered env steps; apart from `numbered`, because TF-Agents comes with it."""
 
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from tf_agents.environments import py_environment
 from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step as ts
 
 from actorlearner.chaos.numbered import Pace, Steps
+from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Nest
+from actorlearner.environments.load import load_environment
 
 _REWARDS = 8
 
@@ -45,3 +52,31 @@ class NumberedEnvironment(py_environment.PyEnvironment):
     def close(self) -> None:
         """See PyEnvironment."""
         self._steps.close()
+
+
+def make(directory: str, interval_s: float, acts_as: dict[str, Any]) -> NumberedEnvironment:
+    """Makes a numbered environment.
+
+    Args:
+      directory: where the env steps are noted.
+      interval_s: least seconds between two env steps of this process.
+      acts_as: the environment section of the configuration whose action space it has.
+    """
+    return NumberedEnvironment(
+        Steps(Path(directory)), _pace(interval_s), _action_spec(json.dumps(acts_as, sort_keys=True))
+    )
+
+
+@functools.cache
+def _pace(interval_s: float) -> Pace:
+    """One for all environments of a process, which steps them in turn."""
+    return Pace(interval_s)
+
+
+@functools.cache
+def _action_spec(section: str) -> Nest:
+    environment = load_environment(EnvironmentConfig(**json.loads(section)), seed=0)
+    try:
+        return environment.action_spec
+    finally:
+        environment.close()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step
 from actorlearner.environments.load import load_environment
-from actorlearner.environments.rendering import Frame
 from actorlearner.environments.seeds import seed_for
+from actorlearner.environments.wrapper import Wrapper
 from actorlearner.errors import RunError, one_line
 from actorlearner.finite import all_finite
 
@@ -18,7 +18,7 @@ _FORGIVEN_AFTER = 1_000
 """Good env steps in a row, or one whole episode, after which faults are counted anew."""
 
 
-class GuardedEnvironment:
+class GuardedEnvironment(Wrapper):
     """Passes on what an environment answers only if it can be used.
 
     A fault is an exception from the environment, and a NaN or an infinite number in an action, an
@@ -37,12 +37,10 @@ class GuardedEnvironment:
           title: names it in messages, as in "environment 3".
           max_faults: faults in a row after which there is no next attempt.
         """
+        super().__init__(make(0))
         self._make = make
         self._title = title
         self._max_faults = max_faults
-        self._environment = make(0)
-        self.observation_spec: Nest = self._environment.observation_spec
-        self.action_spec: Nest = self._environment.action_spec
         self.faults = 0
         self._in_a_row = 0
         self._good_steps = 0
@@ -88,23 +86,6 @@ class GuardedEnvironment:
         if step.last or self._good_steps >= _FORGIVEN_AFTER:
             self._in_a_row = self._good_steps = 0
         return step
-
-    def close(self) -> None:
-        """Frees the simulator."""
-        self._environment.close()
-
-    def render(self) -> Frame:
-        """Draws the present state.
-
-        Raises:
-          RenderError: the environment cannot.
-        """
-        return self._environment.render()
-
-    @property
-    def frame_rate(self) -> float | None:
-        """Env steps in a second of the simulated world; None where the environment does not tell."""
-        return self._environment.frame_rate
 
     def _replace(self, reason: str) -> None:
         """Counts a fault and makes the environment anew."""

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from actorlearner.environments.adapter import Adapter
 from actorlearner.environments.arrays import observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
-from actorlearner.environments.rendering import Frame, frame_rate, render
 
 if TYPE_CHECKING:
     import gym
 
 
-class GymAdapter:
+class GymAdapter(Adapter):
     """The Environment of a `gym.Env`, of gym 0.23's interface or that of later versions.
 
     - `step` of gym 0.23 returns (observation, reward, done, info): `done` terminates, unless
@@ -34,13 +34,12 @@ class GymAdapter:
         """
         from tf_agents.environments import gym_wrapper
 
-        self.observation_spec: Nest = single_precision(
-            gym_wrapper.spec_from_gym_space(environment.observation_space, name="observation")
+        specs = gym_wrapper.spec_from_gym_space
+        super().__init__(
+            environment,
+            single_precision(specs(environment.observation_space, name="observation")),
+            single_precision(specs(environment.action_space, name="action")),
         )
-        self.action_spec: Nest = single_precision(
-            gym_wrapper.spec_from_gym_space(environment.action_space, name="action")
-        )
-        self._environment = environment
         self._observation = observation_cast(self.observation_spec)
         self._action = _action_cast(environment.action_space)
         # Looked up once: through gym's wrappers the attribute costs more than the rest of `step`.
@@ -64,23 +63,6 @@ class GymAdapter:
             observation, reward, terminated, truncated, _ = answer
             last = terminated or truncated
         return Step(self._observation(observation), float(reward), 0.0 if terminated else 1.0, bool(last))
-
-    def close(self) -> None:
-        """Frees the simulator."""
-        self._environment.close()
-
-    def render(self) -> Frame:
-        """Draws the present state.
-
-        Raises:
-          RenderError: the environment cannot.
-        """
-        return render(self._environment)
-
-    @property
-    def frame_rate(self) -> float | None:
-        """Env steps in a second of the simulated world; None where the environment does not tell."""
-        return frame_rate(self._environment)
 
     def seed(self, seed: int) -> None:
         """Seeds the environment, which resets it where only `reset` takes a seed.

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+from actorlearner.environments.adapter import Adapter
 from actorlearner.environments.arrays import action_cast, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
-from actorlearner.environments.rendering import Frame, frame_rate, render
 from actorlearner.errors import ConfigurationError, RunError
 
 if TYPE_CHECKING:
     from tf_agents.environments import py_environment
 
 
-class PyEnvironmentAdapter:
+class PyEnvironmentAdapter(Adapter):
     """The Environment of an unbatched `PyEnvironment`.
 
     Its discounts are kept, except where gym's time limit made an end of episode into a terminal one:
@@ -30,9 +30,9 @@ class PyEnvironmentAdapter:
         """
         _check(environment)
         action_spec = environment.action_spec()
-        self.observation_spec: Nest = single_precision(environment.observation_spec())
-        self.action_spec: Nest = single_precision(action_spec)
-        self._environment = environment
+        super().__init__(
+            environment, single_precision(environment.observation_spec()), single_precision(action_spec)
+        )
         self._observation = observation_cast(self.observation_spec)
         self._action = action_cast(action_spec)
 
@@ -58,23 +58,6 @@ class PyEnvironmentAdapter:
         if last and discount == 0.0 and self._truncated_by_gym():
             discount = 1.0
         return Step(self._observation(answer.observation), float(answer.reward), discount, last)
-
-    def close(self) -> None:
-        """Frees the simulator."""
-        self._environment.close()
-
-    def render(self) -> Frame:
-        """Draws the present state.
-
-        Raises:
-          RenderError: the environment cannot.
-        """
-        return render(self._environment)
-
-    @property
-    def frame_rate(self) -> float | None:
-        """Env steps in a second of the simulated world; None where the environment does not tell."""
-        return frame_rate(self._environment)
 
     def seed(self, seed: int) -> None:
         """Seeds the environment if it supports that."""

@@ -1,10 +1,10 @@
 """Truncates long episodes."""
 
 from actorlearner.environments.environment import Environment, Nest, Step
-from actorlearner.environments.rendering import Frame
+from actorlearner.environments.wrapper import Wrapper
 
 
-class TimeLimit:
+class TimeLimit(Wrapper):
     """An environment whose episodes end after a number of env steps at the latest.
 
     The limit truncates: the last discount stays what the environment said, so it is 1, unless the
@@ -16,9 +16,7 @@ class TimeLimit:
 
     def __init__(self, environment: Environment, max_episode_steps: int) -> None:
         """Wraps `environment`; `max_episode_steps` is at least 1."""
-        self.observation_spec: Nest = environment.observation_spec
-        self.action_spec: Nest = environment.action_spec
-        self._environment = environment
+        super().__init__(environment)
         self._max_episode_steps = max_episode_steps
         self._episode_steps = 0
 
@@ -34,20 +32,3 @@ class TimeLimit:
         if self._episode_steps >= self._max_episode_steps:
             return step._replace(last=True)
         return step
-
-    def close(self) -> None:
-        """Frees the simulator."""
-        self._environment.close()
-
-    def render(self) -> Frame:
-        """Draws the present state.
-
-        Raises:
-          RenderError: the environment cannot.
-        """
-        return self._environment.render()
-
-    @property
-    def frame_rate(self) -> float | None:
-        """Env steps in a second of the simulated world; None where the environment does not tell."""
-        return self._environment.frame_rate
