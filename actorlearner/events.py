@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.disk import Appender
+from actorlearner.json_lines import read_objects
 from actorlearner.tail import Tail
 
 RUN_BEGAN = "run began"
@@ -58,12 +59,6 @@ class EventLog:
 
 def read_events(path: Path) -> list[dict[str, Any]]:
     """The events of a run, oldest first; none if there is no file. What is no event is left out."""
-    events = []
-    for line in Tail(path, from_start=True).lines():
-        try:
-            event = json.loads(line)
-        except ValueError:  # Two hosts that share the directory may have written into each other's lines.
-            continue
-        if isinstance(event, dict) and {"time", "role", "event", "text"} <= event.keys():
-            events.append(event)
+    objects = read_objects(path, Tail(path, from_start=True).lines())
+    events = [each for each in objects if {"time", "role", "event", "text"} <= each.keys()]
     return sorted(events, key=lambda event: float(event["time"]))

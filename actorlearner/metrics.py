@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.disk import Appender
+from actorlearner.json_lines import read_objects
 from actorlearner.tail import Tail
 
 METRICS_INTERVAL_S = 2.0
@@ -28,10 +29,7 @@ def _plain(value: Any) -> Any:
 
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The whole records of a metrics file, oldest first; none if there is no file."""
-    if not path.exists():
-        return []
-    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
-    return [json.loads(line) for line in whole.splitlines()]
+    return read_objects(path, Tail(path, from_start=True).lines())
 
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -59,8 +57,8 @@ def newest_records(path: Path) -> list[dict[str, Any]]:
         length = file.seek(0, os.SEEK_END)
         file.seek(max(0, length - _NEWEST_BYTES))
         whole, _, _ = file.read().rpartition(b"\n")
-    lines = whole.splitlines()
-    return [json.loads(line) for line in (lines[1:] if length > _NEWEST_BYTES else lines)]
+    lines = whole.decode(errors="replace").splitlines()
+    return read_objects(path, lines[1:] if length > _NEWEST_BYTES else lines)
 
 
 class MetricsTail:
@@ -72,13 +70,14 @@ class MetricsTail:
 
     def __init__(self, path: Path) -> None:
         """The file need not exist yet."""
+        self._path = path
         self._tail = Tail(path, from_start=True)
         self.first: dict[str, Any] = {}
         self.newest: dict[str, Any] = {}
 
     def read(self) -> list[dict[str, Any]]:
         """Returns the whole records that were appended since the last call."""
-        records: list[dict[str, Any]] = [json.loads(line) for line in self._tail.lines()]
+        records = read_objects(self._path, self._tail.lines())
         if records:
             self.first = self.first or records[0]
             self.newest = records[-1]

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from actorlearner import metrics
-from actorlearner.metrics import METRICS_INTERVAL_S, MetricsTail, MetricsWriter, Rate
+from actorlearner.metrics import (
+    METRICS_INTERVAL_S,
+    MetricsTail,
+    MetricsWriter,
+    Rate,
+    newest_records,
+    read_records,
+)
 from tests.support.processes import REPOSITORY
 
 
@@ -145,3 +152,14 @@ def test_a_tail_takes_each_record_once_and_only_when_it_is_whole(tmp_path: Path)
         file.write(": 3}\n")
     assert tail.read() == [{"a": 3}]
     assert tail.newest == {"a": 3}
+
+
+@pytest.mark.parametrize("spoilt", [b"\0\0\0", b'{"a": 1', b'{"a": 1{"a": 2}', b"[1]", b"\xff"])
+def test_what_a_spoilt_line_takes_with_it_is_itself_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, spoilt: bytes
+) -> None:
+    path = tmp_path / "learner.jsonl"
+    path.write_bytes(b'{"a": 0}\n' + spoilt + b'\n{"a": 3}\n' + spoilt + b"\n")
+    for _ in range(2):
+        assert read_records(path) == newest_records(path) == MetricsTail(path).read() == [{"a": 0}, {"a": 3}]
+    assert caplog.messages == [f"{path}: spoilt; lines of it that cannot be read are left out"]

@@ -116,7 +116,7 @@ def _metrics(directory: RunDirectory, complain: Callable[[str], None]) -> dict[s
     for path in sorted(directory.metrics("").parent.glob("*.jsonl")):
         try:
             records = read_records(path)
-        except (OSError, ValueError) as error:
+        except OSError as error:
             complain(f"{path}: left out, for it cannot be read: {one_line(error)}")
             continue
         found[path.stem] = [record for record in records if _number(record.get("time")) > 0]

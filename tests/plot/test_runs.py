@@ -63,14 +63,15 @@ def test_half_a_line_at_the_end_is_not_read(tmp_path: Path) -> None:
     assert len(run.evaluations.returns) == 3
 
 
-def test_a_spoilt_file_is_named_and_left_out(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named_and_left_out(tmp_path: Path) -> None:
     directory, config = trained_run(tmp_path / "run")
-    directory.metrics("learner").write_text("{}\nspoilt\n")
+    directory.metrics("learner").unlink()
+    directory.metrics("learner").mkdir()
     lines: list[str] = []
     (run,) = read_runs([(directory, config)], lines.append)
     assert len(lines) == 1
     assert lines[0].startswith(
-        f"{directory.metrics('learner')}: left out, for it cannot be read: JSONDecodeError"
+        f"{directory.metrics('learner')}: left out, for it cannot be read: IsADirectoryError"
     )
     assert len(run.training.times) == 0
     assert len(run.evaluations.returns) == 3
