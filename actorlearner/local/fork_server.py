@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.die_with import die_with
+from actorlearner.local.forking import LONGEST_MESSAGE
 from actorlearner.local.private_network import PrivateNetwork
 
 _FORK_TIMEOUT_S = 60.0
-_LONGEST_MESSAGE = 1 << 16
 
 
 class ForkServer:
@@ -100,7 +100,7 @@ class ForkServer:
 
     def _receive(self) -> bytes:
         try:
-            message = self._socket.recv(_LONGEST_MESSAGE, socket.MSG_DONTWAIT)
+            message = self._socket.recv(LONGEST_MESSAGE, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return b""
         except ConnectionResetError:  # It died with requests unread.

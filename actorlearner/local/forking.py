@@ -25,7 +25,8 @@ _SHARED = (
     "actorlearner.roles.eval_actor",
     "actorlearner.roles.learner",
 )
-_LONGEST_MESSAGE = 1 << 16
+LONGEST_MESSAGE = 1 << 16
+"""Bytes of a request, or of what is told of a fork."""
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def _serve(asked: socket.socket) -> tuple[dict[str, Any], int] | None:
             _tell_ends(asked, forks)
         if asked not in ready:
             continue
-        message, descriptors, _, _ = socket.recv_fds(asked, _LONGEST_MESSAGE, 1)
+        message, descriptors, _, _ = socket.recv_fds(asked, LONGEST_MESSAGE, 1)
         if not message:
             return None
         request = json.loads(message)
