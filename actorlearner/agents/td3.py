@@ -70,7 +70,7 @@ class Td3Builder:
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """See AgentBuilder: needs float vectors as observations and as actions, these bounded."""
-        from tf_agents.agents.td3 import td3_agent
+        from actorlearner.agents.td3_agent import Td3Agent
 
         assert isinstance(config, Td3Config)
         _check_no_strategy()
@@ -78,7 +78,7 @@ class Td3Builder:
         action = continuous_action("td3", specs)
         # TF-Agents takes noise in the action's own units; bounds may differ between its elements.
         half_range = (action.maximum - action.minimum) / 2
-        return td3_agent.Td3Agent(
+        return Td3Agent(
             specs.time_step,
             specs.action,
             actor_network=_actor_network(config, specs),
