@@ -70,19 +70,19 @@ class RunDirectory:
     @property
     def run_id(self) -> str | None:
         """Of the run that the directory belongs to; None where that is yet to be told by a replay server."""
-        run_id: str | None = self._read_manifest()["run_id"]
+        run_id: str | None = self.read_manifest()["run_id"]
         return run_id
 
     @run_id.setter
     def run_id(self, run_id: str) -> None:
-        self._write_manifest(self._read_manifest() | {"run_id": run_id})
+        self._write_manifest(self.read_manifest() | {"run_id": run_id})
 
     def server_run_ids(self) -> dict[int, str]:
         """The run ids of the replay servers that this role was connected to.
 
         Their keys are places in `--replay_address`, counted from 0. The first server's is that of the run.
         """
-        manifest = self._read_manifest()
+        manifest = self.read_manifest()
         others = {int(place): run_id for place, run_id in manifest.get(_OTHER_SERVERS, {}).items()}
         return others if manifest["run_id"] is None else {0: manifest["run_id"]} | others
 
@@ -91,7 +91,7 @@ class RunDirectory:
         if place == 0:
             self.run_id = run_id
             return
-        manifest = self._read_manifest()
+        manifest = self.read_manifest()
         others = manifest.get(_OTHER_SERVERS, {}) | {str(place): run_id}
         self._write_manifest(manifest | {_OTHER_SERVERS: others})
 
@@ -165,10 +165,15 @@ class RunDirectory:
 
     def _raise_train_steps(self, config: Config) -> None:
         """Makes a longer run of the one that the directory holds."""
-        self._write_manifest(self._read_manifest() | {"fingerprint": fingerprint(config)})
+        self._write_manifest(self.read_manifest() | {"fingerprint": fingerprint(config)})
         write_atomically(self.config, to_yaml(config))
 
-    def _read_manifest(self) -> dict[str, Any]:
+    def read_manifest(self) -> dict[str, Any]:
+        """What stands in the manifest.
+
+        Raises:
+          ConfigurationError: it cannot be read.
+        """
         try:
             return {**json.loads(self.manifest.read_bytes())}
         except (OSError, TypeError, ValueError) as error:

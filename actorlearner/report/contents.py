@@ -1,8 +1,6 @@
 """What a report says of a run, gathered from its directory as text and numbers, without TensorFlow."""
 
-import collections
 import dataclasses
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,72 +9,17 @@ from actorlearner.bottleneck.verdict import Bottleneck
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values, to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.errors import one_line
-from actorlearner.events import DIED, FAILED, STARTED, TROUBLE, WARNED, read_events
-from actorlearner.local.view import duration
-from actorlearner.metrics import newest_records
-from actorlearner.playing.best_facts import read_best
+from actorlearner.events import read_events
 from actorlearner.plot.runs import Run
+from actorlearner.report.figures import Figure, key_figures
+from actorlearner.report.roles import RoleRow, role_rows
+from actorlearner.report.troubles import Trouble, troubles_in
+from actorlearner.report.words import NOT_KNOWN, count_in_words, return_in_words
 from actorlearner.run_directory import RunDirectory
-from actorlearner.status.run_status import RoleStatus, RunLooker, RunStatus
+from actorlearner.status.run_status import RunLooker, RunStatus
 
 _MOST_TROUBLES = 200
 _LEAST_PERCENT = 0.5
-_LARGE_RETURN = 100.0  # Of which hundredths say nothing.
-_NOT_KNOWN = "-"
-
-
-@dataclasses.dataclass(frozen=True)
-class Figure:
-    """One of the figures that a report begins with.
-
-    Attributes:
-      name: what it is.
-      value: with its unit.
-      note: more about it, or empty.
-    """
-
-    name: str
-    value: str
-    note: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Trouble:
-    """Something that befell a role.
-
-    Attributes:
-      when: in hours, minutes and seconds since the run began.
-      role: whom.
-      event: see `actorlearner.events`.
-      text: what.
-    """
-
-    when: str
-    role: str
-    event: str
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
-class RoleRow:
-    """A role's line in the table of roles, as text.
-
-    Attributes:
-      name: with its index where there are several.
-      starts: how many processes of it were started; a dash where nobody has written that down.
-      deaths: how many of them were killed or failed.
-      warnings: how often it warned.
-      rate: its newest, in its own steps.
-      memory: resident, as last reported.
-    """
-
-    name: str
-    starts: str
-    deaths: int
-    warnings: int
-    rate: str
-    memory: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,36 +85,28 @@ def gather(directory: RunDirectory, config: Config, run: Run) -> Contents:
       ConfigurationError: the manifest cannot be read.
     """
     status = RunLooker(directory.path).look()
-    manifest = _manifest(directory)
+    manifest = directory.read_manifest()
     events = read_events(directory.events)
-    troubles = [event for event in events if event["event"] in TROUBLE]
-    began = _began(manifest, events)
+    troubles = troubles_in(events, _began(manifest, events))
     environment = config.environment.name or config.environment.suite
     return Contents(
         name=directory.path.name,
         subject=f"{config.agent.name} on {environment}, seed {config.seed}",
         state=status.state,
-        figures=_figures(directory, status, run),
+        figures=list(key_figures(directory, status, run)),
         waits=_waits(status),
         bottlenecks=status.bottlenecks,
-        roles=_roles(directory, status, events),
-        troubles=[_trouble(event, began) for event in troubles[-_MOST_TROUBLES:]],
+        roles=role_rows(directory, status, events),
+        troubles=troubles[-_MOST_TROUBLES:],
         troubles_left_out=max(0, len(troubles) - _MOST_TROUBLES),
         evaluations=_evaluations(run),
         changed=_changed(config),
         config=to_yaml(config),
         origin=_origin(directory, manifest),
         versions={name: version or "not installed" for name, version in manifest.get("versions", {}).items()}
-        | {"Python": str(manifest.get("python", _NOT_KNOWN))},
+        | {"Python": str(manifest.get("python", NOT_KNOWN))},
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
-
-
-def _manifest(directory: RunDirectory) -> dict[str, Any]:
-    try:
-        return {**json.loads(directory.manifest.read_bytes())}
-    except (OSError, TypeError, ValueError) as error:
-        return {"command": [f"the manifest cannot be read: {one_line(error)}"]}
 
 
 def _began(manifest: Mapping[str, Any], events: list[dict[str, Any]]) -> float:
@@ -179,61 +114,6 @@ def _began(manifest: Mapping[str, Any], events: list[dict[str, Any]]) -> float:
         return datetime.fromisoformat(manifest["created"]).timestamp()
     except (KeyError, TypeError, ValueError):
         return float(events[0]["time"]) if events else 0.0
-
-
-def _figures(directory: RunDirectory, status: RunStatus, run: Run) -> list[Figure]:
-    best, last, training = read_best(directory.best_policy), status.last_evaluation, run.training
-    seconds = float(training.times[-1]) if len(training.times) else 0.0
-    figures = []
-    if best is not None and best.fresh is not None:
-        figures.append(
-            Figure(
-                "best policy",
-                f"{_return(best.fresh.average)} ± {_return(best.fresh.deviation)}",
-                f"{len(best.fresh.returns)} fresh episodes, train step {best.train_step:,}; "
-                f"{_return(best.chosen.average)} when it was chosen",
-            )
-        )
-    elif best is not None:
-        figures.append(
-            Figure(
-                "best evaluation",
-                f"{_return(best.chosen.average)} ± {_return(best.chosen.deviation)}",
-                f"{len(best.chosen.returns)} episodes, train step {best.train_step:,}",
-            )
-        )
-    if last is not None and last["average_return"] is not None:
-        figures.append(
-            Figure("last evaluation", _return(last["average_return"]), f"train step {last['train_step']:,}")
-        )
-    train_step = status.train_step or 0
-    figures.append(
-        Figure(
-            "train steps",
-            f"{train_step:,}",
-            f"{100 * train_step / status.train_steps:.0f} % of {status.train_steps:,}",
-        )
-    )
-    figures.append(Figure("env steps", f"{status.env_steps or 0:,}", "of all collect actors"))
-    if seconds > 0:
-        env_steps = status.env_steps or 0
-        figures.append(Figure("time running", duration(seconds)))
-        figures.append(
-            Figure(
-                "mean rate",
-                f"{train_step / seconds:,.0f} train steps/s",
-                f"{env_steps / seconds:,.0f} env steps/s",
-            )
-        )
-    staleness = status.learner.get("staleness_mean")
-    if staleness is not None:
-        figures.append(
-            Figure(
-                "staleness", f"{staleness:,.0f} train steps", f"{status.learner['staleness_max']:,} at most"
-            )
-        )
-    figures.append(Figure("faults of environments", f"{status.faults:,}"))
-    return figures
 
 
 def _waits(status: RunStatus) -> dict[str, dict[str, float]]:
@@ -248,70 +128,21 @@ def _percent(parts: Mapping[str, float]) -> dict[str, float]:
     return percent | {"other": left} if left >= _LEAST_PERCENT else percent
 
 
-def _roles(directory: RunDirectory, status: RunStatus, events: list[dict[str, Any]]) -> list[RoleRow]:
-    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for event in events:
-        counts[event["role"]][event["event"]] += 1
-    alive: dict[str, RoleStatus] = {role.name: role for role in status.roles}
-    named = {actor["name"].replace("collect-", "collect-actor-"): actor for actor in status.actors}
-    evaluated = newest_records(directory.metrics("eval"))
-    known = {"learner": status.learner, "replay-server": status.replay, **named}
-    known["eval-actor"] = evaluated[-1] if evaluated else {}
-    names = sorted(
-        {*counts, *alive, *(name for name, record in known.items() if record)} - {"local"}, key=_order
-    )
-    return [_role(name, counts[name], known.get(name, {}), alive.get(name)) for name in names]
-
-
-def _order(name: str) -> tuple[str, int, str]:
-    """Of ten actors, the last comes last."""
-    return name.rstrip("0123456789"), len(name), name
-
-
-def _role(
-    name: str, counted: Mapping[str, int], record: Mapping[str, Any], alive: RoleStatus | None
-) -> RoleRow:
-    rates = [
-        f"{record[key]:,.0f} {key.removesuffix('_per_s').replace('_', ' ')}/s"
-        for key in ("train_steps_per_s", "env_steps_per_s")
-        if record.get(key) is not None
-    ]
-    memory = record.get("memory_bytes") or (alive.memory_bytes if alive is not None else None)
-    return RoleRow(
-        name,
-        starts=f"{counted[STARTED]:,}" if counted[STARTED] else _NOT_KNOWN,
-        deaths=counted[DIED] + counted[FAILED],
-        warnings=counted[WARNED],
-        rate=rates[0] if rates else _NOT_KNOWN,
-        memory=_NOT_KNOWN if memory is None else f"{memory / 2**20:,.0f} MiB",
-    )
-
-
-def _trouble(event: Mapping[str, Any], began: float) -> Trouble:
-    when = duration(max(0.0, float(event["time"]) - began))
-    return Trouble(when, str(event["role"]), str(event["event"]), str(event["text"]))
-
-
 def _evaluations(run: Run) -> list[Evaluation]:
     all_of_them = run.evaluations
     return [
         Evaluation(
-            _counted(train_step),
-            _counted(env_steps),
-            *(_return(value) for value in (returns.mean(), returns.std(), returns.min(), returns.max())),
+            count_in_words(train_step),
+            count_in_words(env_steps),
+            *(
+                return_in_words(value)
+                for value in (returns.mean(), returns.std(), returns.min(), returns.max())
+            ),
         )
         for train_step, env_steps, returns in zip(
             all_of_them.train_steps, all_of_them.env_steps, all_of_them.returns, strict=True
         )
     ]
-
-
-def _return(value: float) -> str:
-    return f"{value:,.1f}" if abs(value) >= _LARGE_RETURN else f"{value:,.2f}"
-
-
-def _counted(value: float) -> str:
-    return f"{value:,.0f}" if value == value else _NOT_KNOWN
 
 
 def _changed(config: Config) -> list[tuple[str, str, str]]:

@@ -1,0 +1,37 @@
+"""What befell a run, in its report."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from actorlearner.events import TROUBLE
+from actorlearner.local.view import duration
+
+
+@dataclasses.dataclass(frozen=True)
+class Trouble:
+    """Something that befell a role.
+
+    Attributes:
+      when: in hours, minutes and seconds since the run began.
+      role: whom.
+      event: see `actorlearner.events`.
+      text: what.
+    """
+
+    when: str
+    role: str
+    event: str
+    text: str
+
+
+def troubles_in(events: Iterable[Mapping[str, Any]], began: float) -> list[Trouble]:
+    """The troubles among the events of a run that began at that Unix time."""
+    return [
+        Trouble(
+            duration(max(0.0, float(event["time"]) - began)),
+            *(str(event[key]) for key in ("role", "event", "text")),
+        )
+        for event in events
+        if event["event"] in TROUBLE
+    ]
