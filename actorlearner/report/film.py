@@ -13,7 +13,7 @@ _FPS = 30
 
 
 def best_video(directory: RunDirectory) -> tuple[Path | None, str]:
-    """Finds the video of the best policy, or films one episode of it; blocks for as long as that takes.
+    """Finds the video of the best policy, or films one episode of it; says so, and blocks for so long.
 
     Args:
       directory: of the run.
@@ -34,6 +34,7 @@ def best_video(directory: RunDirectory) -> tuple[Path | None, str]:
 
 def _film(policy: Path, path: Path) -> str:
     """Films an episode; returns why not, if so. TensorFlow, which it needs, stays out of this process."""
+    print("filming an episode of the best policy ...", file=sys.stderr)
     own = os.getpid()
     told = ("--episodes", "1", "--fps", str(_FPS), "--out", str(path))
     process = subprocess.run(
