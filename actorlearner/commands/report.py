@@ -9,22 +9,31 @@ _ENDING = ".html"
 
 
 def _report(options: Options, problems: list[str]) -> int:
-    runs = given_runs({"run_dirs": [options["run_dir"]]}, problems)
+    runs = given_runs(options, problems)
     out = given_out(options, problems, _ENDING)
     if problems:
         raise ConfigurationError(problems)
     from actorlearner.report.run import run_report
 
-    return run_report(*runs[0], out)
+    return run_report(runs, out)
 
 
 REPORT = Command(
     "make a page of a run: curves, rates, troubles, configuration, and the best policy at work",
     "Writes one HTML file that holds everything and opens anywhere, without a network: returns, rates and "
     "staleness as curves, what holds the run back, faults and restarts, the configuration, versions, and a "
-    "video of the best policy, which is filmed first unless it has been. The run may be going on.",
+    "video of the best policy, which is filmed first unless it has been. The run may be going on. Of roles "
+    "that were started one by one, each with a run directory of its own, name all of these.",
     "runs/sac_minitaur-20261121-063535",
     _report,
-    {"out": Flag("FILE", "the page; ends in .html; default: RUN_DIR/report.html", required=False)},
-    {"run_dir": Flag("RUN_DIR", "the directory of a run")},
+    {
+        "out": Flag(
+            "FILE", "the page; ends in .html; default: report.html in the first RUN_DIR", required=False
+        )
+    },
+    {
+        "run_dirs": Flag(
+            "RUN_DIR", "the directory of a run, or those of its roles where each has one", list, several=True
+        )
+    },
 )

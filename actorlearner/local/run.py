@@ -19,6 +19,7 @@ from actorlearner.local.view import View
 from actorlearner.machine import describe
 from actorlearner.metrics import newest_of_each
 from actorlearner.run_directory import RunDirectory, new_run_directory
+from actorlearner.run_files import RunFiles
 from actorlearner.status.run_status import run_waits
 from actorlearner.stop import Stop
 from actorlearner.tail import Tail
@@ -95,7 +96,7 @@ def run_local(
             f"{saved.transitions:,} transitions in replay",
             soft_wrap=True,
         )
-    bottlenecks = find_bottlenecks(run_waits(directory), config.replay.updates_per_env_step)
+    bottlenecks = find_bottlenecks(run_waits(RunFiles([directory])), config.replay.updates_per_env_step)
     for line in summary_lines(progress, directory, supervisor.start_ups, bottlenecks):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code

@@ -9,14 +9,13 @@ from actorlearner.bottleneck.verdict import Bottleneck
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values, to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.events import read_events
 from actorlearner.plot.runs import Run
 from actorlearner.report.figures import Figure, key_figures
 from actorlearner.report.roles import RoleRow, role_rows
 from actorlearner.report.troubles import Trouble, troubles_in
 from actorlearner.report.words import NOT_KNOWN, count_in_words, return_in_words
-from actorlearner.run_directory import RunDirectory
-from actorlearner.status.run_status import RunLooker, RunStatus
+from actorlearner.run_files import RunFiles
+from actorlearner.status.run_status import RunStatus, look
 
 _MOST_TROUBLES = 200
 _LEAST_PERCENT = 0.5
@@ -73,36 +72,37 @@ class Contents:
     made: str
 
 
-def gather(directory: RunDirectory, config: Config, run: Run) -> Contents:
+def gather(files: RunFiles, run: Run) -> Contents:
     """Gathers what there is; a run that has just begun leaves most of it empty.
 
     Args:
-      directory: of the run.
-      config: what runs there.
-      run: its metrics.
+      files: of the run.
+      run: what it measured.
 
     Raises:
       ConfigurationError: the manifest cannot be read.
     """
-    status = RunLooker(directory.path).look()
-    manifest = directory.read_manifest()
-    events = read_events(directory.events)
+    config = run.config
+    status = look(files, config)
+    first = files.directories[0]
+    manifest = first.read_manifest()
+    events = files.events()
     troubles = troubles_in(events, _began(manifest, events))
     environment = config.environment.name or config.environment.suite
     return Contents(
-        name=directory.path.name,
+        name=first.path.name,
         subject=f"{config.agent.name} on {environment}, seed {config.seed}",
         state=status.state,
-        figures=list(key_figures(directory, status, run)),
+        figures=list(key_figures(files, status, run)),
         waits=_waits(status),
         bottlenecks=status.bottlenecks,
-        roles=role_rows(directory, status, events),
+        roles=role_rows(files, status, events),
         troubles=troubles[-_MOST_TROUBLES:],
         troubles_left_out=max(0, len(troubles) - _MOST_TROUBLES),
         evaluations=_evaluations(run),
         changed=_changed(config),
         config=to_yaml(config),
-        origin=_origin(directory, manifest),
+        origin=_origin(files, manifest),
         versions={name: version or "not installed" for name, version in manifest.get("versions", {}).items()}
         | {"Python": str(manifest.get("python", NOT_KNOWN))},
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -158,10 +158,10 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) and value else show(value)
 
 
-def _origin(directory: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, str]:
+def _origin(files: RunFiles, manifest: Mapping[str, Any]) -> dict[str, str]:
     command = manifest.get("command")
     told = {
-        "run directory": str(directory.path),
+        "run directory": ", ".join(str(directory.path) for directory in files.directories),
         "run id": manifest.get("run_id"),
         "begun": manifest.get("created"),
         "host": manifest.get("host"),

@@ -7,7 +7,7 @@ from actorlearner.local.view import duration
 from actorlearner.playing.best_facts import BestFacts, read_best
 from actorlearner.plot.runs import Run
 from actorlearner.report.words import return_in_words
-from actorlearner.run_directory import RunDirectory
+from actorlearner.run_files import RunFiles
 from actorlearner.status.run_status import RunStatus
 
 
@@ -26,9 +26,9 @@ class Figure:
     note: str = ""
 
 
-def key_figures(directory: RunDirectory, status: RunStatus, run: Run) -> Iterator[Figure]:
+def key_figures(files: RunFiles, status: RunStatus, run: Run) -> Iterator[Figure]:
     """Yields those that are known, the most important first."""
-    best = read_best(directory.best_policy)
+    best = read_best(files.of_eval_actor.best_policy)
     if best is not None:
         yield _best(best)
     last = status.last_evaluation

@@ -8,7 +8,7 @@ from typing import Any
 from actorlearner.events import DIED, FAILED, STARTED, WARNED
 from actorlearner.metrics import newest_records
 from actorlearner.report.words import NOT_KNOWN
-from actorlearner.run_directory import RunDirectory
+from actorlearner.run_files import RunFiles
 from actorlearner.status.run_status import RoleStatus, RunStatus
 
 
@@ -33,14 +33,14 @@ class RoleRow:
     memory: str
 
 
-def role_rows(directory: RunDirectory, status: RunStatus, events: list[dict[str, Any]]) -> list[RoleRow]:
+def role_rows(files: RunFiles, status: RunStatus, events: list[dict[str, Any]]) -> list[RoleRow]:
     """The roles of which there is a sign of life, a record or an event."""
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for event in events:
         counts[event["role"]][event["event"]] += 1
     alive: dict[str, RoleStatus] = {role.name: role for role in status.roles}
     named = {actor["name"].replace("collect-", "collect-actor-"): actor for actor in status.actors}
-    evaluated = newest_records(directory.metrics("eval"))
+    evaluated = newest_records(files.metrics("eval"))
     known = {"learner": status.learner, "replay-server": status.replay, **named}
     known["eval-actor"] = evaluated[-1] if evaluated else {}
     names = sorted(

@@ -14,6 +14,7 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.health.pulse import read_pulse
 from actorlearner.metrics import newest_records, read_records
 from actorlearner.run_directory import RunDirectory
+from actorlearner.run_files import RunFiles
 
 RUNNING, FINISHED, NOT_RUNNING = "running", "finished", "not running"
 WORKING, STARTING, SILENT = "working", "starting", "silent"
@@ -103,10 +104,11 @@ class RunLooker:
         Raises:
           ConfigurationError: there is no run, or its configuration cannot be read.
         """
-        self._directory = RunDirectory(path)
-        if not self._directory.holds_a_run:
+        directory = RunDirectory(path)
+        if not directory.holds_a_run:
             raise ConfigurationError([f"RUN_DIR: {path} is no run directory; allowed: one with config.yaml"])
-        self._config = load_config(str(self._directory.config))
+        self._files = RunFiles([directory])
+        self._config = load_config(str(directory.config))
 
     def look(self) -> RunStatus:
         """Takes a look; it writes nothing and does not block.
@@ -114,29 +116,40 @@ class RunLooker:
         Raises:
           ConfigurationError: the manifest cannot be read.
         """
-        return _look(self._directory, self._config, time.time())
+        return look(self._files, self._config)
 
 
-def run_waits(directory: RunDirectory) -> Waits:
+def run_waits(files: RunFiles) -> Waits:
     """Where the time of a run's roles went during the last minute of its training."""
-    actors = [newest_records(path) for path in _collect_files(directory)]
-    return recent_waits(newest_records(directory.metrics("learner")), actors)
+    actors = [newest_records(path) for path in files.collect_metrics()]
+    return recent_waits(newest_records(files.metrics("learner")), actors)
 
 
-def _look(directory: RunDirectory, config: Config, now: float) -> RunStatus:
-    learner = _newest(directory, "learner")
-    replay = _newest(directory, "replay")
-    actors = [{"name": path.stem} | _last(newest_records(path)) for path in _collect_files(directory)]
-    evaluations = read_records(directory.metrics("eval"))
-    roles = _roles(directory, now)
+def look(files: RunFiles, config: Config) -> RunStatus:
+    """Takes a look at a run; writes nothing and does not block.
+
+    Args:
+      files: of the run.
+      config: what runs there.
+
+    Raises:
+      ConfigurationError: the manifest cannot be read.
+    """
+    now = time.time()
+    learner = _newest(files, "learner")
+    replay = _newest(files, "replay")
+    actors = [{"name": path.stem} | _last(newest_records(path)) for path in files.collect_metrics()]
+    evaluations = read_records(files.metrics("eval"))
+    roles = _roles(files, now)
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
     state = _state(roles, train_step, train_steps)
     rate = learner.get("train_steps_per_s") if state == RUNNING else 0.0
-    waits = run_waits(directory)
+    waits = run_waits(files)
+    first = files.directories[0]
     generation = max([-1, *(int(actor.get("policy_generation", -1)) for actor in actors)])
     return RunStatus(
-        run_dir=str(directory.path),
-        run_id=directory.run_id,
+        run_dir=str(first.path),
+        run_id=first.run_id,
         time=now,
         state=state,
         train_step=train_step,
@@ -159,13 +172,8 @@ def _look(directory: RunDirectory, config: Config, now: float) -> RunStatus:
     )
 
 
-def _collect_files(directory: RunDirectory) -> list[Path]:
-    files = directory.metrics("learner").parent.glob("collect-*.jsonl")
-    return sorted(files, key=lambda path: (len(path.name), path.name))  # 10 comes after 9.
-
-
-def _newest(directory: RunDirectory, name: str) -> dict[str, Any]:
-    return _last(newest_records(directory.metrics(name)))
+def _newest(files: RunFiles, name: str) -> dict[str, Any]:
+    return _last(newest_records(files.metrics(name)))
 
 
 def _last(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -198,11 +206,11 @@ def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
     return None if best is None else _evaluation(best)
 
 
-def _roles(directory: RunDirectory, now: float) -> list[RoleStatus]:
-    return [role for path in sorted(directory.pulses.glob("*.json")) if (role := _role(directory, path, now))]
+def _roles(files: RunFiles, now: float) -> list[RoleStatus]:
+    return [role for path in files.pulses() if (role := _role(files, path, now))]
 
 
-def _role(directory: RunDirectory, path: Path, now: float) -> RoleStatus | None:
+def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:
     try:
         pulse = read_pulse(path)
     except FileNotFoundError:  # It has just ended.
@@ -218,7 +226,7 @@ def _role(directory: RunDirectory, path: Path, now: float) -> RoleStatus | None:
         age_s,
         None if pulse.started is None else max(0.0, now - pulse.started),
         pulse.restarts,
-        _newest(directory, _metrics_of(path.stem)).get("memory_bytes"),
+        _newest(files, _metrics_of(path.stem)).get("memory_bytes"),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.page_text import page_text
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, kill_role, records, wait_for
 
 pytestmark = pytest.mark.integration
@@ -55,7 +56,7 @@ def test_the_page_tells_of_a_run_with_a_death(
     assert video
     assert base64.b64decode(video[1]) == filmed.read_bytes()
 
-    text = re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", page, flags=re.DOTALL))
+    text = page_text(tmp_path / "run" / "report.html")
     assert " sac on Pendulum-v1, seed 0 finished " in text
     for record in records(metrics / "eval.jsonl"):
         average = shown(record["average_return"])

@@ -14,6 +14,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.load import load_config
 from actorlearner.environments.specs import load_specs
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
+from tests.support.page_text import page_text
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 from tests.support.scrape import scrape
 
@@ -59,6 +60,23 @@ def test_four_roles_with_four_run_directories_train(
     assert learner.err == (tmp_path / "on_learner" / "logs" / "learner.log").read_text()
     # What it waited for, on a machine that has far too much to do, is said all the same.
     assert all(" waiting for " in line for line in actor.err.splitlines())
+    _check_report(start, tmp_path)
+
+
+def _check_report(start: Callable[..., Command], path: Path) -> None:
+    """One page tells of all roles, whose directories may have been brought together after the run."""
+    report = start("-m", "actorlearner", "report", "on_learner", "on_actor", "on_evaluator", "on_server")
+    assert report.finish() == 0, report.err
+    assert report.out == "written: on_learner/report.html\n"
+    text = page_text(path / "on_learner" / "report.html")
+    assert " on_learner sac on Pendulum-v1, seed 0 finished " in text
+    assert " train steps 500 100 % of 500 " in text
+    assert " best policy " in text
+    rates = {"collect-actor-0": r"[\d,]+ env steps/s", "learner": r"[\d,]+ train steps/s"}
+    for role in ("collect-actor-0", "eval-actor", "learner", "replay-server"):
+        assert re.search(rf" {role} 1 0 \d+ {rates.get(role, '-')} [\d,]+ MiB ", text), text
+    (video,) = (path / "on_evaluator" / "videos").glob("best-*.mp4")
+    assert video.stat().st_size > 0
 
 
 def test_a_role_of_another_run_or_configuration_is_refused(

@@ -78,3 +78,16 @@ def test_the_newest_troubles_are_shown(tmp_path: Path) -> None:
     page = Path("run/report.html").read_text()
     assert "5 older ones are in events.jsonl" in page
     assert re.findall(r">trouble (\d+)<", page) == [str(number) for number in range(5, 205)]
+
+
+def test_directories_of_different_runs_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "other"):
+        trained_run(tmp_path / name)
+    assert cli.main(["report", "one", "other"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "RUN_DIR: 'one' and 'other' hold different runs; allowed: one run, or the directories of its roles"
+    )
+    assert not Path("one/report.html").exists()

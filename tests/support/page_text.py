@@ -1,0 +1,10 @@
+"""What a reader of a report sees of it."""
+
+import re
+from pathlib import Path
+
+
+def page_text(path: Path) -> str:
+    """The words of an HTML file, each run of white space as one space."""
+    page = path.read_text()
+    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", page, flags=re.DOTALL))
