@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from actorlearner.environments.batch import EpisodeStatistics
-from actorlearner.metrics import MetricsWriter, Rate, read_records
-from actorlearner.resident_memory import resident_bytes
-from actorlearner.run_directory import RunDirectory
-from actorlearner.summaries import Summaries
+from actorlearner.files.metrics import MetricsWriter, Rate, read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.summaries import Summaries
+from actorlearner.machine.resident_memory import resident_bytes
 from actorlearner.variables.container import PolicyOrder
 
 

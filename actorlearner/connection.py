@@ -9,11 +9,11 @@ from reverb import reverb_types
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_directory import RunDirectory
 from actorlearner.run_identity import join
-from actorlearner.stop import Stop
 from actorlearner.waiting import wait_until
 
 CONNECT_DEADLINE_S = 300.0

@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from actorlearner.errors import RunError
-from actorlearner.metrics import Records
+from actorlearner.files.metrics import Records
 
 _PREFIX = "actorlearner"
 _COUNTERS = frozenset({"env_steps", "episodes", "faults", "inserts", "samples"})

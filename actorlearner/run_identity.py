@@ -12,8 +12,8 @@ import tensorflow as tf
 from actorlearner.config.resolved import canonical, differences
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.reverb_calls import within
-from actorlearner.run_directory import RunDirectory
 
 _PREFIX = "run-"
 _CONFIGURATION = "configuration"

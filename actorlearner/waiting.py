@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from actorlearner.errors import RunError
 from actorlearner.health.pulse import beat
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 
 _log = logging.getLogger(__name__)
 

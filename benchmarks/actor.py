@@ -15,19 +15,19 @@ from tf_agents.policies import py_tf_eager_policy
 from actorlearner.agents.make import make_agent
 from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config
-from actorlearner.devices import use_cpu
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.learning.publisher import Publisher
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.devices import use_cpu
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ServerMonitor
 from actorlearner.roles.collect_actor import Collector
-from actorlearner.run_directory import RunDirectory
-from actorlearner.stop import Stop
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.puller import VariablePuller
 from actorlearner.waiting import wait_until

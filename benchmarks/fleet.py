@@ -15,13 +15,13 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.learning.publisher import Publisher
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer
-from actorlearner.metrics import read_records
+from actorlearner.machine.ports import free_port
 from actorlearner.notify import NOTIFY_VARIABLE
-from actorlearner.ports import free_port
-from actorlearner.run_directory import RunDirectory
 from benchmarks import waiting
 from benchmarks.processes import MeasuredProcess
 

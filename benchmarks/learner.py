@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
-from actorlearner.devices import share_cpus
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.machine.devices import share_cpus
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
-from actorlearner.summaries import Summaries
 from benchmarks import rounds
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration

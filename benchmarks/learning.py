@@ -18,8 +18,8 @@ from pathlib import Path
 
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
-from actorlearner.metrics import read_records
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
 
 _HEADER = ("experiment", "layout", "seed", "train steps: AverageReturn", "train steps/s", "minutes")
 

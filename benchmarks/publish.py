@@ -10,8 +10,8 @@ from typing import Any
 
 import reverb
 
-from actorlearner.devices import share_cpus
 from actorlearner.learning.publisher import Publisher
+from actorlearner.machine.devices import share_cpus
 from benchmarks import rounds
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
@@ -82,8 +82,8 @@ def _listening_actors(address: str, interval_s: float) -> Iterator[None]:
 
 
 def _listen(address: str, interval_s: float) -> None:
-    from actorlearner.devices import use_cpu
-    from actorlearner.stop import Stop
+    from actorlearner.lifecycle.stop import Stop
+    from actorlearner.machine.devices import use_cpu
     from actorlearner.variables.puller import VariablePuller
 
     use_cpu(threads=1)

@@ -12,8 +12,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
+from actorlearner.machine.devices import use_cpu
 from actorlearner.replay.rows import RowFormat
 from benchmarks.fleet import Fleet, Publishing, configuration
 from benchmarks.report import Row

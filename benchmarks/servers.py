@@ -44,8 +44,8 @@ class ServerProcess(MeasuredProcess):
 
 def _serve(port: int, environment: str, capacity: int) -> None:
     from actorlearner.agents.make import make_agent
-    from actorlearner.devices import use_cpu
     from actorlearner.environments.specs import load_specs
+    from actorlearner.machine.devices import use_cpu
     from actorlearner.replay.layout import make_layout
     from actorlearner.replay.tables import experience_table, start_server
     from actorlearner.variables.container import variable_tables

@@ -72,7 +72,10 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def start_role(*arguments: object, **told: object) -> int:
         return 0
 
-    for name, function in (("actorlearner.process", "run_role"), ("actorlearner.local.run", "run_local")):
+    for name, function in (
+        ("actorlearner.lifecycle.process", "run_role"),
+        ("actorlearner.local.run", "run_local"),
+    ):
         module = types.ModuleType(name)
         setattr(module, function, start_role)
         monkeypatch.setitem(sys.modules, name, module)

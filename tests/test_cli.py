@@ -253,7 +253,7 @@ def replace_roles(
     monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any, run_chaos: Any = None
 ) -> None:
     for name, attribute, function in (
-        ("actorlearner.process", "run_role", run_role),
+        ("actorlearner.lifecycle.process", "run_role", run_role),
         ("actorlearner.local.run", "run_local", run_local),
         ("actorlearner.doctor.run", "run_doctor", run_local),
         ("actorlearner.chaos.run", "run_chaos", run_chaos),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from actorlearner.errors import RunError
-from actorlearner.metrics import MetricsWriter, Records, newest_of_each, written_records
-from actorlearner.ports import LOOPBACK, free_port
+from actorlearner.files.metrics import MetricsWriter, Records, newest_of_each, written_records
+from actorlearner.machine.ports import LOOPBACK, free_port
 from actorlearner.prometheus import serve_metrics
 from tests.support.processes import REPOSITORY
 from tests.support.scrape import scrape

@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner import waiting
 from actorlearner.errors import RunError
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.waiting import WaitReport, wait_until
 
 

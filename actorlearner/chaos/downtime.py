@@ -9,9 +9,9 @@ from actorlearner.chaos.harm import Done
 from actorlearner.chaos.numbered import Produced
 from actorlearner.chaos.watch import Watch
 from actorlearner.config.schema import Config
-from actorlearner.machine import collect_actors
-from actorlearner.metrics import read_records
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.machine.choices import collect_actors
 
 
 def signs_of_work(

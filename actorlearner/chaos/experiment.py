@@ -7,7 +7,7 @@ from pathlib import Path
 from actorlearner.chaos import numbered
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.machine import collect_actors
+from actorlearner.machine.choices import collect_actors
 
 _CHECKPOINTS = 40
 """Of the learner, and of replay, in a run without harm."""

@@ -12,15 +12,15 @@ from actorlearner.chaos.store import read_items
 from actorlearner.chaos.verdict import Findings
 from actorlearner.chaos.watch import Watch, still_there
 from actorlearner.config.schema import Config
-from actorlearner.devices import use_cpu
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.specs import load_specs
-from actorlearner.metrics import read_records
-from actorlearner.ports import free_port
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.machine.devices import use_cpu
+from actorlearner.machine.ports import free_port
 from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items
-from actorlearner.run_directory import RunDirectory
 
 
 def find(

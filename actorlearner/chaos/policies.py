@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from actorlearner.metrics import read_records
+from actorlearner.files.metrics import read_records
 from actorlearner.replay.transition import RANDOM_POLICY
 
 

@@ -12,12 +12,12 @@ from actorlearner.chaos.verdict import reasons, table
 from actorlearner.chaos.watch import Watch
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
+from actorlearner.files.run_directory import RunDirectory, new_run_directory
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.local.progress import Progress
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
-from actorlearner.machine import collect_actors
-from actorlearner.run_directory import RunDirectory, new_run_directory
-from actorlearner.stop import Stop
+from actorlearner.machine.choices import collect_actors
 
 _LOOK_INTERVAL_S = 0.25
 _STEPS = "chaos"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from actorlearner.chaos.schedule import SERVER
 from actorlearner.errors import EXIT_TERMINATED
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.child import Child
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.replay.checkpoints import newest_checkpoint, saved_at
-from actorlearner.run_directory import RunDirectory
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from actorlearner.commands.command import Flag, Options
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.run_directory import RunDirectory
 
 RUN_DIRS = Flag("RUN_DIR", "where a run was written, or is being written", list, several=True)
 

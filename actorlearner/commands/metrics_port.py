@@ -5,7 +5,7 @@ import ipaddress
 from actorlearner import flags
 from actorlearner.commands.command import Flag, Options
 from actorlearner.errors import ConfigurationError
-from actorlearner.ports import LOOPBACK
+from actorlearner.machine.ports import LOOPBACK
 
 
 def _host(text: str) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from actorlearner.commands.command import Options
-from actorlearner.run_directory import obstacle
+from actorlearner.files.run_directory import obstacle
 
 
 def given_out(options: Options, problems: list[str], ending: str = "") -> Path | None:

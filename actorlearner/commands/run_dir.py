@@ -1,7 +1,7 @@
 """The flag that names a run directory."""
 
 from actorlearner.commands.command import Flag, Options
-from actorlearner.run_directory import NEW_RUNS, obstacle
+from actorlearner.files.run_directory import NEW_RUNS, obstacle
 
 RUN_DIR = Flag(
     "DIR", f"where everything is written; without it a new directory under {NEW_RUNS}/", required=False

@@ -3,7 +3,7 @@
 from actorlearner import flags
 from actorlearner.commands.command import Command, Flag, Options
 from actorlearner.errors import ConfigurationError
-from actorlearner.run_directory import obstacle
+from actorlearner.files.run_directory import obstacle
 
 
 def _status(options: Options, problems: list[str]) -> int:

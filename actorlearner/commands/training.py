@@ -57,7 +57,7 @@ def _starts(role: str) -> Start:
     def start(
         config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options
     ) -> int:
-        from actorlearner.process import run_role
+        from actorlearner.lifecycle.process import run_role
 
         told: dict[str, Any] = {
             "verbosity": take_verbosity(options),

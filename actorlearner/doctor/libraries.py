@@ -4,7 +4,7 @@ from pathlib import Path
 
 from actorlearner.doctor.result import Result, ok, warn
 from actorlearner.doctor.subject import Subject
-from actorlearner.uncollected import uncollected
+from actorlearner.lifecycle.uncollected import uncollected
 
 _DEVICES = Path("/dev")
 _NVIDIA = "nvidia[0-9]*"

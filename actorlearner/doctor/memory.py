@@ -2,7 +2,7 @@
 
 from actorlearner.doctor.result import Result, ok, warn
 from actorlearner.doctor.subject import Subject
-from actorlearner.machine import collect_actors
+from actorlearner.machine.choices import collect_actors
 
 _OTHER_ROLES = 3
 """Replay server, eval actor and learner."""
@@ -14,7 +14,7 @@ def check_memory(subject: Subject) -> Result:
     Raises:
       ConfigurationError: the replay does not fit.
     """
-    from actorlearner.available_memory import available_bytes
+    from actorlearner.machine.available_memory import available_bytes
     from actorlearner.replay import footprint
     from actorlearner.replay.item_memory import size
 

@@ -4,7 +4,7 @@ import socket
 
 from actorlearner.doctor.result import Result, fail, ok
 from actorlearner.doctor.subject import Subject
-from actorlearner.ports import LOOPBACK, free_port
+from actorlearner.machine.ports import LOOPBACK, free_port
 
 _TIMEOUT_S = 5.0
 _MESSAGE = b"actorlearner"

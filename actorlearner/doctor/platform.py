@@ -5,7 +5,7 @@ from pathlib import Path
 
 from actorlearner.doctor.result import Result, fail, ok
 from actorlearner.doctor.subject import Subject
-from actorlearner.machine import cores
+from actorlearner.machine.choices import cores
 
 _SYSTEM = "Linux x86_64"
 _PYTHON = "CPython 3.11"

@@ -20,8 +20,8 @@ _FLUSH_S = 30.0
 
 def check_round_trip(subject: Subject) -> Result:
     """Writes transitions as an actor does, samples some as the learner does, and compares them."""
-    from actorlearner.devices import use_cpu
-    from actorlearner.ports import free_port
+    from actorlearner.machine.devices import use_cpu
+    from actorlearner.machine.ports import free_port
     from actorlearner.replay.tables import experience_table, start_server
 
     use_cpu(threads=1)
@@ -74,7 +74,7 @@ def _read(address: str, subject: Subject) -> list[Any]:
     """Samples transitions one by one."""
     import tree
 
-    from actorlearner.process import keep_until_exit
+    from actorlearner.lifecycle.process import keep_until_exit
     from actorlearner.replay.dataset import experience_dataset
 
     dataset = experience_dataset([address], subject.layout, batch_size=1, batch_size_per_replica=1)

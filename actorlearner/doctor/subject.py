@@ -51,7 +51,7 @@ class Subject:
     def agent(self) -> "AgentParts":
         """The agent, on the CPU."""
         from actorlearner.agents.make import make_agent
-        from actorlearner.devices import use_cpu
+        from actorlearner.machine.devices import use_cpu
 
         use_cpu(threads=1)
         return make_agent(self.config, self.specs)

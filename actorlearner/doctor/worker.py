@@ -6,11 +6,11 @@ import subprocess
 import sys
 from multiprocessing.connection import Connection, Pipe
 
-from actorlearner.die_with import die_with
 from actorlearner.doctor.checks import CHECKS, Check
 from actorlearner.doctor.result import Result, fail
 from actorlearner.doctor.subject import Subject
 from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.lifecycle.die_with import die_with
 
 _END_S = 5.0
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actorlearner.errors import one_line
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import PATIENCE_S, Pulse, read_pulse
-from actorlearner.run_directory import RunDirectory
 
 REPLAY_SERVER = "replay-server"
 COLLECT_ACTOR = "collect-actor"

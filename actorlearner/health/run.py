@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.check import check
-from actorlearner.run_directory import RunDirectory
 
 
 def run_health(roles: Sequence[str], run_dir: str, replay_address: str | None) -> int:

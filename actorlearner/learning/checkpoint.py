@@ -11,11 +11,19 @@ from pathlib import Path
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
-from actorlearner.disk import Outage
 from actorlearner.errors import one_line
+from actorlearner.files.disk import Outage
+from actorlearner.files.seal import (
+    BrokenError,
+    newest_whole,
+    seal,
+    seal_path,
+    sealed,
+    unseal,
+    write_atomically,
+)
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
 from actorlearner.notify import say
-from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed, unseal, write_atomically
 from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
 
 _log = logging.getLogger(__name__)

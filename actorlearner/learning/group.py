@@ -8,12 +8,12 @@ import tensorflow as tf
 from actorlearner.cluster import Cluster, learner_cluster
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
-from actorlearner.devices import check_group_batch, make_group_strategy, make_strategy
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.group_link import SILENCE_S, GroupLink
 from actorlearner.learning.measured_learner import Together
-from actorlearner.process import end_failed
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.process import end_failed
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.devices import check_group_batch, make_group_strategy, make_strategy
 from actorlearner.waiting import wait_until
 
 _PEER_ERRORS = (

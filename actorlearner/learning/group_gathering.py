@@ -12,7 +12,7 @@ import time
 from actorlearner.cluster import Cluster, learner_name
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning.group_peer import Message, Peer, say_farewell
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.waiting import wait_until
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from actorlearner.cluster import Cluster
 from actorlearner.learning.group_gathering import Gathering
 from actorlearner.learning.group_peer import Message, Peer, say_farewell
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 
 _log = logging.getLogger(__name__)
 

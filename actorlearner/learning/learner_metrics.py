@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from actorlearner.files.metrics import MetricsWriter, Rate
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import DataStatistics
-from actorlearner.metrics import MetricsWriter, Rate
+from actorlearner.machine.resident_memory import resident_bytes
 from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.status import ReplayStatus
-from actorlearner.resident_memory import resident_bytes
-from actorlearner.run_directory import RunDirectory
-from actorlearner.summaries import Summaries
 
 _log = logging.getLogger(__name__)
 

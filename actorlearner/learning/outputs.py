@@ -12,6 +12,8 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.callbacks.callback import Checkpoint, Publication
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.summaries import Summaries
 from actorlearner.health.check import LEARNER
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.checkpoint import LearnerCheckpoint
@@ -23,8 +25,6 @@ from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.publisher import Publisher
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.reverb_calls import UNREACHABLE, within
-from actorlearner.run_directory import RunDirectory
-from actorlearner.summaries import Summaries
 from actorlearner.variables.container import VariableContainer
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config
-from actorlearner.disk import Outage
+from actorlearner.files.disk import Outage
 from actorlearner.learning.policy_directory import PolicyDirectory
 
 _log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from actorlearner.health.pulse import beat
 from actorlearner.learning.group import Group
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import Outputs
-from actorlearner.start_up import StartUp
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.start_up import StartUp
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.time_shares import TimeShares
 from actorlearner.waiting import wait_until
 

@@ -8,7 +8,7 @@ from actorlearner.health.pulse import beat
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 
 _log = logging.getLogger(__name__)
 

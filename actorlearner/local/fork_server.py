@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.die_with import die_with
+from actorlearner.lifecycle.die_with import die_with
 from actorlearner.local.forking import LONGEST_MESSAGE
 from actorlearner.local.private_network import PrivateNetwork
 

@@ -15,8 +15,8 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from actorlearner.die_with import die_with
-from actorlearner.uncollected import uncollected
+from actorlearner.lifecycle.die_with import die_with
+from actorlearner.lifecycle.uncollected import uncollected
 
 _SHARED = (
     "actorlearner.cli",
@@ -93,8 +93,8 @@ def _run(request: dict[str, Any], notify: int) -> NoReturn:
     import numpy as np
     import setproctitle
 
-    from actorlearner import start_up
     from actorlearner.cli import main as command
+    from actorlearner.lifecycle import start_up
     from actorlearner.notify import NOTIFY_VARIABLE
 
     with open(request["log"], "ab") as log:

@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.machine import collect_actors
-from actorlearner.metrics import MetricsTail
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.metrics import MetricsTail
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.machine.choices import collect_actors
 
 
 class Progress:

@@ -9,10 +9,10 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from actorlearner.config.schema import Config
-from actorlearner.metrics import read_records
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
 from actorlearner.playing.best_facts import read_best
-from actorlearner.run_directory import RunDirectory
-from actorlearner.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)

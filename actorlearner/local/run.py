@@ -7,22 +7,22 @@ from rich.console import Console
 
 from actorlearner.bottleneck.verdict import find_bottlenecks
 from actorlearner.config.schema import Config
-from actorlearner.disk import make_output_last
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
-from actorlearner.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
+from actorlearner.files.disk import make_output_last
+from actorlearner.files.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
+from actorlearner.files.metrics import newest_of_each
+from actorlearner.files.run_directory import RunDirectory, new_run_directory
+from actorlearner.files.run_files import RunFiles
+from actorlearner.files.tail import Tail
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.local.networks import choose_network
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import forget_after, look
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
-from actorlearner.machine import describe
-from actorlearner.metrics import newest_of_each
-from actorlearner.run_directory import RunDirectory, new_run_directory
-from actorlearner.run_files import RunFiles
+from actorlearner.machine.choices import describe
 from actorlearner.status.run_status import run_waits
-from actorlearner.stop import Stop
-from actorlearner.tail import Tail
 from actorlearner.verbosity import Verbosity
 
 _LOOK_INTERVAL_S = 0.25

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from actorlearner.bottleneck.verdict import Bottleneck, verdict_lines
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import duration
 from actorlearner.playing.best_facts import read_best
-from actorlearner.run_directory import RunDirectory
 
 
 def summary_lines(

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.events import DIED, EventLog
+from actorlearner.files.events import DIED, EventLog
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
-from actorlearner.machine import collect_actors
-from actorlearner.ports import free_port
-from actorlearner.run_directory import RunDirectory
+from actorlearner.machine.choices import collect_actors
+from actorlearner.machine.ports import free_port
 
 _READY_DEADLINE_S = 180.0
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from actorlearner.files.seal import write_atomically
 from actorlearner.playing.source import CONFIG_IN_POLICY
-from actorlearner.seal import write_atomically
 
 FACTS = "best.json"
 """The file's name, in the folder of the policy's configuration."""

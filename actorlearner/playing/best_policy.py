@@ -11,13 +11,13 @@ from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config
-from actorlearner.disk import Outage, is_full
+from actorlearner.files.disk import Outage, is_full
+from actorlearner.files.metrics import MetricsWriter, read_records
+from actorlearner.files.replace_directory import replace_directory, restore_directory
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.policy_directory import PolicyDirectory, fresh_path, stale_path
-from actorlearner.metrics import MetricsWriter, read_records
 from actorlearner.playing.best_facts import FACTS, BestFacts, Returns, read_best, write_best
-from actorlearner.replace_directory import replace_directory, restore_directory
-from actorlearner.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ import tree
 
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.health.pulse import beat
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.policy_function import PolicyFunction
-from actorlearner.stop import Stop
 
 
 class Episode(NamedTuple):

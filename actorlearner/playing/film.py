@@ -5,10 +5,10 @@ from typing import TextIO
 
 import tensorflow as tf
 
-from actorlearner.devices import use_cpu
 from actorlearner.environments.rendering import RenderError
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
+from actorlearner.machine.devices import use_cpu
 from actorlearner.playing.episodes import Episode
 from actorlearner.playing.filming import FilmedEpisode
 from actorlearner.playing.policy import LoadedPolicy, load_policy

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TextIO
 
-from actorlearner.disk import lasting
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_TERMINATED
+from actorlearner.files.disk import lasting
 
 
 @contextlib.contextmanager

@@ -8,10 +8,10 @@ from tf_agents.policies import greedy_policy
 from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError, one_line
+from actorlearner.files.seal import BrokenError
 from actorlearner.learning.checkpoint import restore_agent
 from actorlearner.playing.source import ALLOWED, PolicySource
 from actorlearner.policy_function import PolicyFunction
-from actorlearner.seal import BrokenError
 
 
 class LoadedPolicy(NamedTuple):

@@ -6,14 +6,14 @@ from typing import TextIO
 import numpy as np
 import tensorflow as tf
 
-from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.devices import use_cpu
 from actorlearner.playing.episodes import Episode, play_episode
 from actorlearner.playing.policy import load_policy
 from actorlearner.playing.source import PolicySource
-from actorlearner.stop import Stop
 
 
 def run_rollout(source: PolicySource, episodes: int, seed: int, out: TextIO) -> int:

@@ -7,7 +7,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import ConfigurationError
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.run_directory import RunDirectory
 
 ALLOWED = "RUN_DIR|POLICY_DIR|CHECKPOINT"
 

@@ -8,12 +8,12 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
 from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import beat
 from actorlearner.notify import say
 from actorlearner.playing.filming import FilmedEpisode
 from actorlearner.playing.video_file import VideoFile
 from actorlearner.policy_function import PolicyFunction
-from actorlearner.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
 
 _log = logging.getLogger(__name__)

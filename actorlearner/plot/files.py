@@ -7,7 +7,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from actorlearner.errors import RunError
-from actorlearner.seal import write_atomically
+from actorlearner.files.seal import write_atomically
 
 _DOTS_PER_INCH = 160
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.flags import PICTURES
 from actorlearner.plot.figure import COLOURS, make_figure, most_groups
 from actorlearner.plot.files import write
 from actorlearner.plot.runs import read_runs
-from actorlearner.run_directory import RunDirectory
 
 
 def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | None) -> int:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import one_line
-from actorlearner.metrics import read_records
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.plot.running_time import RunningTime
-from actorlearner.run_directory import RunDirectory
 
 Numbers = npt.NDArray[np.float64]
 """One float64 for each of something; NaN where it is not known."""

@@ -13,11 +13,11 @@ from typing import Any
 
 import reverb
 
-from actorlearner.disk import Outage
+from actorlearner.files.disk import Outage
+from actorlearner.files.seal import BrokenError, newest_whole, seal, seal_path, sealed
 from actorlearner.notify import say
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
-from actorlearner.seal import BrokenError, newest_whole, seal, seal_path, sealed
 
 _log = logging.getLogger(__name__)
 

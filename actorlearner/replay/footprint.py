@@ -7,10 +7,10 @@ import math
 
 import tree
 
-from actorlearner.available_memory import available_bytes
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
+from actorlearner.machine.available_memory import available_bytes
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MOST_ITEMS
 from actorlearner.replay.layout import ReplayLayout

@@ -1,8 +1,8 @@
 """What the experience takes at least, whatever the environment: known before anything is loaded."""
 
-from actorlearner.available_memory import available_bytes
 from actorlearner.config.problems import Sources, problem
 from actorlearner.config.schema import Config
+from actorlearner.machine.available_memory import available_bytes
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.rate_limit import items

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable, Sequence
 
 from actorlearner.connection import ReplayServer
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.status import ReplayStatus, ServerMonitor
 from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.stop import Stop
 
 _log = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ from actorlearner.bottleneck.verdict import Bottleneck
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values, to_yaml
 from actorlearner.config.schema import Config
+from actorlearner.files.run_files import RunFiles
 from actorlearner.plot.runs import Run
 from actorlearner.report.figures import Figure, key_figures
 from actorlearner.report.roles import RoleRow, role_rows
 from actorlearner.report.troubles import Trouble, troubles_in
 from actorlearner.report.words import NOT_KNOWN, count_in_words, return_in_words
-from actorlearner.run_files import RunFiles
 from actorlearner.status.run_status import RunStatus, look
 
 _MOST_TROUBLES = 200

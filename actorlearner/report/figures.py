@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Iterator
 
+from actorlearner.files.run_files import RunFiles
 from actorlearner.local.view import duration
 from actorlearner.playing.best_facts import BestFacts, read_best
 from actorlearner.plot.runs import Run
 from actorlearner.report.words import return_in_words
-from actorlearner.run_files import RunFiles
 from actorlearner.status.run_status import RunStatus
 
 

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from actorlearner.die_with import die_with
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.lifecycle.die_with import die_with
 from actorlearner.playing.best_facts import read_best
-from actorlearner.run_directory import RunDirectory
 
 _FPS = 30
 

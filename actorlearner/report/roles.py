@@ -5,10 +5,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from actorlearner.events import DIED, FAILED, STARTED, WARNED
-from actorlearner.metrics import newest_records
+from actorlearner.files.events import DIED, FAILED, STARTED, WARNED
+from actorlearner.files.metrics import newest_records
+from actorlearner.files.run_files import RunFiles
 from actorlearner.report.words import NOT_KNOWN
-from actorlearner.run_files import RunFiles
 from actorlearner.status.run_status import RoleStatus, RunStatus
 
 

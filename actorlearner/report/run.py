@@ -10,13 +10,13 @@ import jinja2
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.run_files import RunFiles
+from actorlearner.files.seal import write_atomically
 from actorlearner.plot.runs import Run, read_runs
 from actorlearner.report.contents import gather
 from actorlearner.report.film import best_video
 from actorlearner.report.pictures import draw
-from actorlearner.run_directory import RunDirectory
-from actorlearner.run_files import RunFiles
-from actorlearner.seal import write_atomically
 
 _PAGE = "page.html.j2"
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from actorlearner.events import TROUBLE
+from actorlearner.files.events import TROUBLE
 from actorlearner.local.view import duration
 
 
@@ -15,7 +15,7 @@ class Trouble:
     Attributes:
       when: in hours, minutes and seconds since the run began.
       role: whom.
-      event: see `actorlearner.events`.
+      event: see `actorlearner.files.events`.
       text: what.
     """
 

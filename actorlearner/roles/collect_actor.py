@@ -13,13 +13,16 @@ from actorlearner.callbacks.caller import Callbacks
 from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config
 from actorlearner.connection import connect
-from actorlearner.devices import use_cpu
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import beat
-from actorlearner.machine import collect_actors, envs_per_actor
+from actorlearner.lifecycle.start_up import StartUp
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.choices import collect_actors, envs_per_actor
+from actorlearner.machine.devices import use_cpu
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.layout import make_layout
@@ -28,9 +31,6 @@ from actorlearner.replay.transition import RANDOM_POLICY
 from actorlearner.replay.watch import ServerWatch
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_directory import RunDirectory
-from actorlearner.start_up import StartUp
-from actorlearner.stop import Stop
 from actorlearner.time_shares import TimeShares
 from actorlearner.variables.container import PolicyOrder, assigner
 from actorlearner.variables.puller import VariablePuller

@@ -14,14 +14,19 @@ from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.connection import connect
-from actorlearner.devices import use_cpu
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
+from actorlearner.files.hyperparameters import write_hyperparameters
+from actorlearner.files.metrics import MetricsWriter, read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.summaries import Summaries
 from actorlearner.health.pulse import beat
-from actorlearner.hyperparameters import write_hyperparameters
-from actorlearner.metrics import MetricsWriter, read_records
+from actorlearner.lifecycle.start_up import StartUp
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.devices import use_cpu
+from actorlearner.machine.resident_memory import resident_bytes
 from actorlearner.notify import say
 from actorlearner.playing.best_facts import Returns
 from actorlearner.playing.best_policy import BestPolicy
@@ -31,12 +36,7 @@ from actorlearner.playing.source import PolicySource
 from actorlearner.playing.training_videos import TrainingVideos
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.layout import make_layout
-from actorlearner.resident_memory import resident_bytes
 from actorlearner.reverb_calls import UNREACHABLE, within
-from actorlearner.run_directory import RunDirectory
-from actorlearner.start_up import StartUp
-from actorlearner.stop import Stop
-from actorlearner.summaries import Summaries
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 from actorlearner.waiting import WaitReport, wait_until
 

@@ -8,24 +8,24 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.connection import ReplayServer, connect
-from actorlearner.devices import share_cpus
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import ChiefOutputs, Outputs
 from actorlearner.learning.training_loop import TrainingLoop
 from actorlearner.learning.training_thread import train_on_a_thread
-from actorlearner.process import keep_until_exit
+from actorlearner.lifecycle.process import keep_until_exit
+from actorlearner.lifecycle.start_up import StartUp
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.devices import share_cpus
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.watch import ReplayWatch
 from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_directory import RunDirectory
-from actorlearner.start_up import StartUp
-from actorlearner.stop import Stop
 from actorlearner.waiting import wait_until
 
 _STATUS_TIMEOUT_S = 5

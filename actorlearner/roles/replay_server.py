@@ -8,12 +8,17 @@ import reverb
 
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, ReplayConfig
-from actorlearner.devices import use_cpu
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
+from actorlearner.files.metrics import METRICS_INTERVAL_S, MetricsWriter
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.summaries import Summaries
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
-from actorlearner.metrics import METRICS_INTERVAL_S, MetricsWriter
-from actorlearner.ports import check_port
+from actorlearner.lifecycle.start_up import StartUp
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.machine.devices import use_cpu
+from actorlearner.machine.ports import check_port
+from actorlearner.machine.resident_memory import resident_bytes
 from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.footprint import check_memory
@@ -21,13 +26,8 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.resident_memory import resident_bytes
 from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_directory import RunDirectory
 from actorlearner.run_identity import announce, identity_table
-from actorlearner.start_up import StartUp
-from actorlearner.stop import Stop
-from actorlearner.summaries import Summaries
 from actorlearner.variables.container import VariableContainer, variable_tables
 
 _log = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from rich.live import Live
 
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FINISHED
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.status.run_status import RunLooker
 from actorlearner.status.view import Row, rendered, run_rows, server_rows
-from actorlearner.stop import Stop
 
 _INTERVAL_S = 2.0
 """Seconds between two looks."""

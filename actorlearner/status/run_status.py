@@ -11,10 +11,10 @@ from actorlearner.bottleneck.waits import Waits, recent_waits
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
+from actorlearner.files.metrics import newest_records, read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.run_files import RunFiles
 from actorlearner.health.pulse import read_pulse
-from actorlearner.metrics import newest_records, read_records
-from actorlearner.run_directory import RunDirectory
-from actorlearner.run_files import RunFiles
 
 RUNNING, FINISHED, NOT_RUNNING = "running", "finished", "not running"
 WORKING, STARTING, SILENT = "working", "starting", "silent"

@@ -6,8 +6,8 @@ import time
 
 import reverb
 
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.reverb_calls import UNREACHABLE, within
-from actorlearner.stop import Stop
 from actorlearner.variables.container import PolicyOrder, PolicyVariables, VariableContainer
 from actorlearner.waiting import WaitReport
 

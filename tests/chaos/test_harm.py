@@ -9,8 +9,8 @@ import pytest
 from actorlearner.chaos.harm import Harmer, Links
 from actorlearner.chaos.schedule import SERVER, Harm, Kind
 from actorlearner.chaos.watch import Watch, still_there
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.child import Child
-from actorlearner.run_directory import RunDirectory
 from tests.conftest import Eventually
 from tests.support.processes import sleeper
 

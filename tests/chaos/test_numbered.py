@@ -19,7 +19,7 @@ from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment
 from actorlearner.errors import ConfigurationError
-from actorlearner.machine import collect_actors
+from actorlearner.machine.choices import collect_actors
 
 LARGEST = 2**24 - 1
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from actorlearner import available_memory
 from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.doctor import libraries, network, platform, round_trip
@@ -20,6 +19,7 @@ from actorlearner.doctor.checks import CHECKS, Check
 from actorlearner.doctor.result import Result, Status
 from actorlearner.doctor.subject import Subject
 from actorlearner.doctor.worker import attempt
+from actorlearner.machine import available_memory
 from actorlearner.replay import footprint
 from actorlearner.replay.item_memory import size
 from actorlearner.replay.packed import PackedLayout
@@ -33,7 +33,7 @@ Change = Callable[..., Config]
 @pytest.fixture
 def subject(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
     """DQN on CartPole. The threads of TensorFlow stay as they are in this process."""
-    monkeypatch.setattr("actorlearner.devices.use_cpu", lambda threads: None)
+    monkeypatch.setattr("actorlearner.machine.devices.use_cpu", lambda threads: None)
     return Subject(small_config, tmp_path / "runs" / "new")
 
 

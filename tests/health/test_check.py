@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.check import ROLES, Health, check
 from actorlearner.health.pulse import PATIENCE_S, Pulse
 from actorlearner.health.run import run_health
-from actorlearner.run_directory import RunDirectory
 
 NOW = 1.0e9
 Write = Callable[..., None]

@@ -14,11 +14,11 @@ import tensorflow as tf
 
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import environment_specs
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.playing.best_facts import BestFacts, read_best
 from actorlearner.playing.episodes import play_episodes
 from actorlearner.playing.policy import load_policy
 from actorlearner.playing.source import find_policy
-from actorlearner.stop import Stop
 from tests.support.processes import PATIENCE_S, REPOSITORY, TINY_RUN, records
 
 pytestmark = pytest.mark.integration

@@ -14,7 +14,7 @@ from actorlearner.cluster import Cluster
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning import group_gathering, group_link
 from actorlearner.learning.group_link import GroupLink
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 
 PATIENCE_S = 60.0
 Eventually = Callable[..., None]

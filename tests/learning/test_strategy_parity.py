@@ -11,7 +11,7 @@ import numpy as np
 import portpicker
 import pytest
 
-from actorlearner.die_with import die_with
+from actorlearner.lifecycle.die_with import die_with
 from tests.support.processes import REPOSITORY
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("parity")]  # Four processes for all.

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
+from actorlearner.files.metrics import MetricsWriter
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
-from actorlearner.metrics import MetricsWriter
-from actorlearner.run_directory import RunDirectory
 
 
 @pytest.fixture

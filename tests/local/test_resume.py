@@ -7,11 +7,11 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from actorlearner.config.schema import Config
+from actorlearner.files.metrics import MetricsWriter, read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.seal import seal, seal_path
+from actorlearner.files.summaries import Summaries
 from actorlearner.local.resume import Resumed, forget_after, look
-from actorlearner.metrics import MetricsWriter, read_records
-from actorlearner.run_directory import RunDirectory
-from actorlearner.seal import seal, seal_path
-from actorlearner.summaries import Summaries
 from tests.support.harm import corrupt
 
 

@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from actorlearner.config.schema import Config
+from actorlearner.files.metrics import MetricsWriter
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.view import View, duration
-from actorlearner.metrics import MetricsWriter
-from actorlearner.run_directory import RunDirectory
 
 
 @pytest.fixture

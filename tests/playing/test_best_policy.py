@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.config.schema import Config
+from actorlearner.files.replace_directory import replace_directory
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.learning.policy_directory import fresh_path
 from actorlearner.playing.best_facts import BestFacts, Returns, read_best
 from actorlearner.playing.best_policy import BestPolicy
-from actorlearner.replace_directory import replace_directory
-from actorlearner.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables, assigner
 from tests.support.full_disk import fill, small_disk
 from tests.support.training import DQN, make_parts
@@ -139,7 +139,7 @@ def test_half_of_a_policy_is_not_taken_for_one(evaluator: Evaluator) -> None:
 def test_where_two_directories_cannot_be_exchanged_one_is_restored(
     evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actorlearner.replace_directory._exchange", lambda one, other: False)
+    monkeypatch.setattr("actorlearner.files.replace_directory._exchange", lambda one, other: False)
     evaluator.evaluate(10, 5.0)
     evaluator.check(10, 5.0)
     best = evaluator.directory.best_policy

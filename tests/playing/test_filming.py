@@ -11,10 +11,10 @@ import pytest
 from actorlearner.config.schema import Config, EnvironmentConfig, EvaluateConfig
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.playing.filming import FilmedEpisode
 from actorlearner.playing.training_videos import TrainingVideos
 from actorlearner.playing.video_file import VideoFile
-from actorlearner.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
 from tests.playing.test_video_file import read
 

@@ -9,12 +9,12 @@ import reverb
 from actorlearner.config.schema import Config
 from actorlearner.connection import ReplayServer
 from actorlearner.errors import RunError
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.replay.watch import ReplayWatch
 from actorlearner.run_identity import identity_table
-from actorlearner.stop import Stop
 from tests.conftest import Eventually
 from tests.support.processes import PATIENCE_S
 from tests.support.replay import SPECS, Replay, with_replay

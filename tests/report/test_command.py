@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner import cli
-from actorlearner.events import WARNED, EventLog
+from actorlearner.files.events import WARNED, EventLog
 from tests.support.recorded_run import recorded_run, trained_run
 
 

@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 import reverb
 
-from actorlearner import metrics
 from actorlearner.bottleneck.waits import ENVIRONMENTS, LIMITER, POLICY, VARIABLES, WRITING, recent_waits
 from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import environment_specs
-from actorlearner.metrics import read_records
+from actorlearner.files import metrics
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.policy_function import RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles.collect_actor import Collector
-from actorlearner.run_directory import RunDirectory
-from actorlearner.stop import Stop
 from actorlearner.variables.container import PolicyOrder
 from tests.support.replay import with_replay
 

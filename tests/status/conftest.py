@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from actorlearner.config.load import load_config
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import Pulse
-from actorlearner.run_directory import RunDirectory
 
 NOW = 1.0e9
 

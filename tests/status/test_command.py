@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.cli import main
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.run_directory import RunDirectory
 
 
 def test_a_look_at_a_directory_imports_no_tensorflow(directory: RunDirectory) -> None:

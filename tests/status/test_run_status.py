@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actorlearner.errors import ConfigurationError
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.status import run_status
 from actorlearner.status.run_status import (
     FINISHED,

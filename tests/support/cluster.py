@@ -17,7 +17,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.specs import load_specs
-from actorlearner.ports import free_port
+from actorlearner.machine.ports import free_port
 from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import make_layout
 from tests.support.hosts import Host

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.die_with import die_with
+from actorlearner.lifecycle.die_with import die_with
 from actorlearner.local.private_network import PrivateNetwork
 
 REPOSITORY = Path(__file__).parents[2]

@@ -13,11 +13,11 @@ from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import Decode, MeasuredLearner
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import RowFormat
 from actorlearner.replay.transition import StoredTransition
-from actorlearner.summaries import Summaries
 
 ACTIONS = 3
 OBSERVATION = tf.TensorSpec([4], tf.float32, "observation")

@@ -6,7 +6,7 @@ from pathlib import Path
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from actorlearner.summaries import Summaries
+from actorlearner.files.summaries import Summaries
 from tests.support.full_disk import fill, small_disk
 from tests.support.heap import bytes_in_use
 

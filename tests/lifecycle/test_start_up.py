@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from actorlearner import start_up
+from actorlearner.lifecycle import start_up
+from actorlearner.lifecycle.start_up import StartUp
 from actorlearner.notify import NOTIFY_VARIABLE
-from actorlearner.start_up import StartUp
 
 
 def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,9 @@ def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_first_phase_begins_with_the_process() -> None:
     began = time.monotonic()
-    program = "from actorlearner.start_up import StartUp; import time; time.sleep(0.5); print(StartUp())"
+    program = (
+        "from actorlearner.lifecycle.start_up import StartUp; import time; time.sleep(0.5); print(StartUp())"
+    )
     output = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.available_memory import available_bytes
+from actorlearner.machine.available_memory import available_bytes
 
 MIB = 2**20
 MACHINE = 4096 * MIB

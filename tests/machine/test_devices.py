@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.cluster import Cluster
-from actorlearner.devices import check_group_batch, make_strategy
 from actorlearner.errors import ConfigurationError
+from actorlearner.machine.devices import check_group_batch, make_strategy
 from tests.support.processes import REPOSITORY
 
 pytestmark = pytest.mark.xdist_group("devices")  # One process for all.
@@ -22,7 +22,7 @@ import json
 
 import tensorflow as tf
 
-from actorlearner import devices
+from actorlearner.machine import devices
 from actorlearner.errors import ConfigurationError
 
 result = {"hidden": []}
@@ -102,7 +102,8 @@ def test_a_port_that_tensorflow_cannot_listen_on() -> None:
     with socket.create_server(("", 0)) as taken:
         address = f"localhost:{taken.getsockname()[1]}"
         script = (
-            "from actorlearner.cluster import Cluster; from actorlearner.devices import make_group_strategy\n"
+            "from actorlearner.cluster import Cluster\n"
+            "from actorlearner.machine.devices import make_group_strategy\n"
             f"make_group_strategy(Cluster(('localhost:1', '{address}'), 1))"
         )
         done = run(script)

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from actorlearner.disk import Appender
-from actorlearner.json_lines import read_objects
-from actorlearner.tail import Tail
+from actorlearner.files.disk import Appender
+from actorlearner.files.json_lines import read_objects
+from actorlearner.files.tail import Tail
 
 RUN_BEGAN = "run began"
 RUN_RESUMED = "run resumed"

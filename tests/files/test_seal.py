@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.seal import (
+from actorlearner.files.seal import (
     BrokenError,
     newest_whole,
     seal,

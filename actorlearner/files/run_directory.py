@@ -17,7 +17,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.seal import write_atomically
+from actorlearner.files.seal import write_atomically
 
 NEW_RUNS = "runs"
 """Where new run directories are made."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from actorlearner.disk import Appender
+from actorlearner.files.disk import Appender
 
 _numbers = itertools.count()
 

@@ -7,7 +7,7 @@ from tensorboard.plugins.hparams import api as hparams
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values
 from actorlearner.config.schema import Config
-from actorlearner.summaries import Summaries
+from actorlearner.files.summaries import Summaries
 
 METRICS = ("eval/AverageReturn", "eval/AverageEpisodeLength")
 """The curves that the plugin shows as a run's results."""

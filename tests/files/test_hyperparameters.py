@@ -7,8 +7,8 @@ from tensorboard.plugins.hparams import metadata, plugin_data_pb2
 
 from actorlearner.config.load import load_config
 from actorlearner.config.resolved import declared_values
-from actorlearner.hyperparameters import METRICS, write_hyperparameters
-from actorlearner.summaries import Summaries
+from actorlearner.files.hyperparameters import METRICS, write_hyperparameters
+from actorlearner.files.summaries import Summaries
 
 
 def read(directory: Path, tag: str) -> plugin_data_pb2.HParamsPluginData:

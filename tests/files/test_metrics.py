@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actorlearner import metrics
-from actorlearner.metrics import (
+from actorlearner.files import metrics
+from actorlearner.files.metrics import (
     METRICS_INTERVAL_S,
     MetricsTail,
     MetricsWriter,
@@ -65,7 +65,7 @@ def test_a_record_is_on_disk_when_it_was_written(path: Path) -> None:
 
 def test_nothing_is_lost_when_the_process_ends_at_once(path: Path) -> None:
     script = (
-        "import os, sys, pathlib; from actorlearner.metrics import MetricsWriter; "
+        "import os, sys, pathlib; from actorlearner.files.metrics import MetricsWriter; "
         "MetricsWriter(pathlib.Path(sys.argv[1])).write({'env_steps': 1}); os._exit(9)"
     )
     command = [sys.executable, "-c", script, os.fspath(path)]

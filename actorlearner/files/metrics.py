@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from actorlearner.disk import Appender
-from actorlearner.json_lines import read_objects
-from actorlearner.tail import Tail
+from actorlearner.files.disk import Appender
+from actorlearner.files.json_lines import read_objects
+from actorlearner.files.tail import Tail
 
 METRICS_INTERVAL_S = 2.0
 """Seconds between two records of a role."""

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from actorlearner.stop import Stop
+from actorlearner.lifecycle.stop import Stop
 from tests.support.processes import REPOSITORY
 
 
@@ -66,7 +66,9 @@ def test_several_stops_are_independent() -> None:
 
 
 def run_script(body: str) -> subprocess.CompletedProcess[str]:
-    script = "import os, signal, threading\nfrom actorlearner.stop import Stop\n" + textwrap.dedent(body)
+    script = "import os, signal, threading\nfrom actorlearner.lifecycle.stop import Stop\n" + textwrap.dedent(
+        body
+    )
     return subprocess.run(
         [sys.executable, "-c", script],
         cwd=REPOSITORY,
@@ -93,7 +95,8 @@ def test_a_signal_requests_the_stop(name: str, code: int) -> None:
 
 def test_a_signal_ends_a_wait_that_has_begun() -> None:
     script = (
-        "from actorlearner.stop import Stop; stop = Stop(); stop.install(); print('waits', flush=True); "
+        "from actorlearner.lifecycle.stop import Stop; stop = Stop(); stop.install(); "
+        "print('waits', flush=True); "
         "print(stop.wait(60.0), stop.exit_code)"
     )
     with subprocess.Popen(

@@ -16,19 +16,19 @@ from typing import NoReturn, TextIO
 from actorlearner.cluster import learner_cluster
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
-from actorlearner.disk import lasting, make_output_last
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.events import ENDED, FAILED, STARTED, WARNED, EventLog
+from actorlearner.files.disk import lasting, make_output_last
+from actorlearner.files.events import ENDED, FAILED, STARTED, WARNED, EventLog
+from actorlearner.files.metrics import written_records
+from actorlearner.files.run_directory import RunDirectory, new_run_directory
+from actorlearner.files.tail import LogFollower
 from actorlearner.health import pulse
 from actorlearner.health.check import LEARNER
-from actorlearner.metrics import written_records
+from actorlearner.lifecycle.silent_peers import give_up_silent_peers
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.lifecycle.tensor_leak import stop_tensor_leak
+from actorlearner.lifecycle.uncollected import uncollected
 from actorlearner.notify import is_supervised, listen, notify
-from actorlearner.run_directory import RunDirectory, new_run_directory
-from actorlearner.silent_peers import give_up_silent_peers
-from actorlearner.stop import Stop
-from actorlearner.tail import LogFollower
-from actorlearner.tensor_leak import stop_tensor_leak
-from actorlearner.uncollected import uncollected
 from actorlearner.verbosity import Verbosity
 
 _log = logging.getLogger(__name__)

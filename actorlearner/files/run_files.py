@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.events import read_events
-from actorlearner.run_directory import RunDirectory
+from actorlearner.files.events import read_events
+from actorlearner.files.run_directory import RunDirectory
 
 
 class RunFiles:
@@ -36,7 +36,7 @@ class RunFiles:
         return sorted(files, key=lambda path: path.name)
 
     def events(self) -> list[dict[str, Any]]:
-        """What befell the run, oldest first; see `actorlearner.events`."""
+        """What befell the run, oldest first; see `actorlearner.files.events`."""
         events = [event for directory in self.directories for event in read_events(directory.events)]
         return sorted(events, key=lambda event: float(event["time"]))
 

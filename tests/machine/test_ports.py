@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from actorlearner.errors import RunError
-from actorlearner.ports import check_port
+from actorlearner.machine.ports import check_port
 
 IPV4, IPV6 = socket.AF_INET, socket.AF_INET6
 

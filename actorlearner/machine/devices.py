@@ -9,7 +9,7 @@ from tensorflow.python.eager import context
 from actorlearner.cluster import Cluster
 from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.machine import cores
+from actorlearner.machine.choices import cores
 
 _log = logging.getLogger(__name__)
 

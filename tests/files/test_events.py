@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner import notify
-from actorlearner.events import DIED, STARTED, WARNED, EventLog, read_events
+from actorlearner.files.events import DIED, STARTED, WARNED, EventLog, read_events
 from actorlearner.notify import listen, say
 from tests.support.full_disk import fill, small_disk
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner import disk
-from actorlearner.disk import Appender, Outage, is_full, lasting
+from actorlearner.files import disk
+from actorlearner.files.disk import Appender, Outage, is_full, lasting
 from tests.support.full_disk import fill, small_disk
 
 
@@ -75,7 +75,7 @@ def test_an_outage_is_over_only_when_nothing_fails_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("actorlearner.disk.time.monotonic", lambda: now)
+    monkeypatch.setattr("actorlearner.files.disk.time.monotonic", lambda: now)
     outage = Outage("lines", tmp_path)
     outage.worked()
     for _ in range(3):
@@ -124,7 +124,7 @@ def test_other_errors_of_a_stream_are_raised() -> None:
 _PRINTING = """
 import logging
 from pathlib import Path
-from actorlearner.process import _configure_logging, _leave, _redirect_output
+from actorlearner.lifecycle.process import _configure_logging, _leave, _redirect_output
 from actorlearner.verbosity import Verbosity
 _configure_logging("learner", _redirect_output(Path("/dev/full")), Verbosity.NORMAL)
 print("printed")

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from actorlearner.silent_peers import SILENCE_S, give_up_silent_peers, limit_silence
+from actorlearner.lifecycle.silent_peers import SILENCE_S, give_up_silent_peers, limit_silence
 from tests.conftest import Eventually
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from actorlearner import run_directory
 from actorlearner.config.load import load_config
 from actorlearner.config.resolved import fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.run_directory import RunDirectory, new_run_directory
+from actorlearner.files import run_directory
+from actorlearner.files.run_directory import RunDirectory, new_run_directory
 
 
 @pytest.fixture

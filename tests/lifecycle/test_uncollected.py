@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from actorlearner.uncollected import uncollected
+from actorlearner.lifecycle.uncollected import uncollected
 
 
 @pytest.fixture(autouse=True)

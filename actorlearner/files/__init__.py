@@ -1,0 +1,1 @@
+"""The files of a run, and how they are written and read."""

@@ -1,0 +1,1 @@
+"""How the process of a role begins, behaves and ends."""

@@ -1,0 +1,1 @@
+"""The machine that a role runs on, and what it leaves to choose."""
