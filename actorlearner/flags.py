@@ -1,12 +1,10 @@
-"""Reading what is given to flags: ports, addresses, indices, networks, names of roles, and pictures."""
+"""Reading what is given to flags: ports, addresses, indices, names of roles, and pictures."""
 
 import ipaddress
 import re
 from pathlib import Path
 
-from actorlearner.chaos.schedule import LEAST_DURATION_S
 from actorlearner.health.check import ROLES
-from actorlearner.local.networks import NETWORKS
 
 HIGHEST_PORT = 65_535
 
@@ -77,28 +75,6 @@ def count(text: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) < 1:
         raise ValueError("an integer from 1")
     return int(text)
-
-
-def seconds(text: str) -> int:
-    """Reads how long roles are harmed.
-
-    Raises:
-      ValueError: it is no whole number of seconds, or too short; the message says what is allowed.
-    """
-    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < LEAST_DURATION_S:
-        raise ValueError(f"an integer from {LEAST_DURATION_S}")
-    return int(text)
-
-
-def network(text: str) -> str:
-    """Reads which network the roles of a local run are to be in.
-
-    Raises:
-      ValueError: it is none of NETWORKS; the message says what is allowed.
-    """
-    if text not in NETWORKS:
-        raise ValueError(" or ".join(NETWORKS))
-    return text
 
 
 def role(text: str) -> str:

@@ -8,7 +8,7 @@ from actorlearner.chaos.account import Account
 from actorlearner.chaos.downtime import Downtime, total_s
 from actorlearner.chaos.harm import Done
 from actorlearner.chaos.schedule import Kind
-from actorlearner.local.view import duration
+from actorlearner.duration import duration
 
 
 @dataclasses.dataclass(frozen=True)

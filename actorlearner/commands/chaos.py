@@ -1,5 +1,7 @@
 """The command that harms the roles of a local run on purpose."""
 
+import re
+
 from actorlearner import flags
 from actorlearner.chaos.schedule import LEAST_DURATION_S
 from actorlearner.commands.command import Flag, Options
@@ -16,6 +18,17 @@ def _chaos(config: Config, sources: Sources, run_dir: str | None, experiment: st
     return run_chaos(config, run_dir, experiment, duration=options["duration"], seed=options["seed"])
 
 
+def _seconds(text: str) -> int:
+    """Reads how long roles are harmed.
+
+    Raises:
+      ValueError: it is no whole number of seconds, or too short; the message says what is allowed.
+    """
+    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < LEAST_DURATION_S:
+        raise ValueError(f"an integer from {LEAST_DURATION_S}")
+    return int(text)
+
+
 CHAOS = configured(
     "kill, stop and cut off the roles of a local run, and see what is lost",
     "Runs local mode with numbered transitions while its roles are killed, stopped and cut off from the "
@@ -25,7 +38,7 @@ CHAOS = configured(
     _chaos,
     {
         "duration": Flag(
-            "S", f"seconds during which roles are harmed, at least {LEAST_DURATION_S}", flags.seconds
+            "S", f"seconds during which roles are harmed, at least {LEAST_DURATION_S}", _seconds
         ),
         "seed": Flag("N", "decides which role is harmed when", flags.index),
     },

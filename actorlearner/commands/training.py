@@ -30,11 +30,23 @@ _REPLAY_ADDRESS = Flag(
 
 _ACTOR_INDEX = Flag("I", "which of the collect actors this is, counted from 0", flags.index)
 
+
+def _network(text: str) -> str:
+    """Reads which network the roles of a local run are to be in.
+
+    Raises:
+      ValueError: it is none of NETWORKS; the message says what is allowed.
+    """
+    if text not in NETWORKS:
+        raise ValueError(" or ".join(NETWORKS))
+    return text
+
+
 _NETWORK = Flag(
     "|".join(NETWORKS),
     f"{PRIVATE}, the default, keeps everything outside this run away from the replay server, where the "
     f"system allows that; {HOST} is for environments that need the network",
-    flags.network,
+    _network,
     default=PRIVATE,
     offered=lambda: NETWORKS,
 )

@@ -22,6 +22,9 @@ from actorlearner.files.seal import write_atomically
 NEW_RUNS = "runs"
 """Where new run directories are made."""
 
+CONFIG_IN_POLICY = Path("assets.extra") / "config.yaml"
+"""In the directory of a SavedModel: the configuration. TensorFlow leaves `assets.extra` to its users."""
+
 _OTHER_SERVERS = "other_servers"  # In the manifest: the run ids of all replay servers but the first.
 _LONGEST_NAME = 255  # Of a file, in bytes, on any file system of Linux.
 _LONGEST_PATH = 3_800  # What Linux allows, less what a run has below its directory.

@@ -10,7 +10,7 @@ from tf_agents.policies import policy_saver, tf_policy
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.files.replace_directory import replace_directory, restore_directory
-from actorlearner.playing.source import CONFIG_IN_POLICY
+from actorlearner.files.run_directory import CONFIG_IN_POLICY
 
 EXTRAS = CONFIG_IN_POLICY.parent
 """In a SavedModel's directory: where files lie that are not TensorFlow's."""

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.lifecycle.die_with import die_with
-from actorlearner.local.forking import LONGEST_MESSAGE
 from actorlearner.local.private_network import PrivateNetwork
+
+LONGEST_MESSAGE = 1 << 16
+"""Bytes of a request, or of what is told of a fork."""
 
 _FORK_TIMEOUT_S = 60.0
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from actorlearner.lifecycle.die_with import die_with
 from actorlearner.lifecycle.uncollected import uncollected
+from actorlearner.local.fork_server import LONGEST_MESSAGE
 
 _SHARED = (
     "actorlearner.cli",
@@ -25,8 +26,6 @@ _SHARED = (
     "actorlearner.roles.eval_actor",
     "actorlearner.roles.learner",
 )
-LONGEST_MESSAGE = 1 << 16
-"""Bytes of a request, or of what is told of a fork."""
 
 
 def main() -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from actorlearner.bottleneck.verdict import Bottleneck, verdict_lines
+from actorlearner.duration import duration
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
-from actorlearner.local.view import duration
 from actorlearner.playing.best_facts import read_best
 
 

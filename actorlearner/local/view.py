@@ -10,18 +10,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from actorlearner.duration import duration
 from actorlearner.local.progress import Progress
 
 _PLAIN_INTERVAL_S = 10.0
-
-
-def duration(seconds: float | None) -> str:
-    """Hours, minutes and seconds, as in 1:02:03; `-` where it is not known."""
-    if seconds is None:
-        return "-"
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}"
 
 
 def evaluation_line(evaluation: dict[str, Any]) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from actorlearner.files.run_directory import CONFIG_IN_POLICY
 from actorlearner.files.seal import write_atomically
-from actorlearner.playing.source import CONFIG_IN_POLICY
 
 FACTS = "best.json"
 """The file's name, in the folder of the policy's configuration."""

@@ -7,12 +7,9 @@ from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import check_environment
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.run_directory import CONFIG_IN_POLICY, RunDirectory
 
 ALLOWED = "RUN_DIR|POLICY_DIR|CHECKPOINT"
-
-CONFIG_IN_POLICY = Path("assets.extra") / "config.yaml"
-"""In the directory of a SavedModel: the configuration. TensorFlow leaves `assets.extra` to its users."""
 
 _SAVED_MODEL = "saved_model.pb"
 _INDEX = ".index"

@@ -4,8 +4,8 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from actorlearner.connection import ReplayServer
 from actorlearner.lifecycle.stop import Stop
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.status import ReplayStatus, ServerMonitor
 from actorlearner.reverb_calls import UNREACHABLE

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterator
 
+from actorlearner.duration import duration
 from actorlearner.files.run_files import RunFiles
-from actorlearner.local.view import duration
 from actorlearner.playing.best_facts import BestFacts, read_best
 from actorlearner.plot.runs import Run
 from actorlearner.report.words import return_in_words

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from actorlearner.duration import duration
 from actorlearner.files.events import TROUBLE
-from actorlearner.local.view import duration
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,6 @@ from actorlearner.callbacks.callback import Episode
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.collect_metrics import CollectMetrics
 from actorlearner.config.schema import Config
-from actorlearner.connection import connect
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
@@ -25,6 +24,7 @@ from actorlearner.machine.choices import collect_actors, envs_per_actor
 from actorlearner.machine.devices import use_cpu
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.barred import BarredTime
+from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.transition import RANDOM_POLICY

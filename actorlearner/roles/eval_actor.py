@@ -13,7 +13,6 @@ from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
-from actorlearner.connection import connect
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
@@ -35,6 +34,7 @@ from actorlearner.playing.policy import load_policy
 from actorlearner.playing.source import PolicySource
 from actorlearner.playing.training_videos import TrainingVideos
 from actorlearner.policy_function import PolicyFunction
+from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner

@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
-from actorlearner.connection import ReplayServer, connect
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
 from actorlearner.files.run_directory import RunDirectory
@@ -21,6 +20,7 @@ from actorlearner.lifecycle.process import keep_until_exit
 from actorlearner.lifecycle.start_up import StartUp
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.machine.devices import share_cpus
+from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor

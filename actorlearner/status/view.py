@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from actorlearner.bottleneck.verdict import verdict_lines
-from actorlearner.local.view import duration
+from actorlearner.duration import duration
 from actorlearner.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus
 
 _LABEL = 11

@@ -8,11 +8,12 @@ import pytest
 from rich.console import Console
 
 from actorlearner.config.schema import Config
+from actorlearner.duration import duration
 from actorlearner.files.metrics import MetricsWriter
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
 from actorlearner.local.summary import summary_lines
-from actorlearner.local.view import View, duration
+from actorlearner.local.view import View
 
 
 @pytest.fixture

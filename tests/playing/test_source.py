@@ -7,8 +7,8 @@ import pytest
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.playing.source import CONFIG_IN_POLICY, find_policy
+from actorlearner.files.run_directory import CONFIG_IN_POLICY, RunDirectory
+from actorlearner.playing.source import find_policy
 
 CONFIG = Config(environment=EnvironmentConfig(suite="gym", name="CartPole-v1"), agent=DqnConfig())
 

@@ -7,9 +7,9 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.connection import ReplayServer
 from actorlearner.errors import RunError
 from actorlearner.lifecycle.stop import Stop
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import experience_table, start_server
