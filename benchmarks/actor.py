@@ -13,7 +13,8 @@ from tf_agents.environments import py_environment, suite_pybullet
 from tf_agents.policies import py_tf_eager_policy
 
 from actorlearner.agents.make import make_agent
-from actorlearner.collect_metrics import CollectMetrics
+from actorlearner.collecting.collect_metrics import CollectMetrics
+from actorlearner.collecting.collector import Collector
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import Nest
@@ -27,7 +28,6 @@ from actorlearner.machine.devices import use_cpu
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ServerMonitor
-from actorlearner.roles.collect_actor import Collector
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.puller import VariablePuller
 from actorlearner.waiting import wait_until

@@ -10,7 +10,8 @@ import pytest
 import reverb
 
 from actorlearner.bottleneck.waits import ENVIRONMENTS, LIMITER, POLICY, VARIABLES, WRITING, recent_waits
-from actorlearner.collect_metrics import CollectMetrics
+from actorlearner.collecting.collect_metrics import CollectMetrics
+from actorlearner.collecting.collector import Collector
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import load_guarded
@@ -23,7 +24,6 @@ from actorlearner.policy_function import RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.roles.collect_actor import Collector
 from actorlearner.variables.container import PolicyOrder
 from tests.support.replay import with_replay
 
