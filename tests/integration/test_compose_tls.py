@@ -1,5 +1,6 @@
 """The real image and both compose files: a run trains by TLS, and nobody without a certificate gets in."""
 
+import ipaddress
 import json
 import subprocess
 from collections.abc import Sequence
@@ -29,7 +30,9 @@ def _certificates(folder: Path) -> Path:
 def _outside() -> str:
     """An address of this machine that containers can reach, as they do another machine's."""
     [bridge] = json.loads(compose.run("docker", "network", "inspect", "bridge"))
-    return str(bridge["IPAM"]["Config"][0]["Gateway"])
+    addresses = bridge["IPAM"]["Config"][0]
+    # An engine in its first life tells the subnet alone; its bridge has the first address of it.
+    return addresses.get("Gateway") or str(next(ipaddress.ip_network(addresses["Subnet"]).hosts()))
 
 
 def _from(container: Container, *knocks: Sequence[object]) -> list[str]:
