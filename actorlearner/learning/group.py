@@ -1,5 +1,7 @@
 """A learner's strategy, and what learners that train as one have to do together."""
 
+import logging
+import signal
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +17,11 @@ from actorlearner.lifecycle.process import end_failed
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.machine.devices import check_group_batch, make_group_strategy, make_strategy
 from actorlearner.waiting import wait_until
+
+_log = logging.getLogger(__name__)
+
+_WORD_S = 5.0
+"""In which a learner that was stopped has told the others so, which it does several times a second."""
 
 _PEER_ERRORS = (
     tf.errors.AbortedError,
@@ -127,8 +134,16 @@ class Workers(Group):
 
     @property
     def stopped(self) -> bool:
-        """See Group: as of the last call, in which all learners have summed up what each wants."""
-        return bool(self._agreed.numpy())
+        """See Group: as of the last call, in which all learners have summed up what each wants.
+
+        Blocks, if so, up to _WORD_S until the one that was stopped has said so, for the exit code.
+        """
+        if not self._agreed.numpy():
+            return False
+        if not self._stop.wait(_WORD_S):
+            _log.info("stopping, for another learner was stopped")
+            self._stop.request(signal.SIGTERM)
+        return True
 
     def all_have_data(self) -> list[tf.Operation]:
         """See Together: a collective, which also sums up who wants to stop.

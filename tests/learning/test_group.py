@@ -1,0 +1,56 @@
+"""How a learner of a group learns that all of them stop."""
+
+import signal
+import threading
+from unittest import mock
+
+import pytest
+import tensorflow as tf
+
+from actorlearner.cluster import Cluster
+from actorlearner.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+from actorlearner.learning import group
+from actorlearner.learning.group import Workers
+from actorlearner.lifecycle.stop import Stop
+
+
+@pytest.fixture
+def stop() -> Stop:
+    return Stop()
+
+
+@pytest.fixture
+def workers(stop: Stop) -> Workers:
+    cluster = Cluster(("localhost:1", "localhost:2"), 0)
+    return Workers(tf.distribute.get_strategy(), stop, cluster, mock.Mock())
+
+
+def agree(workers: Workers) -> None:
+    """As a call of the training graph does in which another learner wants to stop."""
+    workers._agreed.assign(1.0)
+
+
+def test_nobody_stops(workers: Workers, stop: Stop) -> None:
+    assert not workers.stopped
+    assert not stop.requested
+
+
+def test_the_word_of_the_one_that_was_stopped_may_come_after_the_agreement(
+    workers: Workers, stop: Stop
+) -> None:
+    agree(workers)
+    word = threading.Timer(0.3, stop.request, [signal.SIGINT])
+    word.start()
+    assert workers.stopped
+    assert stop.exit_code == EXIT_INTERRUPTED
+    word.join()
+
+
+def test_without_that_word_it_is_a_stop_all_the_same(
+    workers: Workers, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group, "_WORD_S", 0.01)
+    agree(workers)
+    assert workers.stopped
+    assert stop.requested
+    assert stop.exit_code == EXIT_TERMINATED
