@@ -4,11 +4,13 @@ A process may be killed while it writes a checkpoint, a disk may be full, a copy
 read back is therefore only what its seal describes: every file, its size and its checksum.
 """
 
+import contextlib
 import json
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +44,18 @@ def seal_path(directory: Path, name: str) -> Path:
 def sealed(directory: Path) -> list[str]:
     """The names of all that has a seal in a directory, whole or not, oldest first.
 
-    They say which is older: by a number at their end (ckpt-100 comes after ckpt-20), else by a time.
+    They say which is older: by a number at their end (ckpt-100 comes after ckpt-20), else by a time in ISO
+    8601. That is compared as the instant it is: a run may go on where clocks have another time zone.
     """
     return sorted((path.name.removesuffix(_SUFFIX) for path in directory.glob(f"*{_SUFFIX}")), key=_age)
 
 
-def _age(name: str) -> tuple[int, str]:
-    numbered = _NUMBERED.fullmatch(name)
-    return (int(numbered[1]) if numbered else 0, name)
+def _age(name: str) -> tuple[float, str]:
+    if numbered := _NUMBERED.fullmatch(name):
+        return int(numbered[1]), name
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(name).timestamp(), name
+    return 0.0, name
 
 
 def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from actorlearner.files.seal import BrokenError, newest_whole, seal, seal_path, 
 from actorlearner.notify import say
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
+from actorlearner.reverb_calls import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +26,12 @@ KEPT = 2
 """Checkpoints that stay, beside the one that is being written."""
 
 _WORKING = "working"
+_RESTORED = "0"
+"""What a checkpoint is called while it is restored.
+
+Reverb removes all but the last by name when it writes one. It names them by the local time, which may be an
+earlier one than where the restored checkpoint was written.
+"""
 _STATUS_TIMEOUT_S = 30
 _NOT_SAVED = (OSError, RuntimeError, IndexError, ValueError)
 """What a failed write ends in: ours, and Reverb's, for which a full disk is an IndexError."""
@@ -62,7 +69,7 @@ class ReplayCheckpoints:
         self._working.mkdir()
         if (whole := newest_checkpoint(self.directory)) is not None:
             checkpoint, facts = whole
-            shutil.copytree(checkpoint, self._working / checkpoint.name, copy_function=_link)
+            shutil.copytree(checkpoint, self._working / _RESTORED, copy_function=_link)
             _log.info("restoring %d transitions from the checkpoint %s", facts["size"], checkpoint.name)
             self._compare(facts["settings"])
         return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=str(self._working))
@@ -79,13 +86,19 @@ class ReplayCheckpoints:
         """Saves the server; all its calls wait meanwhile.
 
         Returns:
-          Whether that worked. A disk that is full or fails is logged, and what was saved before is kept.
+          Whether that worked. A disk that is full or fails is logged, as is a server that does not answer,
+          and what was saved before is kept.
         """
+        try:
+            # First: a checkpoint that is written must not be lost for want of an answer.
+            status = monitor.status(_STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            _log.warning("nothing is saved now: this server did not answer within %d s", _STATUS_TIMEOUT_S)
+            return False
         try:
             written = Path(client.checkpoint())
             target = self.directory / written.name
             written.rename(target)
-            status = monitor.status(_STATUS_TIMEOUT_S)
             facts = {"size": status.size, "inserts": status.inserts, "samples": status.samples}
             files = [file for file in target.iterdir() if file.is_file()]
             seal(seal_path(self.directory, target.name), files, facts | {"settings": self._settings})

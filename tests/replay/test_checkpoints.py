@@ -1,9 +1,13 @@
 """Checkpoints of a real replay server: restored whole, or the one before."""
 
+import json
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import portpicker
 import pytest
@@ -96,6 +100,48 @@ def test_two_are_kept(serve: Serve) -> None:
     entries = {path.name for path in replay.checkpoints.directory.iterdir() if path.is_dir()}
     assert entries == {"working"} | {name.removesuffix(".seal.json") for name in replay.sealed()}
     assert not list((replay.checkpoints.directory / "working").iterdir())
+
+
+def test_a_run_may_go_on_where_clocks_show_an_earlier_time(
+    serve: Serve,
+) -> None:
+    """What was saved here comes from twelve hours further east; by its name it is of tonight."""
+    replay = serve(min_size=1)
+    for _ in range(2):
+        replay.fill(MOST_ROWS)
+        assert replay.save()
+    for name in replay.sealed():
+        _move_east(replay.checkpoints.directory, name.removesuffix(".seal.json"))
+    for size in range(3, 6):
+        replay = serve(min_size=1)
+        assert replay.status().size == (size - 1) * MOST_ROWS
+        replay.fill(MOST_ROWS)
+        assert replay.save()
+    assert serve(min_size=1).status().size == 5 * MOST_ROWS
+
+
+def _move_east(directory: Path, name: str) -> None:
+    here = datetime.fromisoformat(name)
+    there = here.astimezone(timezone(here.utcoffset() + timedelta(hours=12))).isoformat()  # type: ignore[operator]
+    seal = (directory / f"{name}.seal.json").read_text()
+    written = json.loads(seal.replace(name, there))
+    written["crc32"] = zlib.crc32(json.dumps(written["record"], sort_keys=True).encode())
+    (directory / f"{there}.seal.json").write_text(json.dumps(written))
+    (directory / f"{name}.seal.json").unlink()
+    (directory / name).rename(directory / there)
+
+
+def test_a_server_that_does_not_answer_loses_no_checkpoint(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    replay = serve(min_size=1)
+    replay.fill(MOST_ROWS)
+    assert replay.save()
+    silent = ServerMonitor(reverb.Client(f"localhost:{portpicker.pick_unused_port()}"), replay.layout)
+    with mock.patch("actorlearner.replay.checkpoints._STATUS_TIMEOUT_S", 1):
+        assert not replay.checkpoints.save(replay.client, silent)
+    assert "nothing is saved now: this server did not answer within 1 s" in caplog.text
+    assert len(replay.sealed()) == 1
 
 
 @pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
