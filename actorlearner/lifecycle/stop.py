@@ -4,11 +4,18 @@ import contextlib
 import os
 import select
 import signal
+import time
 from types import FrameType
 
 from actorlearner.errors import EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED
 
 _EXIT_CODES = {signal.SIGINT: EXIT_INTERRUPTED, signal.SIGTERM: EXIT_TERMINATED}
+
+_ASKED = b"\xff"
+"""A request without a signal; no signal has this number."""
+
+_ASKING = {*_EXIT_CODES, *_ASKED}
+_AT_ONCE = 4096
 
 
 class Stop:
@@ -21,8 +28,10 @@ class Stop:
     def __init__(self) -> None:
         """Nothing is requested yet; signals are handled from `install` on."""
         self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
         self._signal: signal.Signals | None = None
+        self._requested = False
 
     def install(self) -> None:
         """Lets SIGINT and SIGTERM request the stop; only the main thread may call this.
@@ -33,11 +42,11 @@ class Stop:
         """
         for number in _EXIT_CODES:
             signal.signal(number, self._handle)
-        # A full pipe is full of earlier requests, and one is enough.
+        # Of a full pipe, one byte is enough to wake who waits.
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self._signal = self._signal or signal.Signals(number)
+        self.request(signal.Signals(number))  # Again: the pipe may have been full of other signals.
 
     def request(self, number: signal.Signals | None = None) -> None:
         """Requests the stop without a signal, as when the work is done.
@@ -46,9 +55,10 @@ class Stop:
           number: what the exit code is to say all the same, where another process got this signal.
         """
         self._signal = self._signal or number
-        # A full pipe is full of earlier requests, and one is enough.
+        self._requested = True
+        # Of a full pipe, one byte is enough to wake who waits.
         with contextlib.suppress(BlockingIOError):
-            os.write(self._writer, b"s")
+            os.write(self._writer, _ASKED)
 
     @property
     def requested(self) -> bool:
@@ -57,7 +67,27 @@ class Stop:
 
     def wait(self, timeout_s: float) -> bool:
         """Blocks until a stop is requested, at most `timeout_s`; returns whether it was."""
-        return bool(select.select([self._reader], [], [], timeout_s)[0])
+        deadline = time.monotonic() + timeout_s
+        while not self._requested:
+            left_s = max(0.0, deadline - time.monotonic())
+            if not select.select([self._reader], [], [], left_s)[0]:
+                return False
+            self._read()
+        return True
+
+    def _read(self) -> None:
+        """Takes in which signals there were: any that somebody's code handles in Python is told here.
+
+        Those of a simulator's timer or of a child process that ended ask for no stop.
+        """
+        with contextlib.suppress(BlockingIOError):  # Another thread was faster.
+            while told := os.read(self._reader, _AT_ONCE):
+                if _ASKING.intersection(told):
+                    self._requested = True
+                    # For the other threads that wait.
+                    with contextlib.suppress(BlockingIOError):
+                        os.write(self._writer, _ASKED)
+                    return
 
     @property
     def exit_code(self) -> int:

@@ -127,6 +127,27 @@ def test_a_signal_that_does_not_interrupt_the_wait_ends_it() -> None:
     assert (result.stdout, result.stderr, result.returncode) == ("True 143\n", "", 0)
 
 
+def test_other_signals_ask_for_no_stop() -> None:
+    # Of a simulator's timer, say; a handler in Python is told on the same pipe, which they fill here.
+    result = run_script(
+        """
+        stop = Stop()
+        stop.install()
+        alarms = []
+        signal.signal(signal.SIGALRM, lambda number, frame: alarms.append(number))
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        waited = stop.wait(1.0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(waited, stop.requested, len(alarms) > 2)
+        for _ in range(70_000):
+            os.kill(os.getpid(), signal.SIGALRM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        print(stop.wait(30.0), stop.requested, stop.exit_code)
+        """
+    )
+    assert (result.stdout, result.stderr) == ("False False True\nTrue True 143\n", "")
+
+
 def test_the_first_signal_decides_and_later_ones_change_nothing() -> None:
     result = run_script(
         """
