@@ -5,13 +5,12 @@ import time
 import numpy as np
 import reverb
 import tree
-from reverb import errors as reverb_errors
 from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest
-from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter
+from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, confirmed
 
 _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))
 
@@ -79,10 +78,7 @@ class TrajectoryWriter(ReplayWriter):
         """See ReplayWriter."""
         deadline = time.monotonic() + timeout_s
         for i in sorted(self._ended):
-            left_s = max(0.0, deadline - time.monotonic())
-            try:
-                self._writers[i].flush(0, timeout_ms=round(left_s * 1000))
-            except reverb_errors.DeadlineExceededError:
+            if not confirmed(self._writers[i], 0, deadline):
                 return False
             self._finish_episode(i)
         return super().flush(max(0.0, deadline - time.monotonic()), pending_items)

@@ -45,13 +45,7 @@ class ReplayWriter(abc.ABC):
           does not answer. Nothing is lost by it; call again.
         """
         deadline = time.monotonic() + timeout_s
-        for writer in self._writers:
-            left_s = max(0.0, deadline - time.monotonic())
-            try:
-                writer.flush(pending_items, timeout_ms=round(left_s * 1000))
-            except reverb_errors.DeadlineExceededError:
-                return False
-        return True
+        return all(confirmed(writer, pending_items, deadline) for writer in self._writers)
 
     def close(self, timeout_s: float) -> bool:
         """Writes what waits for more env steps, confirms what is pending and closes.
@@ -65,3 +59,19 @@ class ReplayWriter(abc.ABC):
             for observer in self._observers:
                 observer.close()
         return confirmed
+
+
+def confirmed(writer: reverb.TrajectoryWriter, pending_items: int, deadline: float) -> bool:
+    """Waits until at most `pending_items` are unconfirmed; returns whether they were before the deadline.
+
+    Args:
+      writer: of the items.
+      pending_items: that may be unconfirmed.
+      deadline: in seconds, as `time.monotonic` counts.
+    """
+    left_ms = round(1000 * (deadline - time.monotonic()))
+    try:
+        writer.flush(pending_items, timeout_ms=max(1, left_ms))  # For Reverb, 0 is without end.
+    except reverb_errors.DeadlineExceededError:
+        return False
+    return True

@@ -9,6 +9,7 @@ import reverb
 from actorlearner.config.schema import Config
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.reverb_calls import within
 from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_barred, with_replay
 
 
@@ -33,6 +34,7 @@ def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(replay
         written += 1
         assert written < 10_000
     assert not writer.flush(SHORT_S)
+    assert not within(LONG_S, lambda: writer.flush(0.0))  # Whose milliseconds would be no deadline at all.
     assert replay.status().inserts < written
     sample_until_barred(replay)
     assert writer.flush(LONG_S)
