@@ -46,8 +46,7 @@ class Td3Config(TemporalDifferenceConfig):
     critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
     exploration_noise: float = setting(
         0.1,
-        "Standard deviation of the normal noise on collected actions, in halves of the action's range. "
-        "The environments of one actor get the same draw (TF-Agents' GaussianPolicy).",
+        "Standard deviation of the normal noise on collected actions, in halves of the action's range.",
         at_least=0,
     )
     target_policy_noise: float = setting(

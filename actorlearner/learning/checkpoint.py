@@ -141,7 +141,7 @@ class LearnerCheckpoint:
             if step == self._saved:
                 return True
             try:
-                self._checkpoint.write(str(self._directory / _name(step)))
+                step = self._write(step)
                 write_unevaluated(self._unevaluated(step), unevaluated)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
@@ -154,6 +154,20 @@ class LearnerCheckpoint:
             self._remove_rests(step)
             self._written(step, self._directory / _name(step))
             return True
+
+    def _write(self, step: int) -> int:
+        """Writes the variables; returns the train step that they are of, which is `step` or a later one.
+
+        A training thread that a stop has left waiting for data may get it meanwhile. What was written is then
+        a mixture, and is written again; that thread ends after its call.
+        """
+        while True:
+            self._checkpoint.write(str(self._directory / _name(step)))
+            newest = int(self._train_step.numpy())
+            if newest == step:
+                return step
+            self._remove(_name(step))
+            step = newest
 
     def _unevaluated(self, step: int) -> Path:
         return self._directory / f"{_name(step)}{_UNEVALUATED}"

@@ -21,17 +21,17 @@ from actorlearner.learning.first_policies import FirstPolicies
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.learning.predecessor import published_generation
 from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.publisher import Publisher
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
-from actorlearner.reverb_calls import UNREACHABLE, within
-from actorlearner.variables.container import VariableContainer
+from actorlearner.reverb_calls import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
 _PUBLISH_TIMEOUT_S = 3.0
-_PULL_TIMEOUT_S = 30.0
 
 
 class Outputs:
@@ -48,12 +48,18 @@ class Outputs:
     def restore_again(self) -> None:
         """Restores the same once more, after something else has changed the variables."""
 
-    def begin(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+    def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """Takes over the run as a new generation, and publishes the policy.
+
+        Blocks until the replay server tells which generation was the last, up to CONNECT_DEADLINE_S.
 
         Args:
           client: of the replay server.
           replay: asks it for its status.
+          stop: ends the wait.
+
+        Raises:
+          RunError: the replay server does not tell in time.
         """
 
     def begin_training(self) -> None:
@@ -152,11 +158,11 @@ class ChiefOutputs(Outputs):
         """See Outputs."""
         self._checkpoint.restore_again()
 
-    def begin(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+    def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """See Outputs."""
         self._monitor = replay
         self._callbacks.begin(self._directory)
-        self._checkpoint.begin_generation(_published_generation(client))
+        self._checkpoint.begin_generation(published_generation(client, stop))
         self._publisher = Publisher(
             client,
             self._parts,
@@ -256,13 +262,3 @@ class ChiefOutputs(Outputs):
             self._replay = self._monitor.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("the replay server does not answer; its figures are those of the last look")
-
-
-def _published_generation(client: reverb.Client) -> int:
-    """The generation of the learner that published last; -1 if none has."""
-    container = VariableContainer(client)
-    if not container.version(_STATUS_TIMEOUT_S):
-        return -1
-    newest = within(_PULL_TIMEOUT_S, container.pull)
-    _log.warning("this learner takes over from one that had published train step %d", newest.train_step)
-    return newest.generation

@@ -82,7 +82,7 @@ def _train(
     start_up.ended("replay server")
     replay = _monitor(servers, layout, stop)
     if alone:  # Before the training graph is traced, so that actors and evaluation need not wait for that.
-        outputs.begin(client, replay)
+        outputs.begin(client, replay, stop)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
     learner = _make_learner(config, outputs.writer, group, parts, replay_address, layout)
     keep_until_exit(learner)
@@ -92,7 +92,7 @@ def _train(
         # Not before: a restore makes the slots of optimisers, which all learners have to make together.
         outputs.restore()
         group.share(parts.agent, parts.train_step)
-        outputs.begin(client, replay)
+        outputs.begin(client, replay, stop)
     start_up.ended("training graph")
     start_up.tell("ready")
     if _wait_for_replay(config, replay, stop, outputs):

@@ -80,6 +80,30 @@ def test_only_the_first_restore_checks_the_files(tmp_path: Path) -> None:
     assert_equal(values_of(restored), expected)
 
 
+def test_what_train_steps_were_taken_during_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a thread that waited for data when the stop came, and then got it."""
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
+    parts.train_step.assign(5)
+    write = checkpoint._checkpoint.write
+
+    def train_meanwhile(path: str) -> str:
+        written: str = write(path)
+        if path.endswith("-5"):
+            parts.train_step.assign(8)
+        return written
+
+    monkeypatch.setattr(checkpoint._checkpoint, "write", train_meanwhile)
+    assert checkpoint.save()
+    assert sorted(path.name for path in tmp_path.glob("*.seal.json")) == ["ckpt-8.seal.json"]
+    assert not list(tmp_path.glob("ckpt-5*"))
+    restored = make_parts()
+    LearnerCheckpoint(tmp_path, restored).restore()
+    assert int(restored.train_step) == 8
+
+
 def test_without_a_checkpoint_nothing_is_restored_again(tmp_path: Path) -> None:
     parts = make_parts()
     parts.train_step.assign(3)
