@@ -17,7 +17,16 @@ from actorlearner.reverb_calls import within
 
 _PREFIX = "run-"
 _CONFIGURATION = "configuration"
+_TRAIN_STEPS = "learn.train_steps"
 _READ_TIMEOUT_S = 30.0
+
+
+class LengthError(ConfigurationError):
+    """The configurations of a role and of its server differ in `learn.train_steps` alone.
+
+    A run that is made longer has that from its start to its end: the server restores the old configuration
+    with everything else, answers, and then announces the new one.
+    """
 
 
 def identity_table(run_id: str) -> reverb.Table:
@@ -84,6 +93,7 @@ def join(
       The server's run id.
 
     Raises:
+      LengthError: the server serves another `learn.train_steps`, perhaps only for now.
       ConfigurationError: the server serves another run or another configuration, or it is one of
         `others`.
       reverb_calls.NoAnswerError: the server does not answer any more.
@@ -103,7 +113,8 @@ def join(
         raise ConfigurationError([f"{problem}; allowed: a new directory, or the replay server of that run"])
     if lines := differences(canonical(config), configuration_of(client, there)):
         problem = f"--config: {address} serves run {there} with another configuration"
-        raise ConfigurationError([f"{problem}: {line}" for line in lines])
+        other = [f"{problem}: {line}" for line in lines]
+        raise LengthError(other) if _only_length(lines) else ConfigurationError(other)
     if here is None:
         directory.remember_server(place, there)
     return there
@@ -127,6 +138,10 @@ def configuration_of(client: reverb.Client, run_id: str) -> str:
 def run_id_of(tables: Iterable[str]) -> str | None:
     """The run that a server with tables of these names serves; None if it is no replay server of a run."""
     return next((name.removeprefix(_PREFIX) for name in tables if name.startswith(_PREFIX)), None)
+
+
+def _only_length(differences: Iterable[str]) -> bool:
+    return all(line.startswith(f"{_TRAIN_STEPS}:") for line in differences)
 
 
 def _name(run_id: str | None) -> str:

@@ -1,6 +1,7 @@
 """The command line: every refused case as a real process, and what the roles are called with."""
 
 import dataclasses
+import errno
 import os
 import pathlib
 import subprocess
@@ -520,6 +521,18 @@ def test_errors_of_a_role(
     assert capfd.readouterr().err == (
         "actorlearner: error: run_dir: of another run\nactorlearner: error: seed: 0 here, 1 there (default)\n"
     )
+
+
+def test_a_disk_that_is_full_is_one_line(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*arguments: Any, **told: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "runs/x/metrics/eval.jsonl")
+
+    replace_roles(monkeypatch, fail, fail)
+    assert cli.main(["local", "--config", "exp.yaml"]) == 1
+    told = "[Errno 28] No space left on device: 'runs/x/metrics/eval.jsonl'"
+    assert capfd.readouterr().err == f"actorlearner: error: {told}\n"
 
 
 def test_a_reader_that_has_enough_is_no_error() -> None:

@@ -40,8 +40,8 @@ class Watch:
         """Has seen nothing yet."""
         self._supervisor = supervisor
         self._checkpoints = directory.replay_checkpoints
-        self._seen_ready: set[int] = set()
-        self._seen_ended: set[int] = set()
+        self._seen_ready: set[Child] = set()
+        self._seen_ended: set[Child] = set()
         self.ready: list[tuple[str, float]] = []
         self.losses: list[ServerLoss] = []
         self.unasked: list[str] = []
@@ -52,7 +52,8 @@ class Watch:
     @property
     def roles(self) -> dict[int, str]:
         """The role of each process that there was, by its pid."""
-        return {child.pid: child.name for child in self._supervisor.started}
+        pids = {_pid(child): child.name for child in self._supervisor.started}
+        return {pid: name for pid, name in pids.items() if pid is not None}
 
     def look(self, killed: set[int]) -> None:
         """Takes in what has changed. To be called several times a second, before dead roles are replaced.
@@ -61,12 +62,12 @@ class Watch:
           killed: the pids of processes that were killed on purpose.
         """
         for child in self._supervisor.started:
-            if child.ready and child.pid not in self._seen_ready:
-                self._seen_ready.add(child.pid)
+            if child.ready and child not in self._seen_ready:
+                self._seen_ready.add(child)
                 self.ready.append((child.name, time.time()))
-            if child.exit_code is not None and child.pid not in self._seen_ended:
-                self._seen_ended.add(child.pid)
-                self._ended(child, child.pid in killed)
+            if child.exit_code is not None and child not in self._seen_ended:
+                self._seen_ended.add(child)
+                self._ended(child, _pid(child) in killed)
 
     def end(self) -> None:
         """Takes the end of the run to be now, before the processes that are left are ended."""
@@ -85,6 +86,14 @@ class Watch:
         if child.exit_code != 0 and not on_purpose:
             child.listen()  # Its last words.
             self.unasked.append(f"{child.name} died by itself: {child.reason}")
+
+
+def _pid(child: Child) -> int | None:
+    """Of its process; None where it was never forked, because the process that forks died before."""
+    try:
+        return child.pid
+    except ProcessLookupError:
+        return None
 
 
 def still_there(sessions: set[int]) -> list[int]:

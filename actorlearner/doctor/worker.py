@@ -11,6 +11,7 @@ from actorlearner.doctor.result import Result, fail
 from actorlearner.doctor.subject import Subject
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.lifecycle.die_with import die_with
+from actorlearner.lifecycle.module_command import module_command
 
 _END_S = 5.0
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
@@ -63,7 +64,7 @@ class Worker:
         here, there = Pipe()
         parent = os.getpid()
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(there.fileno())],
+            module_command("actorlearner.doctor.worker", str(there.fileno())),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # What TensorFlow and simulators print.
             stderr=subprocess.DEVNULL,

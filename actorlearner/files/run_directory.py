@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import errno
 import importlib.metadata
 import json
 import os
@@ -118,10 +119,11 @@ class RunDirectory:
           ConfigurationError: it holds a run of another configuration.
           RunError: it cannot be written to.
         """
-        if self.holds_a_run:
-            self._check(config)
-            return
         try:
+            if self.holds_a_run:
+                self._check(config)
+                self._check_writable()
+                return
             self._made = [path for path in (self.path, *self.path.parents) if not path.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
@@ -129,6 +131,13 @@ class RunDirectory:
             write_atomically(self.config, to_yaml(config))
         except OSError as error:
             raise RunError(f"cannot write to the run directory {self.path}: {error.strerror}") from error
+
+    def _check_writable(self) -> None:
+        """Raises an OSError unless what a run goes on writing to can be written to, as by another user."""
+        for path in (self.path, *self.path.glob("*"), *self.path.glob("*/*")):
+            if not os.access(path, os.W_OK):
+                number = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
+                raise OSError(number, os.strerror(number), path)
 
     def discard(self) -> None:
         """Removes what a refused start has left, so that a better one may take its place.

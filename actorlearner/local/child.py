@@ -126,7 +126,3 @@ class Child:
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def last_log_lines(self, count: int = 15) -> list[str]:
-        """The end of the role's log."""
-        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]

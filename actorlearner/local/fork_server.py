@@ -11,7 +11,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.lifecycle.die_with import die_with
+from actorlearner.lifecycle.module_command import module_command
 from actorlearner.local.private_network import PrivateNetwork
 
 LONGEST_MESSAGE = 1 << 16
@@ -49,7 +49,7 @@ class ForkServer:
         with theirs, log.open("ab") as output:
             # A session of its own keeps the terminal's Ctrl-C from it: the parent decides who stops when.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "actorlearner.local.forking", str(theirs.fileno())],
+                module_command("actorlearner.local.forking", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -67,6 +67,17 @@ class ForkServer:
     def importing(self) -> bool:
         """Whether it has not forked yet."""
         return not any(fork.forked_as for fork in self._forks)
+
+    @property
+    def failure(self) -> str:
+        """Why it ended by itself before it had forked, in words; empty if it did not.
+
+        Another one would end in the same way. One that was killed was killed by somebody.
+        """
+        code = self._process.poll()
+        if code is None or code == -signal.SIGKILL or not self.importing:
+            return ""
+        return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
 
     def fork(self, title: str, arguments: Sequence[str], log: Path, notify: int) -> "Fork":
         """Asks for a process that runs `actorlearner ARGUMENTS` in a session of its own; does not block.

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
@@ -15,7 +16,9 @@ from actorlearner.local.restarts import Restarts
 from actorlearner.machine.choices import collect_actors
 from actorlearner.machine.ports import free_port
 
-_READY_DEADLINE_S = 180.0
+_READY_DEADLINE_S = 360.0
+"""A minute more than a role waits for the replay server, which may have much to restore, and then says so."""
+
 
 # What each kind of role gets to save and close; together below the 15 s within which Ctrl-C ends a run.
 _LEARNER_GRACE_S = 7.0
@@ -126,6 +129,7 @@ class Supervisor:
           ConfigurationError: a role refused the configuration.
           RunError: a role failed for good, died too often, or was not ready in time.
         """
+        self._check_fork_server()
         now = time.monotonic()
         for child in self._children.values():
             child.listen()
@@ -135,6 +139,13 @@ class Supervisor:
                 del self._due[name]
                 self._start(name)
         return said
+
+    def _check_fork_server(self) -> None:
+        if why := self._fork_server.failure:
+            log = self._fork_server.log
+            lines = _last_lines(log)
+            reason = f"{why}: {lines[-1].strip()}" if lines else why
+            raise RunError(f"the roles cannot be started: {reason}", [f"the last lines of {log}:", *lines])
 
     def _check(self, name: str, now: float) -> Iterator[str]:
         child = self._children[name]
@@ -155,7 +166,7 @@ class Supervisor:
         if not child.error:  # Else it has recorded that itself.
             self.events.record(DIED, child.reason, role=name)
         if delay_s is None:
-            log = [f"the last lines of {child.log}:", *("  " + line for line in child.last_log_lines())]
+            log = [f"the last lines of {child.log}:", *_last_lines(child.log)]
             died = "died too often" if child.may_be_restarted else "failed"
             raise RunError(f"{name} {died}: {child.reason}", log)
         self._due[name] = now + delay_s
@@ -187,6 +198,15 @@ class Supervisor:
         _end([self._children[_LEARNER]], _LEARNER_GRACE_S)
         _end(actors, _ACTORS_GRACE_S)
         _end([self._children[_SERVER]], _ALL_GRACE_S - (time.monotonic() - began))
+
+
+def _last_lines(log: Path, count: int = 15) -> list[str]:
+    """The end of a log, indented; nothing where there is none."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    return ["  " + line for line in lines[-count:]]
 
 
 def _wait(children: list[Child], timeout_s: float) -> None:

@@ -1,6 +1,7 @@
 """Connecting a role to its replay servers: with a deadline, and only if all are of the same run."""
 
 import dataclasses
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 import reverb
@@ -13,13 +14,15 @@ from actorlearner.files.run_directory import RunDirectory
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_identity import join
+from actorlearner.run_identity import LengthError, join
 from actorlearner.waiting import wait_until
 
 CONNECT_DEADLINE_S = 300.0
 """How long a role waits for a replay server: roles may be started in any order, on any machine."""
 
 _PROBE_TIMEOUT_S = 2
+_ANNOUNCE_S = 5.0
+"""How long a server that has just been restored may still serve the shorter run that it was saved in."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,12 +87,18 @@ def _connect(
 ) -> ReplayServer | None:
     client = reverb.Client(address)
     joined: list[str] = []
+    refused: list[float] = []
 
     def has_joined() -> bool:
         try:
             tables = client.server_info(timeout=_PROBE_TIMEOUT_S)
             joined.append(join(client, address, place, others, tables, directory, config))
         except UNREACHABLE:
+            return False
+        except LengthError:
+            refused.append(time.monotonic())
+            if refused[-1] - refused[0] >= _ANNOUNCE_S:
+                raise
             return False
         _check_signature(tables, address, layout)
         return True

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.lifecycle.die_with import die_with
+from actorlearner.lifecycle.module_command import module_command
 from actorlearner.playing.best_facts import read_best
 
 _FPS = 30
@@ -38,7 +39,7 @@ def _film(policy: Path, path: Path) -> str:
     own = os.getpid()
     told = ("--episodes", "1", "--fps", str(_FPS), "--out", str(path))
     process = subprocess.run(
-        [sys.executable, "-m", "actorlearner", "video", str(policy), *told],
+        module_command("actorlearner", "video", str(policy), *told),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,8 +11,11 @@ from pathlib import Path
 import portpicker
 import pytest
 
+from actorlearner.config.load import load_config
+from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.private_network import PrivateNetwork, RefusedError
 from actorlearner.replay.item_size import MOST_ROWS
+from tests.support.full_disk import unshare
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 from tests.support.reachable import is_reachable
 from tests.support.scrape import scrape
@@ -165,6 +170,37 @@ def test_a_run_of_another_configuration_is_refused(start: Start, tmp_path: Path)
     lines = command.err.splitlines()
     assert len(lines) == len(TINY_RUN)
     assert all("holds a run of another configuration: " in line for line in lines)
+
+
+def test_a_run_that_cannot_be_written_to_is_not_resumed(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.prepare(load_config("sac_pendulum", TINY_RUN))
+    read_only = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    arguments = ["-m", "actorlearner", "local", "--config", str(run.config), "--run_dir", str(run.path)]
+    result = subprocess.run(
+        [*unshare(), "sh", "-c", read_only, str(run.path), sys.executable, *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    problem = f"cannot write to the run directory {run.path}: Read-only file system"
+    assert result.stderr == f"actorlearner: error: {problem}\n"
+
+
+def test_a_library_that_cannot_be_loaded_is_named_once(start: Start, mark: str, tmp_path: Path) -> None:
+    """It is found by the process that all roles are forked from."""
+    (tmp_path / "reverb.py").write_text("raise ImportError('libreverb.so: undefined symbol')")
+    command = _local(start)
+    assert command.finish() == 1
+    assert marked_processes(mark) == []
+    error, head, *log = command.err.splitlines()
+    why = "exit code 1: ImportError: libreverb.so: undefined symbol"
+    assert error == f"actorlearner: error: the roles cannot be started: {why}"
+    assert head == f"the last lines of {tmp_path / 'run' / 'logs' / 'fork-server.log'}:"
+    assert 1 <= len(log) <= 15
+    assert "died" not in command.out
 
 
 def test_an_agent_that_cannot_act_there_is_refused(start: Start, mark: str) -> None:

@@ -48,11 +48,3 @@ def test_terminate_and_kill_end_a_child(log: Path) -> None:
     killed.kill()
     assert killed.exit_code == -9
     assert killed.reason == "killed by signal 9"
-
-
-def test_the_last_lines_of_the_log_are_there_to_be_shown(log: Path) -> None:
-    child = Child("learner", sleeper, log)
-    log.parent.mkdir()
-    log.write_text("".join(f"line {i}\n" for i in range(100)))
-    assert child.last_log_lines(2) == ["line 98", "line 99"]
-    child.kill()

@@ -101,3 +101,26 @@ def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, log: Path
     with pytest.raises(ProcessLookupError):
         _ = forks[1].pid
     assert not server.alive
+    assert server.failure == ""  # It was killed.
+
+
+def test_files_in_the_working_directory_do_not_take_the_place_of_libraries(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "random.py").write_text("raise AssertionError")
+    monkeypatch.chdir(tmp_path)
+    server = ForkServer(tmp_path / "fork-server.log")
+    assert version(server, log).wait(60) == 0
+    assert server.failure == ""
+    server.kill()
+
+
+def test_a_library_that_cannot_be_imported_is_the_servers_failure(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reverb.py").write_text("raise ImportError('undefined symbol')")
+    monkeypatch.syspath_prepend(tmp_path)
+    server = ForkServer(tmp_path / "fork-server.log")
+    assert version(server, log).wait(60) == -signal.SIGKILL
+    assert server.failure == "exit code 1"
+    assert server.log.read_text().splitlines()[-1] == "ImportError: undefined symbol"

@@ -1,0 +1,89 @@
+"""A role that joins a server which was just restored, and still shows the run as long as it was then."""
+
+import dataclasses
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import reverb
+
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.replay import connection
+from actorlearner.replay.connection import connect
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.run_identity import announce, identity_table
+from tests.support.processes import wait_for
+from tests.support.replay import SPECS
+
+RUN = "0123456789ab"
+
+
+@pytest.fixture
+def client(small_config: Config, free_port: int) -> Iterator[reverb.Client]:
+    """Of a server that serves the run as it was."""
+    tables = [experience_table(small_config, make_layout(small_config, SPECS)), identity_table(RUN)]
+    server = start_server(tables, free_port)
+    client = reverb.Client(f"localhost:{free_port}")
+    announce(client, RUN, small_config)
+    yield client
+    server.stop()
+
+
+def changed(config: Config, **keys: int) -> Config:
+    return dataclasses.replace(config, learn=dataclasses.replace(config.learn, **keys))
+
+
+def join(client: reverb.Client, config: Config, path: Path, stop: Stop) -> str:
+    """Connects a role of this configuration; returns the run that it is in then."""
+    directory = RunDirectory(path)
+    directory.prepare(config, joins=True)
+    layout = make_layout(config, SPECS)
+    servers = connect([client.server_address], [0], layout, directory, config, stop)
+    assert servers
+    return servers[0].run_id
+
+
+def test_a_longer_run_is_joined_once_the_server_serves_it(
+    client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_ANNOUNCE_S", 300.0)
+    longer = changed(small_config, train_steps=small_config.learn.train_steps + 1)
+    refused = threading.Event()
+    joined: list[str] = []
+
+    class Waiting(Stop):
+        def wait(self, timeout_s: float) -> bool:
+            refused.set()
+            return super().wait(timeout_s)
+
+    role = threading.Thread(target=lambda: joined.append(join(client, longer, tmp_path / "role", Waiting())))
+    role.start()
+    assert refused.wait(60)
+    assert not joined
+    announce(client, RUN, longer)
+    wait_for(lambda: bool(joined), "the role to join")
+    role.join()
+    assert joined == [RUN]
+
+
+def test_a_run_that_stays_shorter_is_refused(
+    client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_ANNOUNCE_S", 0.2)
+    longer = changed(small_config, train_steps=small_config.learn.train_steps + 1)
+    with pytest.raises(ConfigurationError, match=r"another configuration: learn\.train_steps: \d+ here"):
+        join(client, longer, tmp_path / "role", Stop())
+
+
+def test_any_other_difference_is_refused_at_once(
+    client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_ANNOUNCE_S", 1e9)
+    other = changed(small_config, train_steps=77, batch_size=16)
+    with pytest.raises(ConfigurationError, match=r"learn\.batch_size: 16 here"):
+        join(client, other, tmp_path / "role", Stop())
