@@ -2,6 +2,8 @@
 
     callbacks: [actorlearner.callbacks.weights_and_biases:WeightsAndBiases]
 
+Local mode needs `--network host` for it: else its roles are in a network that nothing leads out of.
+
 Each role is a run of its own there, in a group of the name of the run id; all have env steps or train steps
 as the axis of their curves. A resumed run goes on where it was. WANDB_PROJECT, WANDB_MODE=offline and all
 other variables of wandb's work as ever.

@@ -186,5 +186,6 @@ class Config:
     callbacks: list[str] = setting(
         [],
         "module:Class of your own callbacks, called at episodes, evaluations, publications and checkpoints; "
-        "see actorlearner.callbacks. They do not decide what is learned: roles of one run may have others.",
+        "see actorlearner.callbacks. They do not decide what is learned: roles of one run may have others. "
+        "In local mode, they reach other machines with --network host alone.",
     )

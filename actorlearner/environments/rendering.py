@@ -1,7 +1,9 @@
 """Pictures of an environment, drawn without a display."""
 
 import functools
+import math
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ Frame = npt.NDArray[np.uint8]
 _WIDTH, _HEIGHT = 640, 480
 _MODE = "rgb_array"
 _RATES = ("render_fps", "video.frames_per_second")
+_TIME_STEPS = (("dt",), ("tau",), ("_time_step", "_action_repeat"), ("_timeStep", "_actionRepeat"))
+_HIGHEST_RATE = 1e6
 
 
 class RenderError(Exception):
@@ -45,16 +49,34 @@ def render(environment: Any) -> Frame:
 
 
 def frame_rate(environment: Any) -> float | None:
-    """Env steps in a second of the simulated world; None where the environment does not tell."""
-    for layer in (environment, getattr(environment, "gym", None)):
-        metadata = getattr(layer, "metadata", None)
-        if not isinstance(metadata, dict):
-            continue
-        for name in _RATES:
-            rate = metadata.get(name)
-            if isinstance(rate, (int, float)) and 0 < rate < 1e6:
-                return float(rate)
-    return None
+    """Env steps in a second of the simulated world; None where the environment does not tell.
+
+    Its own time step comes first: the rate in the metadata is that at which its author liked to look at it,
+    which is half speed for PyBullet's Minitaur.
+    """
+    layers = [layer for layer in (environment, getattr(environment, "gym", None)) if layer is not None]
+    rates = [1.0 / step for layer in layers for step in _time_steps(layer)]
+    rates += [rate for layer in layers for rate in _stated_rates(layer)]
+    return next((rate for rate in rates if rate < _HIGHEST_RATE), None)
+
+
+def _time_steps(environment: Any) -> Iterator[float]:
+    """Seconds of an env step, by the names that gym's and PyBullet's environments have for them."""
+    inner = getattr(environment, "unwrapped", environment)
+    for names in _TIME_STEPS:
+        factors: list[Any] = [getattr(inner, name, None) for name in names]
+        if all(_is_positive(factor) for factor in factors):
+            yield math.prod(factors)
+
+
+def _stated_rates(environment: Any) -> Iterator[float]:
+    metadata = getattr(environment, "metadata", None)
+    if isinstance(metadata, dict):
+        yield from (float(metadata[name]) for name in _RATES if _is_positive(metadata.get(name)))
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 < value < math.inf
 
 
 @functools.cache

@@ -15,6 +15,9 @@ from actorlearner.files.tail import Tail
 METRICS_INTERVAL_S = 2.0
 """Seconds between two records of a role."""
 
+_FRESH_S = 30.0
+"""A record's rates are those of now for so long; few calls of a training graph take longer."""
+
 _NEWEST_BYTES = 128 * 1024
 
 
@@ -41,6 +44,17 @@ _written: dict[str, Mapping[str, Any]] = {}
 def written_records() -> Records:
     """The newest record of each metrics file that this process writes; any thread may ask."""
     return _written.copy()
+
+
+def present_rate(record: Mapping[str, Any], key: str) -> float | None:
+    """A rate of a role's newest record, a second; None if it has none.
+
+    0 if the record is old: a role that waits in the middle of something, or has ended, writes no other.
+    """
+    rate = record.get(key)
+    if rate is None:
+        return None
+    return float(rate) if time.time() - record["time"] <= _FRESH_S else 0.0
 
 
 def newest_of_each(directory: Path) -> Records:

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.files.metrics import MetricsTail
+from actorlearner.files.metrics import MetricsTail, present_rate
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.machine.choices import collect_actors
 
@@ -70,6 +70,11 @@ class Progress:
         return int(self._learner.newest.get("train_step", 0))
 
     @property
+    def is_resumed(self) -> bool:
+        """Whether the run had taken train steps before this part of it."""
+        return self._train_step_before > 0
+
+    @property
     def mean_rates(self) -> tuple[float, float]:
         """Train steps and env steps a second since this part of the run was started."""
         return (
@@ -79,8 +84,8 @@ class Progress:
 
     @property
     def train_steps_per_s(self) -> float:
-        """Over the learner's last report."""
-        return float(self._learner.newest.get("train_steps_per_s", 0.0))
+        """Over the learner's last report; 0 if there is none, or none of late."""
+        return present_rate(self._learner.newest, "train_steps_per_s") or 0.0
 
     @property
     def time_left_s(self) -> float | None:
@@ -96,8 +101,8 @@ class Progress:
 
     @property
     def env_steps_per_s(self) -> float:
-        """Of all actors together, over their last reports."""
-        return sum(float(tail.newest.get("env_steps_per_s", 0.0)) for tail in self._collect)
+        """Of all actors together, over their last reports; of those that have reported of late."""
+        return sum(present_rate(tail.newest, "env_steps_per_s") or 0.0 for tail in self._collect)
 
     @property
     def episodes(self) -> int:

@@ -72,6 +72,10 @@ def run_local(
     console.print(describe(config.collect), soft_wrap=True)
     private_network, line = choose_network(network)
     console.print(line, soft_wrap=True)
+    if private_network is not None and config.callbacks:
+        console.print(
+            "callbacks: they reach nothing outside this run; --network host lets them", soft_wrap=True
+        )
     supervisor = Supervisor(config, directory, private_network)
     supervisor.events.record(RUN_RESUMED if resumes else RUN_BEGAN)
     logs = {}

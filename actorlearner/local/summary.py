@@ -36,7 +36,8 @@ def summary_lines(
         yield f"best policy    {best_policy.describe()}"
     yield (
         f"totals         {progress.train_step:,} train steps, {progress.env_steps:,} env steps, "
-        f"{progress.episodes:,} episodes in {duration(progress.elapsed_s)}"
+        f"{progress.episodes:,} episodes{'; this part took' if progress.is_resumed else ' in'} "
+        f"{duration(progress.elapsed_s)}"
     )
     if progress.faults:
         yield f"faults         {progress.faults:,} of environments, each named in logs/"

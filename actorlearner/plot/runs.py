@@ -80,15 +80,23 @@ def read_runs(
 ) -> list[Run]:
     """Reads the metrics of runs, in the order given.
 
-    Directories of roles that were started by hand, which have one run id, are one run.
+    Directories of roles that were started by hand, which have one run id, are one run. So are those of its
+    further replay servers, whose ids the other roles know.
 
     Args:
       directories: of runs, each with what ran there.
       complain: is given a line for each file that cannot be read, and each run without an evaluation.
     """
+    read = [(directory, config, _manifest(directory, complain)) for directory, config in directories]
+    first_server = {
+        other: manifest.get("run_id")
+        for _, _, manifest in read
+        for other in (manifest.get("other_servers") or {}).values()
+    }
     parts: dict[tuple[str, str], list[tuple[RunDirectory, Config]]] = {}
-    for directory, config in directories:
-        run_id = _manifest(directory, complain).get("run_id") or str(directory.path)
+    for directory, config, manifest in read:
+        run_id = manifest.get("run_id")
+        run_id = first_server.get(run_id) or run_id or str(directory.path)
         parts.setdefault((run_id, fingerprint(config)), []).append((directory, config))
     return [_read([part for part, _ in each], each[0][1], complain) for each in parts.values()]
 

@@ -54,7 +54,7 @@ def _best(best: BestFacts) -> Figure:
 
 
 def _progress(status: RunStatus, run: Run) -> Iterator[Figure]:
-    train_step, env_steps = status.train_step or 0, status.env_steps or 0
+    train_step, env_steps = status.train_step or 0, status.env_steps or 0  # Neither, before the first record.
     share = f"{100 * train_step / status.train_steps:.0f} % of {status.train_steps:,}"
     yield Figure("train steps", f"{train_step:,}", share)
     yield Figure("env steps", f"{env_steps:,}", "of all collect actors")

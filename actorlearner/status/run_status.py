@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from actorlearner.bottleneck.waits import Waits, recent_waits
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.metrics import newest_records, read_records
+from actorlearner.files.metrics import newest_records, present_rate, read_records
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.files.run_files import RunFiles
 from actorlearner.health.pulse import read_pulse
@@ -55,16 +55,16 @@ class RunStatus:
       state: RUNNING, FINISHED or NOT_RUNNING.
       train_step, train_steps: how far, of how many.
       train_steps_per_s, env_steps_per_s: by the newest records; 0 if the run does not run.
-      env_steps: of all actors.
+      env_steps: of all actors; of those whose metrics are elsewhere, the learner knows.
       time_left_s: seconds to the last train step at the present rate.
       roles: those that give signs of life.
-      actors: the newest record of each collect actor, with its `name`.
+      actors: the newest record of each collect actor, with its `name` and its present rate.
       learner: the newest record of the learner, see the README for its keys.
       replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
       last_evaluation, best_evaluation: their `train_step` and `average_return`.
       collect_return: the mean of the actors' average returns.
       faults: of environments.
-      restarts: of all roles, and of the learner's generations before this one.
+      restarts: of all roles that give signs of life.
       waits: fractions of the time of actors and of the learner over the last minute.
       bottlenecks: what holds the run back.
     """
@@ -138,15 +138,15 @@ def look(files: RunFiles, config: Config) -> RunStatus:
     now = time.time()
     learner = _newest(files, "learner")
     replay = _newest(files, "replay")
-    actors = [{"name": path.stem} | _last(newest_records(path)) for path in files.collect_metrics()]
+    actors = [_actor(path) for path in files.collect_metrics()]
     evaluations = read_records(files.metrics("eval"))
     roles = _roles(files, now)
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
     state = _state(roles, train_step, train_steps)
-    rate = learner.get("train_steps_per_s") if state == RUNNING else 0.0
+    rate = present_rate(learner, "train_steps_per_s") if state == RUNNING else 0.0
+    env_steps = (_sum(actor.get("env_steps") for actor in actors), learner.get("env_steps"))
     waits = run_waits(files)
     first = files.directories[0]
-    generation = max([-1, *(int(actor.get("policy_generation", -1)) for actor in actors)])
     return RunStatus(
         run_dir=str(first.path),
         run_id=first.run_id,
@@ -155,8 +155,8 @@ def look(files: RunFiles, config: Config) -> RunStatus:
         train_step=train_step,
         train_steps=train_steps,
         train_steps_per_s=rate,
-        env_steps=_sum(actors, "env_steps"),
-        env_steps_per_s=_sum(actors, "env_steps_per_s") if state == RUNNING else 0.0,
+        env_steps=max((count for count in env_steps if count is not None), default=None),
+        env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if state == RUNNING else 0.0,
         time_left_s=(train_steps - train_step) / rate if rate and train_step is not None else None,
         roles=roles,
         actors=actors,
@@ -165,11 +165,16 @@ def look(files: RunFiles, config: Config) -> RunStatus:
         last_evaluation=_evaluation(evaluations[-1]) if evaluations else None,
         best_evaluation=_best(evaluations),
         collect_return=_mean_return(actors),
-        faults=_sum(actors, "faults") or 0,
-        restarts=max(generation, 0) + sum(role.restarts for role in roles if role.name != "learner"),
+        faults=_sum(actor.get("faults") for actor in actors) or 0,
+        restarts=sum(role.restarts for role in roles),
         waits=waits,
         bottlenecks=find_bottlenecks(waits, config.replay.updates_per_env_step),
     )
+
+
+def _actor(path: Path) -> dict[str, Any]:
+    record = _last(newest_records(path))
+    return {"name": path.stem} | record | {"env_steps_per_s": present_rate(record, "env_steps_per_s")}
 
 
 def _newest(files: RunFiles, name: str) -> dict[str, Any]:
@@ -186,9 +191,10 @@ def _wanted(config: Config) -> dict[str, Any]:
     return {"capacity": config.replay.capacity, "samples_per_insert_wanted": wanted}
 
 
-def _sum(actors: list[dict[str, Any]], key: str) -> Any:
-    values = [actor[key] for actor in actors if actor.get(key) is not None]
-    return sum(values) if values else None
+def _sum(values: Iterable[Any]) -> Any:
+    """Of those that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _mean_return(actors: list[dict[str, Any]]) -> float | None:

@@ -101,6 +101,7 @@ def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
     command = _local(start, _TRAIN_STEPS + 500)
     assert command.finish() == 0, command.err
     assert f"resuming at train step {_TRAIN_STEPS:,}" in command.out
+    assert "; this part took 0:0" in command.out
     _check_curves(run, _TRAIN_STEPS + 500)
     after = json.loads((run / "manifest.json").read_text())
     assert {key for key in after if after[key] != manifest[key]} == {"fingerprint"}

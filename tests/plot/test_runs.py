@@ -27,6 +27,18 @@ def test_a_run_is_read(tmp_path: Path) -> None:
     assert set(run.training.staleness_max) == {10}
 
 
+def test_further_replay_servers_are_of_the_run_that_knows_them(tmp_path: Path) -> None:
+    learner, config = trained_run(tmp_path / "learner")
+    assert learner.run_id
+    server, _ = recorded_run(tmp_path / "replay-1")
+    assert server.run_id != learner.run_id
+    assert server.run_id
+    learner.remember_server(1, server.run_id)
+    (run,) = read_runs([(server, config), (learner, config)], pytest.fail)
+    assert run.name == "replay-1"
+    assert len(run.evaluations.returns) == 3
+
+
 def test_pauses_are_left_out_of_the_time(tmp_path: Path) -> None:
     """It ran for 10 s, was stopped, and ran again from 1,000 s on."""
     run = read_one(

@@ -46,7 +46,7 @@ def test_figures_of_all_roles_are_put_together(directory: RunDirectory) -> None:
     assert status.best_evaluation == {"train_step": 0, "average_return": -100.25}
     assert status.collect_return == -1234.5
     assert status.faults == 6
-    assert status.restarts == 1 + 2  # The learner is its second generation.
+    assert status.restarts == 2  # That the learner is of a second generation may come of a resume.
     assert status.replay["samples_per_insert_wanted"] == 256.0
     [bottleneck] = status.bottlenecks
     assert bottleneck.name == "training"
@@ -79,6 +79,27 @@ def test_a_run_without_roles_has_finished_or_does_not_run(directory: RunDirector
     assert look(directory).state == FINISHED
 
 
+def test_rates_of_long_ago_are_not_those_of_now(
+    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A learner that waits for its batch gives signs of life, but writes no record."""
+    monkeypatch.setattr(run_status.time, "time", lambda: NOW + 40)
+    write_pulse(directory, "learner", "waiting for replay", time=NOW + 39)
+    status = look(directory)
+    assert (status.state, status.train_steps_per_s, status.env_steps_per_s) == (RUNNING, 0.0, 0.0)
+    assert status.time_left_s is None
+    assert "0 train steps/s, 0 env steps/s" in text(status)
+
+
+def test_env_steps_of_actors_that_are_elsewhere_are_known_from_the_learner(directory: RunDirectory) -> None:
+    learner = json.loads(directory.metrics("learner").read_text().splitlines()[-1]) | {"env_steps": 12_345}
+    directory.metrics("learner").write_text(json.dumps(learner) + "\n")
+    assert look(directory).env_steps == 12_345
+    for index in (0, 1):
+        directory.metrics(f"collect-{index}").unlink()
+    assert look(directory).env_steps == 12_345
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(directory: RunDirectory, width: int) -> None:
     shown = text(look(directory), width)
@@ -94,7 +115,7 @@ def test_lines_say_it_all(directory: RunDirectory) -> None:
         "250.5 samples per insert (256.0 wanted); bars inserts 60 %, sampling 1 % of the time",
         "loss -1.235e+04, staleness 1,234 train steps in the mean, 8,999 at most",
         "last -1,500.50 (train step 8,000), best -100.25 (train step 0), collecting -1,234.50",
-        "6 faults of environments, 3 restarts",
+        "6 faults of environments, 2 restarts",
         "learner: train step 9,000, 1 s ago, up 1:01:01, 500 MiB",
         "collect-actor-1: no sign of life for 100 s after: env step 5,000, 50 env steps/s",
         "held back training: the learner trains 96 % of the time",

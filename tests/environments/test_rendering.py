@@ -1,0 +1,43 @@
+"""How fast a film of an environment runs: in the time of the simulated world, as the environment tells it."""
+
+import math
+import types
+from typing import Any
+
+import gym
+import pytest
+
+from actorlearner.environments.quiet import quiet_output
+from actorlearner.environments.rendering import frame_rate
+
+
+@pytest.mark.parametrize(
+    ("name", "rate"),
+    [
+        ("Pendulum-v1", 20.0),  # Its metadata says 30.
+        ("CartPole-v1", 50.0),
+        ("MountainCarContinuous-v0", 30.0),  # Its metadata alone tells.
+        ("HalfCheetahBulletEnv-v0", 60.0),
+        ("MinitaurBulletEnv-v0", 100.0),  # Its metadata says 50.
+    ],
+)
+def test_of_real_environments(name: str, rate: float) -> None:
+    with quiet_output():
+        import pybullet_envs  # noqa: F401
+
+        assert frame_rate(gym.make(name)) == pytest.approx(rate)
+
+
+def environment(metadata: Any = None, **attributes: Any) -> Any:
+    return types.SimpleNamespace(unwrapped=types.SimpleNamespace(**attributes), metadata=metadata)
+
+
+def test_of_one_inside_a_py_environment() -> None:
+    assert frame_rate(types.SimpleNamespace(gym=environment(tau=0.25))) == 4.0
+
+
+@pytest.mark.parametrize("nonsense", [0, -0.1, math.nan, math.inf, "fast", None, 1e-9])
+def test_nonsense_is_passed_over(nonsense: Any) -> None:
+    assert frame_rate(environment(dt=nonsense, tau=0.5)) == 2.0
+    assert frame_rate(environment({"render_fps": 25}, _time_step=0.1, _action_repeat=nonsense)) == 25.0
+    assert frame_rate(environment({"render_fps": nonsense} if nonsense != 1e-9 else None)) is None
