@@ -14,7 +14,7 @@ from typing import Any
 import reverb
 
 from actorlearner.files.disk import Outage
-from actorlearner.files.seal import BrokenError, newest_whole, seal, seal_path, sealed
+from actorlearner.files.seal import BrokenError, newest_whole, seal, seal_path, sealed, sealed_facts
 from actorlearner.notify import say
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.status import ReplayMonitor
@@ -131,6 +131,12 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
     """
     whole = newest_whole(directory, _leave_out)
     return (directory / whole[0], whole[1]) if whole else None
+
+
+def saved_transitions(directory: Path) -> int | None:
+    """How many transitions the newest checkpoint has, by its seal; None without any. It is not checked."""
+    newest = newest_whole(directory, lambda name, error: None, sealed_facts)
+    return int(newest[1]["size"]) if newest else None
 
 
 def _leave_out(name: str, error: BrokenError) -> None:

@@ -11,6 +11,7 @@ from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.machine.available_memory import available_bytes
+from actorlearner.notify import say
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MOST_ITEMS
 from actorlearner.replay.layout import ReplayLayout
@@ -49,11 +50,17 @@ def largest_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
     return fitting(memory_bytes, _item_bytes(layout), layout.transitions_per_item)
 
 
-def check_memory(config: Config, layout: ReplayLayout) -> None:
+def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None) -> None:
     """Refuses a capacity that no table has, or that would not fit into the memory that is available now.
 
-    Call it in a process that has everything loaded but the experience: only that is still to come. What an
-    earlier process has saved makes no difference, since the capacity bounds it, too.
+    Call it in a process that has everything loaded but the experience: only that is still to come. A run that
+    has begun keeps its capacity: if that does not fit any more, as after the other roles have grown, it is
+    only said, as long as what is to be restored fits.
+
+    Args:
+      config: the experiment.
+      layout: of its replay.
+      saved: transitions that are to be restored; None in a new run.
 
     Raises:
       ConfigurationError: it cannot be; the problem does not say where the key comes from.
@@ -66,6 +73,9 @@ def check_memory(config: Config, layout: ReplayLayout) -> None:
     elif needed > available:
         need = f"may need {size(needed)} of memory, and {size(available)} is available"
         wrong = f"{capacity} transitions {need}"
+        if saved is not None and experience_bytes(saved, layout) <= available:
+            say(f"replay.capacity: {wrong}; the run goes on, for the {saved:,} that it has now fit")
+            return
     else:
         return
     allowed = f"at most {largest} with this environment on this machine"

@@ -20,7 +20,7 @@ from actorlearner.machine.devices import use_cpu
 from actorlearner.machine.ports import check_port
 from actorlearner.machine.resident_memory import resident_bytes
 from actorlearner.replay.barred import BarredTime
-from actorlearner.replay.checkpoints import ReplayCheckpoints
+from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
@@ -54,7 +54,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     specs = load_specs(config.environment)
     layout = make_layout(config, specs)
     variables = make_agent(config, specs).policy_variables
-    check_memory(config, layout)
+    check_memory(config, layout, saved_transitions(directory.replay_checkpoints))
     start_up.ended("environment and agent")
     checkpoints = ReplayCheckpoints(
         directory.replay_checkpoints,

@@ -14,7 +14,7 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.replay.checkpoints import ReplayCheckpoints
+from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
@@ -71,7 +71,9 @@ def test_what_was_saved_is_restored(serve: Serve, layout: str) -> None:
     replay = serve(min_size=1, layout=layout)
     replay.fill(3 * MOST_ROWS)
     assert replay.numbers() == list(range(3 * MOST_ROWS))
+    assert saved_transitions(replay.checkpoints.directory) is None
     assert replay.save()
+    assert saved_transitions(replay.checkpoints.directory) == 3 * MOST_ROWS
     before = replay.status()
     replay.fill(MOST_ROWS)  # After the checkpoint.
     restored = serve(min_size=1, layout=layout)

@@ -132,6 +132,19 @@ def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
 
 
+def test_a_run_that_has_begun_goes_on_as_long_as_what_it_has_fits(
+    small_config: Config, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = with_replay(small_config, capacity=1_000_000)
+    layout = make_layout(config, SPECS)
+    monkeypatch.setattr(footprint, "available_bytes", lambda: experience_bytes(5_000, layout))
+    check_memory(config, layout, saved=5_000)
+    assert "replay.capacity: 1000000 transitions may need" in caplog.text
+    assert "the run goes on, for the 5,000 that it has now fit" in caplog.text
+    with pytest.raises(ConfigurationError, match=r"may need .* is available; allowed: at most"):
+        check_memory(config, layout, saved=6_000)
+
+
 @pytest.mark.parametrize("n_step", [1, 3])
 @pytest.mark.parametrize("name", ["packed", "trajectory"])
 @pytest.mark.parametrize("shape", [[0], [1], [26], [300], [84, 84, 4], [10**6]])
