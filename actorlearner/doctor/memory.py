@@ -14,12 +14,15 @@ def check_memory(subject: Subject) -> Result:
     Raises:
       ConfigurationError: the replay does not fit.
     """
+    from actorlearner.files.run_directory import RunDirectory
     from actorlearner.machine.available_memory import available_bytes
     from actorlearner.replay import footprint
+    from actorlearner.replay.checkpoints import saved_transitions
     from actorlearner.replay.item_memory import size
 
     config, layout = subject.config, subject.layout
-    footprint.check_memory(config, layout)
+    saved = saved_transitions(RunDirectory(subject.run_dir).replay_checkpoints)
+    footprint.check_memory(config, layout, saved)
     available = available_bytes()
     replay = footprint.experience_bytes(config.replay.capacity, layout)
     count = _OTHER_ROLES + collect_actors(config.collect)

@@ -17,8 +17,9 @@ Frame = npt.NDArray[np.uint8]
 _WIDTH, _HEIGHT = 640, 480
 _MODE = "rgb_array"
 _RATES = ("render_fps", "video.frames_per_second")
-_TIME_STEPS = (("dt",), ("tau",), ("_time_step", "_action_repeat"), ("_timeStep", "_actionRepeat"))
-_HIGHEST_RATE = 1e6
+_TIME_STEPS = (("dt",), ("_time_step", "_action_repeat"), ("_timeStep", "_actionRepeat"))
+_LOWEST_RATE, _HIGHEST_RATE = 1.0, 1e6
+"""Others are no env steps a second: of a world without time, or one that counts it in days."""
 
 
 class RenderError(Exception):
@@ -57,7 +58,7 @@ def frame_rate(environment: Any) -> float | None:
     layers = [layer for layer in (environment, getattr(environment, "gym", None)) if layer is not None]
     rates = [1.0 / step for layer in layers for step in _time_steps(layer)]
     rates += [rate for layer in layers for rate in _stated_rates(layer)]
-    return next((rate for rate in rates if rate < _HIGHEST_RATE), None)
+    return next((rate for rate in rates if _LOWEST_RATE <= rate < _HIGHEST_RATE), None)
 
 
 def _time_steps(environment: Any) -> Iterator[float]:

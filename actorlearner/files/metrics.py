@@ -4,7 +4,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ METRICS_INTERVAL_S = 2.0
 """Seconds between two records of a role."""
 
 _FRESH_S = 30.0
-"""A record's rates are those of now for so long; few calls of a training graph take longer."""
+"""A record's rates are those of now for at least so long."""
 
 _NEWEST_BYTES = 128 * 1024
 
@@ -46,15 +46,22 @@ def written_records() -> Records:
     return _written.copy()
 
 
-def present_rate(record: Mapping[str, Any], key: str) -> float | None:
+def present_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None:
     """A rate of a role's newest record, a second; None if it has none.
 
-    0 if the record is old: a role that waits in the middle of something, or has ended, writes no other.
+    0 if that is old: a role that waits in the middle of something, or has ended, writes no other. One whose
+    records are far apart, as with long calls of the training graph, has twice that time.
+
+    Args:
+      records: of the role, oldest first; the last two count.
+      key: of the rate.
     """
-    rate = record.get(key)
-    if rate is None:
+    if not records or records[-1].get(key) is None:
         return None
-    return float(rate) if time.time() - record["time"] <= _FRESH_S else 0.0
+    newest = records[-1]
+    apart_s = newest["time"] - records[-2]["time"] if len(records) > 1 else 0.0
+    fresh = time.time() - newest["time"] <= max(_FRESH_S, 2 * apart_s)
+    return float(newest[key]) if fresh else 0.0
 
 
 def newest_of_each(directory: Path) -> Records:
@@ -80,6 +87,7 @@ class MetricsTail:
 
     Attributes:
       first, newest: records; empty before there is one.
+      newest_two: the newest, and the one before it; fewer before there are as many.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,6 +96,7 @@ class MetricsTail:
         self._tail = Tail(path, from_start=True)
         self.first: dict[str, Any] = {}
         self.newest: dict[str, Any] = {}
+        self.newest_two: list[dict[str, Any]] = []
 
     def read(self) -> list[dict[str, Any]]:
         """Returns the whole records that were appended since the last call."""
@@ -95,6 +104,7 @@ class MetricsTail:
         if records:
             self.first = self.first or records[0]
             self.newest = records[-1]
+            self.newest_two = [*self.newest_two, *records][-2:]
         return records
 
 

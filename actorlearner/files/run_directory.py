@@ -133,9 +133,14 @@ class RunDirectory:
             raise RunError(f"cannot write to the run directory {self.path}: {error.strerror}") from error
 
     def _check_writable(self) -> None:
-        """Raises an OSError unless what a run goes on writing to can be written to, as by another user."""
-        for path in (self.path, *self.path.glob("*"), *self.path.glob("*/*")):
-            if not os.access(path, os.W_OK):
+        """Raises an OSError unless what a run goes on writing to can be written to, as by another user.
+
+        What else lies there is somebody else's, and what has just gone was never to stay.
+        """
+        metrics, logs = self.metrics("").parent, self.log("").parent
+        files = (self.path, metrics, logs, *metrics.glob("*.jsonl"), *logs.glob("*.log"))
+        for path in files:
+            if path.exists() and not os.access(path, os.W_OK):
                 number = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
                 raise OSError(number, os.strerror(number), path)
 

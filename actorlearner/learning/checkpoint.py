@@ -159,7 +159,8 @@ class LearnerCheckpoint:
         """Writes the variables; returns the train step that they are of, which is `step` or a later one.
 
         A training thread that a stop has left waiting for data may get it meanwhile. What was written is then
-        a mixture, and is written again; that thread ends after its call.
+        a mixture, and is written again; that thread ends after its call. A train step is seen at its end: one
+        that outlasts the write is not.
         """
         while True:
             self._checkpoint.write(str(self._directory / _name(step)))

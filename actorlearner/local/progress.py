@@ -85,14 +85,13 @@ class Progress:
     @property
     def train_steps_per_s(self) -> float:
         """Over the learner's last report; 0 if there is none, or none of late."""
-        return present_rate(self._learner.newest, "train_steps_per_s") or 0.0
+        return present_rate(self._learner.newest_two, "train_steps_per_s") or 0.0
 
     @property
     def time_left_s(self) -> float | None:
         """Seconds until the last train step at the present rate; None while there is no rate."""
-        if not self.train_steps_per_s:
-            return None
-        return (self.train_steps - self.train_step) / self.train_steps_per_s
+        rate = self.train_steps_per_s
+        return (self.train_steps - self.train_step) / rate if rate else None
 
     @property
     def env_steps(self) -> int:
@@ -102,7 +101,7 @@ class Progress:
     @property
     def env_steps_per_s(self) -> float:
         """Of all actors together, over their last reports; of those that have reported of late."""
-        return sum(present_rate(tail.newest, "env_steps_per_s") or 0.0 for tail in self._collect)
+        return sum(present_rate(tail.newest_two, "env_steps_per_s") or 0.0 for tail in self._collect)
 
     @property
     def episodes(self) -> int:

@@ -136,14 +136,15 @@ def look(files: RunFiles, config: Config) -> RunStatus:
       ConfigurationError: the manifest cannot be read.
     """
     now = time.time()
-    learner = _newest(files, "learner")
+    learner_records = newest_records(files.metrics("learner"))
+    learner = _last(learner_records)
     replay = _newest(files, "replay")
     actors = [_actor(path) for path in files.collect_metrics()]
     evaluations = read_records(files.metrics("eval"))
     roles = _roles(files, now)
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
     state = _state(roles, train_step, train_steps)
-    rate = present_rate(learner, "train_steps_per_s") if state == RUNNING else 0.0
+    rate = present_rate(learner_records, "train_steps_per_s") if state == RUNNING else 0.0
     env_steps = (_sum(actor.get("env_steps") for actor in actors), learner.get("env_steps"))
     waits = run_waits(files)
     first = files.directories[0]
@@ -173,8 +174,9 @@ def look(files: RunFiles, config: Config) -> RunStatus:
 
 
 def _actor(path: Path) -> dict[str, Any]:
-    record = _last(newest_records(path))
-    return {"name": path.stem} | record | {"env_steps_per_s": present_rate(record, "env_steps_per_s")}
+    records = newest_records(path)
+    rate = present_rate(records, "env_steps_per_s")
+    return {"name": path.stem} | _last(records) | {"env_steps_per_s": rate}
 
 
 def _newest(files: RunFiles, name: str) -> dict[str, Any]:

@@ -33,11 +33,17 @@ def environment(metadata: Any = None, **attributes: Any) -> Any:
 
 
 def test_of_one_inside_a_py_environment() -> None:
-    assert frame_rate(types.SimpleNamespace(gym=environment(tau=0.25))) == 4.0
+    assert frame_rate(types.SimpleNamespace(gym=environment(dt=0.25))) == 4.0
 
 
-@pytest.mark.parametrize("nonsense", [0, -0.1, math.nan, math.inf, "fast", None, 1e-9])
+@pytest.mark.parametrize("nonsense", [0, -0.1, math.nan, math.inf, "fast", None, 1e-9, 3600])
 def test_nonsense_is_passed_over(nonsense: Any) -> None:
-    assert frame_rate(environment(dt=nonsense, tau=0.5)) == 2.0
+    assert frame_rate(environment(dt=nonsense, _time_step=0.1, _action_repeat=5)) == 2.0
     assert frame_rate(environment({"render_fps": 25}, _time_step=0.1, _action_repeat=nonsense)) == 25.0
-    assert frame_rate(environment({"render_fps": nonsense} if nonsense != 1e-9 else None)) is None
+    assert frame_rate(environment(dt=nonsense)) is None
+
+
+@pytest.mark.parametrize("nonsense", [0, -1, math.nan, math.inf, "fast", None, 1e-9, 1e9])
+def test_nonsense_in_the_metadata_is_passed_over(nonsense: Any) -> None:
+    assert frame_rate(environment({"render_fps": nonsense, "video.frames_per_second": 30})) == 30.0
+    assert frame_rate(environment({"render_fps": nonsense})) is None

@@ -192,6 +192,17 @@ def test_a_directory_that_cannot_be_made_fails_in_one_line(
     assert len(message.splitlines()) == 1
 
 
+def test_what_others_leave_in_a_run_directory_is_not_in_its_way(
+    directory: RunDirectory, small_config: Config
+) -> None:
+    """As Weights & Biases' links, when what they lead to has been cleaned away."""
+    directory.prepare(small_config)
+    (directory.path / "wandb").mkdir()
+    for link in (directory.path / "latest", directory.path / "wandb" / "latest-run"):
+        link.symlink_to("gone")
+    directory.prepare(small_config)
+
+
 def test_new_run_directories_are_named_by_experiment_and_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

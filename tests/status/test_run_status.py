@@ -91,6 +91,19 @@ def test_rates_of_long_ago_are_not_those_of_now(
     assert "0 train steps/s, 0 env steps/s" in text(status)
 
 
+def test_rates_last_longer_where_records_are_far_apart(
+    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a call of the training graph that takes a minute."""
+    old, new = (json.loads(line) for line in directory.metrics("learner").read_text().splitlines())
+    old["time"] = new["time"] - 60
+    directory.metrics("learner").write_text(f"{json.dumps(old)}\n{json.dumps(new)}\n")
+    for after, rate in ((110, 100.0), (130, 0.0)):
+        monkeypatch.setattr(run_status.time, "time", lambda now=new["time"] + after: now)
+        write_pulse(directory, "learner", "train step 9,000", time=new["time"] + after)
+        assert look(directory).train_steps_per_s == rate
+
+
 def test_env_steps_of_actors_that_are_elsewhere_are_known_from_the_learner(directory: RunDirectory) -> None:
     learner = json.loads(directory.metrics("learner").read_text().splitlines()[-1]) | {"env_steps": 12_345}
     directory.metrics("learner").write_text(json.dumps(learner) + "\n")
