@@ -141,8 +141,8 @@ def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "policies" / "best", tmp_path / "moved")
     ended = actorlearner(tmp_path, "video", "moved", "--episodes", "1", "--fps", "15", "--out", "a/b.mp4")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "video: a/b.mp4, 500x500, 6.7 s, 15 frames a second\nstill: a/b.png\n" in ended.stdout
-    check_video(tmp_path / "a" / "b.mp4", 15, 101)  # Pendulum-v1 says that it has 30 env steps a second.
+    assert "video: a/b.mp4, 500x500, 10.1 s, 15 frames a second\nstill: a/b.png\n" in ended.stdout
+    check_video(tmp_path / "a" / "b.mp4", 15, 151)  # 201 states, one in 0.05 s of Pendulum-v1's world.
 
 
 def test_training_was_filmed(run: Path) -> None:
@@ -153,7 +153,7 @@ def test_training_was_filmed(run: Path) -> None:
         "1000.png",
     ]
     for train_step in (0, 1000):
-        check_video(run / "videos" / f"{train_step}.mp4", 30, 201)
+        check_video(run / "videos" / f"{train_step}.mp4", 30, 302)
 
 
 def test_what_cannot_be_loaded_is_refused_in_one_line(run: Path, tmp_path: Path) -> None:
