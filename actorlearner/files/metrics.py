@@ -137,7 +137,7 @@ class MetricsWriter:
 class Rate:
     """How often something happens a second, between two looks at its counter."""
 
-    def __init__(self, count: int = 0) -> None:
+    def __init__(self, count: int) -> None:
         """Starts at `count`."""
         self._count = count
         self._time = time.monotonic()

@@ -20,13 +20,19 @@ _log = logging.getLogger(__name__)
 class LearnerMetrics:
     """Writes a record when one is due."""
 
-    def __init__(self, directory: RunDirectory, summaries: Summaries) -> None:
-        """Writes into `directory`, and to `summaries`, also what the training graph has put there."""
+    def __init__(self, directory: RunDirectory, summaries: Summaries, train_step: int) -> None:
+        """Lets the first rate count from now on.
+
+        Args:
+          directory: that the records are written into.
+          summaries: that they are written to, with what the training graph has put there.
+          train_step: that training begins at; not 0 where it goes on from a checkpoint.
+        """
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
         self._barred = BarredTime()
-        self._rate = Rate()
-        self._last_step = 0
+        self._rate = Rate(train_step)
+        self._last_step = train_step
 
     def begin(self, train_step: int, replay: ReplayStatus) -> None:
         """Lets rates and fractions count from now on.

@@ -178,7 +178,7 @@ class ChiefOutputs(Outputs):
 
     def begin_training(self) -> None:
         """See Outputs."""
-        self._metrics = LearnerMetrics(self._directory, self._summaries)
+        self._metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
 
     def hand_out(self) -> None:
         """See Outputs."""

@@ -109,7 +109,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_rate_is_that_since_the_last_look(clock: Clock) -> None:
-    rate = Rate()
+    rate = Rate(0)
     clock.now += 2.0
     assert rate.update(100) == 50.0
     clock.now += 4.0
@@ -125,11 +125,11 @@ def test_a_rate_counts_from_where_it_began(clock: Clock) -> None:
 
 
 def test_a_rate_without_time_is_a_number(clock: Clock) -> None:
-    assert np.isfinite(Rate().update(10))
+    assert np.isfinite(Rate(0).update(10))
 
 
 def test_a_record_is_due_after_the_interval(clock: Clock) -> None:
-    rate = Rate()
+    rate = Rate(0)
     assert not rate.due
     clock.now += METRICS_INTERVAL_S - 0.01
     assert not rate.due

@@ -1,0 +1,32 @@
+"""What the learner reports of its own speed."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tf_agents.agents.tf_agent import LossInfo
+
+from actorlearner.files import metrics as metrics_module
+from actorlearner.files.metrics import read_records
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.files.summaries import Summaries
+from actorlearner.learning.learner_metrics import LearnerMetrics
+from actorlearner.learning.measured_learner import DataStatistics
+from actorlearner.replay.status import ReplayStatus
+
+
+def test_the_first_rate_of_a_run_that_goes_on_is_that_of_its_own_train_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one of all train steps since the run began."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(metrics_module.time, "monotonic", lambda: clock.now)
+    directory = RunDirectory(tmp_path)
+    directory.metrics("learner").parent.mkdir()
+    metrics = LearnerMetrics(directory, Summaries(tmp_path / "summaries"), 5_000)
+    clock.now += 4.0
+    metrics.write(5_010, LossInfo(1.0, ()), ReplayStatus(10, 10, 10), DataStatistics(1.0, 0.0, 0), {})
+    (record,) = read_records(directory.metrics("learner"))
+    assert record["train_step"] == 5_010
+    assert record["train_steps_per_s"] == 2.5
+    assert record["data_wait_fraction"] == 0.25
