@@ -63,9 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # Who reads the output has enough, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # For what is still to be flushed.
         return EXIT_FAILED
-    except (
-        OSError
-    ) as error:  # Of a disk that is full, say; what is expected of a file is said where it is used.
+    except OSError as error:  # Of a full disk, say; what can be foreseen is said where it happens.
         _complain(str(error))
         return EXIT_FAILED
     except KeyboardInterrupt:  # Before a role has taken over the signals.

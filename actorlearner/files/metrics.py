@@ -86,8 +86,8 @@ class MetricsTail:
     """Follows a metrics file that another process appends to.
 
     Attributes:
-      first, newest: records; empty before there is one.
-      newest_two: the newest, and the one before it; fewer before there are as many.
+      first: the first record; empty before there is one.
+      newest_two: the last two, oldest first; fewer before there are as many.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,15 +95,18 @@ class MetricsTail:
         self._path = path
         self._tail = Tail(path, from_start=True)
         self.first: dict[str, Any] = {}
-        self.newest: dict[str, Any] = {}
         self.newest_two: list[dict[str, Any]] = []
+
+    @property
+    def newest(self) -> dict[str, Any]:
+        """The last record; empty before there is one."""
+        return self.newest_two[-1] if self.newest_two else {}
 
     def read(self) -> list[dict[str, Any]]:
         """Returns the whole records that were appended since the last call."""
         records = read_objects(self._path, self._tail.lines())
         if records:
             self.first = self.first or records[0]
-            self.newest = records[-1]
             self.newest_two = [*self.newest_two, *records][-2:]
         return records
 

@@ -10,7 +10,7 @@ from tf_agents.trajectories import trajectory
 
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest
-from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, confirmed
+from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, flushed
 
 _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))
 
@@ -78,7 +78,7 @@ class TrajectoryWriter(ReplayWriter):
         """See ReplayWriter."""
         deadline = time.monotonic() + timeout_s
         for i in sorted(self._ended):
-            if not confirmed(self._writers[i], 0, deadline):
+            if not flushed(self._writers[i], 0, deadline):
                 return False
             self._finish_episode(i)
         return super().flush(max(0.0, deadline - time.monotonic()), pending_items)

@@ -45,7 +45,7 @@ class ReplayWriter(abc.ABC):
           does not answer. Nothing is lost by it; call again.
         """
         deadline = time.monotonic() + timeout_s
-        return all(confirmed(writer, pending_items, deadline) for writer in self._writers)
+        return all(flushed(writer, pending_items, deadline) for writer in self._writers)
 
     def close(self, timeout_s: float) -> bool:
         """Writes what waits for more env steps, confirms what is pending and closes.
@@ -61,7 +61,7 @@ class ReplayWriter(abc.ABC):
         return confirmed
 
 
-def confirmed(writer: reverb.TrajectoryWriter, pending_items: int, deadline: float) -> bool:
+def flushed(writer: reverb.TrajectoryWriter, pending_items: int, deadline: float) -> bool:
     """Waits until at most `pending_items` are unconfirmed; returns whether they were before the deadline.
 
     Args:
