@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,11 @@ METRICS_INTERVAL_S = 2.0
 
 _FRESH_S = 30.0
 """A record's rates are those of now for at least so long."""
+
+_STEADY_S = 60.0
+"""A forecast goes by the rates of so long: those of single records jump."""
+
+_RECENT = int(_STEADY_S / METRICS_INTERVAL_S) + 1
 
 _NEWEST_BYTES = 128 * 1024
 
@@ -64,6 +70,22 @@ def present_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None
     return float(newest[key]) if fresh else 0.0
 
 
+def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float | None:
+    """Seconds until the last train step; None if nothing tells, or the learner trains no longer.
+
+    By the median rate of the last minute: the first record has the time that optimises the graph in its own.
+
+    Args:
+      learner: its records, oldest first.
+      train_steps: of the whole run.
+    """
+    if not present_rate(learner, "train_steps_per_s"):
+        return None
+    since = learner[-1]["time"] - _STEADY_S
+    rate = statistics.median(record["train_steps_per_s"] for record in learner if record["time"] >= since)
+    return float((train_steps - learner[-1]["train_step"]) / rate) if rate else None
+
+
 def newest_of_each(directory: Path) -> Records:
     """The newest whole record of each metrics file in a directory."""
     found = {path.stem: newest_records(path) for path in directory.glob("*.jsonl")}
@@ -87,7 +109,7 @@ class MetricsTail:
 
     Attributes:
       first: the first record; empty before there is one.
-      newest_two: the last two, oldest first; fewer before there are as many.
+      recent: the last ones, a minute of them or more, oldest first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,19 +117,19 @@ class MetricsTail:
         self._path = path
         self._tail = Tail(path, from_start=True)
         self.first: dict[str, Any] = {}
-        self.newest_two: list[dict[str, Any]] = []
+        self.recent: list[dict[str, Any]] = []
 
     @property
     def newest(self) -> dict[str, Any]:
         """The last record; empty before there is one."""
-        return self.newest_two[-1] if self.newest_two else {}
+        return self.recent[-1] if self.recent else {}
 
     def read(self) -> list[dict[str, Any]]:
         """Returns the whole records that were appended since the last call."""
         records = read_objects(self._path, self._tail.lines())
         if records:
             self.first = self.first or records[0]
-            self.newest_two = [*self.newest_two, *records][-2:]
+            self.recent = [*self.recent, *records][-_RECENT:]
         return records
 
 

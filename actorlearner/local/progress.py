@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.files.metrics import MetricsTail, present_rate
+from actorlearner.files.metrics import MetricsTail, present_rate, time_left_s
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.machine.choices import collect_actors
 
@@ -85,13 +85,12 @@ class Progress:
     @property
     def train_steps_per_s(self) -> float:
         """Over the learner's last report; 0 if there is none, or none of late."""
-        return present_rate(self._learner.newest_two, "train_steps_per_s") or 0.0
+        return present_rate(self._learner.recent, "train_steps_per_s") or 0.0
 
     @property
     def time_left_s(self) -> float | None:
-        """Seconds until the last train step at the present rate; None while there is no rate."""
-        rate = self.train_steps_per_s
-        return (self.train_steps - self.train_step) / rate if rate else None
+        """Seconds until the last train step; None while nothing tells."""
+        return time_left_s(self._learner.recent, self.train_steps)
 
     @property
     def env_steps(self) -> int:
@@ -101,7 +100,7 @@ class Progress:
     @property
     def env_steps_per_s(self) -> float:
         """Of all actors together, over their last reports; of those that have reported of late."""
-        return sum(present_rate(tail.newest_two, "env_steps_per_s") or 0.0 for tail in self._collect)
+        return sum(present_rate(tail.recent, "env_steps_per_s") or 0.0 for tail in self._collect)
 
     @property
     def episodes(self) -> int:

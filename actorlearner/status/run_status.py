@@ -11,7 +11,7 @@ from actorlearner.bottleneck.waits import Waits, recent_waits
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.metrics import newest_records, present_rate, read_records
+from actorlearner.files.metrics import newest_records, present_rate, read_records, time_left_s
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.files.run_files import RunFiles
 from actorlearner.health.pulse import read_pulse
@@ -56,7 +56,7 @@ class RunStatus:
       train_step, train_steps: how far, of how many.
       train_steps_per_s, env_steps_per_s: by the newest records; 0 if the run does not run.
       env_steps: of all actors; of those whose metrics are elsewhere, the learner knows.
-      time_left_s: seconds to the last train step at the present rate.
+      time_left_s: seconds to the last train step at the last minute's rate; None if nothing tells.
       roles: those that give signs of life.
       actors: the newest record of each collect actor, with its `name` and its present rate.
       learner: the newest record of the learner, see the README for its keys.
@@ -158,7 +158,7 @@ def look(files: RunFiles, config: Config) -> RunStatus:
         train_steps_per_s=rate,
         env_steps=max((count for count in env_steps if count is not None), default=None),
         env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if state == RUNNING else 0.0,
-        time_left_s=(train_steps - train_step) / rate if rate and train_step is not None else None,
+        time_left_s=time_left_s(learner_records, train_steps) if state == RUNNING else None,
         roles=roles,
         actors=actors,
         learner=learner,

@@ -19,6 +19,7 @@ from actorlearner.files.metrics import (
     Rate,
     newest_records,
     read_records,
+    time_left_s,
 )
 from tests.support.processes import REPOSITORY
 
@@ -163,3 +164,46 @@ def test_what_a_spoilt_line_takes_with_it_is_itself_only(
     for _ in range(2):
         assert read_records(path) == newest_records(path) == MetricsTail(path).read() == [{"a": 0}, {"a": 3}]
     assert caplog.messages == [f"{path}: spoilt; lines of it that cannot be read are left out"]
+
+
+def learner_records(*rates: float) -> list[dict[str, Any]]:
+    """The newest of now, two seconds apart, the last at train step 400."""
+    ages = reversed([METRICS_INTERVAL_S * index for index in range(len(rates))])
+    now = time.time()
+    return [
+        {"time": now - age, "train_step": 400, "train_steps_per_s": rate}
+        for age, rate in zip(ages, rates, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ([], None),
+        ([50.0], 12.0),
+        ([0.5, 50.0, 50.0, 50.0], 12.0),
+        ([50.0, 50.0, 50.0, 5.0], 12.0),
+        ([5.0] * 60 + [50.0] * 30, 12.0),
+    ],
+    ids=["no record", "one record", "a slow first call", "a slow last record", "slow minutes ago"],
+)
+def test_a_forecast_goes_by_the_rate_of_the_last_minute(rates: list[float], expected: float | None) -> None:
+    assert time_left_s(learner_records(*rates), train_steps=1_000) == expected
+
+
+def test_a_learner_that_has_gone_silent_has_no_forecast() -> None:
+    old = [record | {"time": record["time"] - 40} for record in learner_records(50.0, 50.0)]
+    assert time_left_s(old, train_steps=1_000) is None
+
+
+def test_a_tail_keeps_a_minute_of_records(path: Path) -> None:
+    tail = MetricsTail(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for index, line in enumerate(learner_records(*[50.0] * 100)):
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        if index % 7 == 0:
+            tail.read()
+    tail.read()
+    assert len(tail.recent) == 31
+    assert tail.newest == tail.recent[-1] == read_records(path)[-1]
