@@ -1,6 +1,5 @@
 """Health of real roles: while they work, while they wait for each other, and when they hang."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -53,17 +52,17 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
     wait_for(lambda: healthy("learner", "train step"), "train steps")
 
     # Without a learner, the rate limiter soon lets nothing in. That is no fault of the actor's.
-    os.kill(learner.process.pid, signal.SIGSTOP)
+    learner.freeze()
     wait_for(lambda: healthy("collect-actor", "waiting for replay to take"), "the rate limiter")
     assert not health("learner", later_s=LONG_PATIENCE_S + 1).healthy
     # Without an actor, the learner gets no data: the other way round.
-    os.kill(actor.process.pid, signal.SIGSTOP)
-    os.kill(learner.process.pid, signal.SIGCONT)
+    actor.freeze()
+    learner.thaw()
     wait_for(lambda: healthy("learner", "waiting for transitions"), "the learner to want data")
     assert not health("collect-actor", later_s=PATIENCE_S + 5).healthy
-    os.kill(actor.process.pid, signal.SIGCONT)
+    actor.thaw()
 
-    os.kill(server.process.pid, signal.SIGSTOP)
+    server.freeze()
     assert health("replay-server") == Health(
         "replay-server", False, f"{address} does not answer (deadline_exceeded)"
     )
@@ -76,7 +75,7 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
         check=False,
     )
     assert (told.returncode, told.stdout.startswith("replay-server: NOT HEALTHY: ")) == (1, True), told
-    os.kill(server.process.pid, signal.SIGCONT)
+    server.thaw()
     wait_for(lambda: healthy("replay-server", "serving"), "the replay server to serve again")
 
     for command in (learner, actor, evaluator, server):

@@ -72,15 +72,15 @@ def test_training_goes_on_without_the_second_server_and_with_it_once_it_is_back(
     older = set(sealed(on_second / "checkpoints" / "replay"))
     wait_for(lambda: len({*sealed(on_second / "checkpoints" / "replay")} - older) > 1, "two more checkpoints")
     # Without this actor the rate limiters hold training back: no step of this test has to be quick.
-    actors[0].interrupt(signal.SIGSTOP)
+    actors[0].freeze()
     second.process.kill()
     second.finish()
     wait_for_message("does not answer: training goes on with the transitions of the other 1 of 2")
     reached = train_step()
-    actors[0].interrupt(signal.SIGCONT)
+    actors[0].thaw()
     wait_for(lambda: train_step() > reached, "training with the first server alone")
 
-    actors[0].interrupt(signal.SIGSTOP)
+    actors[0].freeze()
     seen = len(records(on_second / "metrics" / "replay.jsonl"))
     second = _serve(start, ports[1], f"on_{ports[1]}")
     wait_for_message("answers again: training goes on with the transitions of 2 of 2")
@@ -90,7 +90,7 @@ def test_training_goes_on_without_the_second_server_and_with_it_once_it_is_back(
         return bool(figures) and figures[-1] > figures[0] > 0  # Not from nothing: it has its checkpoint.
 
     wait_for(lambda: grew("inserts") and grew("samples"), "the second server to be written to and sampled")
-    actors[0].interrupt(signal.SIGCONT)
+    actors[0].thaw()
 
     for command in (learner, evaluator, *actors):
         assert command.finish() == 0, command.err

@@ -126,3 +126,14 @@ class Command:
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         """Sends a signal to the whole process group, as the terminal does for Ctrl-C."""
         os.killpg(self.process.pid, number)
+
+    def freeze(self) -> None:
+        """Stops the process; returns when all its threads stand still, some of which run on for a while."""
+        self.process.send_signal(signal.SIGSTOP)
+        found = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+        assert found is not None
+        assert found.si_code == os.CLD_STOPPED, f"it has ended: {found}"
+
+    def thaw(self) -> None:
+        """Lets a frozen process go on."""
+        self.process.send_signal(signal.SIGCONT)
