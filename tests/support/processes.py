@@ -130,8 +130,8 @@ class Command:
     def freeze(self) -> None:
         """Stops the process; returns when all its threads stand still, some of which run on for a while."""
         self.process.send_signal(signal.SIGSTOP)
-        found = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
-        assert found is not None
+        options = os.WEXITED | os.WSTOPPED | os.WNOWAIT | os.WNOHANG
+        found = wait_for(lambda: os.waitid(os.P_PID, self.process.pid, options), "the process to stand still")
         assert found.si_code == os.CLD_STOPPED, f"it has ended: {found}"
 
     def thaw(self) -> None:
