@@ -112,11 +112,11 @@ def _connect(
 def _check_signature(
     tables: Mapping[str, reverb_types.TableInfo], address: str, layout: ReplayLayout
 ) -> None:
-    """Even one configuration may stand for two environments, where their code differs."""
+    """One configuration stands for two signatures where the environments' code differs, or our own."""
     there, here = _describe(tables[layout.table].signature), _describe(layout.signature)
     if there != here:
-        problem = f"environment.name: {address} stores transitions of another environment"
-        raise ConfigurationError([f"{problem}: {there}, here {here}"])
+        problem = f"environment.name: {address} stores what another environment, or another version of this"
+        raise ConfigurationError([f"{problem} program, writes: {there}, here {here}"])
 
 
 def _describe(signature: object) -> str:

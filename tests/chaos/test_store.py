@@ -70,7 +70,7 @@ def _env_step(number: int, last: bool) -> EnvSteps:
 def store(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
     """With a rate limiter that soon bars sampling, and tables beside that of the experience."""
     config = with_replay(
-        small_config, layout=request.param, min_size=64, updates_per_env_step=1.0, error_buffer=1_000.0
+        small_config, layout=request.param, min_size=MOST_ROWS, updates_per_env_step=1.0, error_buffer=1_000.0
     )
     layout = make_layout(config, SPECS)
     size = layout.transitions_per_item

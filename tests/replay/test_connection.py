@@ -12,7 +12,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.lifecycle.stop import Stop
-from actorlearner.replay import connection
+from actorlearner.replay import connection, item_size
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
@@ -87,3 +87,18 @@ def test_any_other_difference_is_refused_at_once(
     other = changed(small_config, train_steps=77, batch_size=16)
     with pytest.raises(ConfigurationError, match=r"learn\.batch_size: 16 here"):
         join(client, other, tmp_path / "role", Stop())
+
+
+def test_items_of_another_size_are_refused(
+    client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of a run that another version of the program began."""
+    there = item_size.MOST_ROWS
+    monkeypatch.setattr(item_size, "MOST_ROWS", 3)
+    with pytest.raises(ConfigurationError) as refused:
+        join(client, small_config, tmp_path, Stop())
+    message = str(refused.value)
+    assert "environment.name: " in message
+    assert "another version of this program" in message
+    assert f"uint8[1, {there}, " in message
+    assert "here uint8[1, 3, " in message

@@ -6,7 +6,7 @@ from actorlearner.replay.item_size import MOST_ROWS, most_transitions_per_item, 
 
 
 @pytest.mark.parametrize(
-    ("width", "rows"), [(1, MOST_ROWS), (512, MOST_ROWS), (513, 63), (20_000, 1), (56_000, 1)]
+    ("width", "rows"), [(1, MOST_ROWS), (1024, MOST_ROWS), (1025, 31), (20_000, 1), (56_000, 1)]
 )
 def test_items_are_bounded_in_rows_and_in_bytes(width: int, rows: int) -> None:
     assert rows_per_item(width) == rows
