@@ -81,7 +81,7 @@ REFUSED = {
         flags=["--set", "learn.strategy=mirrored:3"],
     ),
     "rate limiter that would deadlock": Refused(
-        ["replay.error_buffer: 4.0 cannot work (--set); allowed: at least 64 env steps"],
+        ["replay.error_buffer: 4.0 cannot work (--set); allowed: at least 32 env steps"],
         flags=["--set", "replay.updates_per_env_step=1", "replay.error_buffer=4"],
     ),
     "unknown agent": Refused(

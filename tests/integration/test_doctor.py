@@ -37,13 +37,13 @@ def test_a_machine_that_is_ready(start: Start, tmp_path: Path) -> None:
 def test_what_fails_is_said_and_the_rest_is_checked(start: Start) -> None:
     command = start(
         *("-m", "actorlearner", "doctor", "--config", _PENDULUM, "--run_dir", "/proc/nowhere"),
-        *("--set", "replay.capacity=100000000000"),
+        *("--set", "replay.capacity=50000000000"),
     )
     assert command.finish() == 1
     assert command.err == ""
     failed = [line for line in lines_of(command) if line.startswith("FAIL ")]
     assert [line.split()[1] for line in failed] == ["memory", "disk"]
-    assert "replay.capacity: 100000000000 transitions may need " in failed[0]
+    assert "replay.capacity: 50000000000 transitions may need " in failed[0]
 
 
 def test_a_bad_configuration_is_refused_as_everywhere(start: Start) -> None:

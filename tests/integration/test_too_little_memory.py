@@ -44,7 +44,7 @@ def refusal(command: Command) -> str:
 
 
 @pytest.mark.parametrize("command", [_SERVE, ("local",)])
-@pytest.mark.parametrize(("layout", "capacity"), [("packed", 10**11), ("trajectory", 2 * 10**9)])
+@pytest.mark.parametrize(("layout", "capacity"), [("packed", 5 * 10**10), ("trajectory", 2 * 10**9)])
 def test_a_capacity_beyond_all_memory(
     start: Callable[..., Command],
     tmp_path: Path,
