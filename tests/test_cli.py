@@ -16,6 +16,7 @@ from actorlearner import cli
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.verbosity import Verbosity
 
 REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
@@ -81,7 +82,7 @@ REFUSED = {
         flags=["--set", "learn.strategy=mirrored:3"],
     ),
     "rate limiter that would deadlock": Refused(
-        ["replay.error_buffer: 4.0 cannot work (--set); allowed: at least 32 env steps"],
+        [f"replay.error_buffer: 4.0 cannot work (--set); allowed: at least {MOST_ROWS} env steps"],
         flags=["--set", "replay.updates_per_env_step=1", "replay.error_buffer=4"],
     ),
     "unknown agent": Refused(
