@@ -9,8 +9,8 @@ whole items, too, and the learner keeps `learn.batch_size` items in memory.
 MOST_ROWS = 32
 """Rows of an item, where they are small.
 
-With 64, the learner is 1 to 2 % faster (`benchmarks learner`), and what batches from the same items say together
-of an actor's eight environments varies by two thirds more; with 16, it is 3 to 4 % slower.
+With 64, the learner is 1 to 2 % faster (`benchmarks learner`), and what batches from the same items say
+together of an actor's eight environments varies by two thirds more; with 16, it is 3 to 4 % slower.
 """
 
 MOST_ITEMS = 2**31 - 1
