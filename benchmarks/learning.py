@@ -62,6 +62,8 @@ def read(path: Path) -> Run:
     """Reads a run directory."""
     directory = RunDirectory(path)
     evaluations = read_records(directory.metrics("eval"))
+    if not evaluations:
+        raise SystemExit(f"{path}: no evaluation there; a run of the learner and the eval actor is needed")
     rates = [record["train_steps_per_s"] for record in read_records(directory.metrics("learner"))]
     created = datetime.fromisoformat(json.loads(directory.manifest.read_text())["created"]).timestamp()
     return Run(
