@@ -64,9 +64,9 @@ class PackedLayout:
     def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
         """Which row goes where: int32 [rows per item, count], a batch in each line."""
         rows_of_item = self.transitions_per_item
-        # Each item begins at a random one of its rows and goes round.
-        begin = tf.random.uniform([count], maxval=rows_of_item, dtype=tf.int32)
-        turn = (begin + tf.range(rows_of_item)[:, None]) % rows_of_item
+        # A random order of its own for each item. In the order in which they were written, the batches would
+        # follow the environments through time, and those one env step apart would be much alike.
+        turn = tf.transpose(tf.argsort(tf.random.uniform([count, rows_of_item])))
         order = turn + rows_of_item * tf.range(count)
         # An item that was not full has nothing for some of the batches. Rows of others take its place there,
         # so that no transition is any likelier than another.
