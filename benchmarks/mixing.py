@@ -1,9 +1,11 @@
 """`mixing`: how far from independent uniform draws the sampled batches are.
 
 An item holds transitions that follow each other in time, and all batches dealt from the same items share
-them. What that comes to is the design effect of survey statistics (Kish, Survey Sampling, 1965): the
-variance of the mean of a sample, divided by that of as many independent draws. It is 1 for independent draws,
-and 2 where half as many independent draws would tell as much.
+them. Two of these that an env step of the actor's lies between, in the order in which its rows were written,
+show whether batches follow the environments through time. What that comes to is the design effect of survey
+statistics (Kish, Survey Sampling, 1965): the variance of the mean of a sample, divided by that of as many
+independent draws. It is 1 for independent draws, and 2 where half as many independent draws would tell as
+much.
 """
 
 from typing import Any
@@ -35,11 +37,17 @@ def run() -> tuple[list[Row], dict[str, Any]]:
     for environments in (1, 8):
         config = configuration()
         specs, steps = random_env_steps(config, environments, _ENV_STEPS // environments)
-        one, many, count = _design_effects(config, specs, steps, environments)
-        details[f"{environments} environments"] = {"one batch": one, f"{count} batches": many}
+        one, two, many, count = _design_effects(config, specs, steps, environments)
+        details[f"{environments} environments"] = {
+            "one batch": one,
+            "two batches": two,
+            f"{count} batches": many,
+        }
         actor = f"an actor with {environments} environment{'s' if environments > 1 else ''}"
         what = f"variance of a batch's mean / of that of independent draws, {actor}"
         rows.append(Row("mixing", what, None, _mean(one), _mean(one), _GOAL, False))
+        what = f"the same of the mean of two batches, {environments} of them apart, {actor}"
+        rows.append(Row("mixing", what, None, _mean(two), _mean(two), None, False))
         what = f"the same of the mean of the {count} batches that share their items, {actor}"
         rows.append(Row("mixing", what, None, _mean(many), _mean(many), None, False))
     return rows, details
@@ -47,8 +55,11 @@ def run() -> tuple[list[Row], dict[str, Any]]:
 
 def _design_effects(
     config: Config, specs: EnvironmentSpecs, steps: list[EnvSteps], environments: int
-) -> tuple[list[float], list[float], int]:
-    """Of each number: for single batches, for all batches from the same items, and how many those are."""
+) -> tuple[list[float], list[float], list[float], int]:
+    """Of each number: for single batches, for two, for all from the same items, and how many those are.
+
+    The two are `environments` batches apart: rows that far from each other are an env step apart.
+    """
     layout = make_layout(config, specs)
     with replay_server() as server:
         filling.write(steps, layout.writer(reverb.Client(server.address), environments))
@@ -63,11 +74,20 @@ def _design_effects(
     stored = np.concatenate([_numbers(*_observation_and_reward(step)) for step in steps])
     independent = stored.var(axis=0) / _BATCH
     varying = independent > 0
-    of_rounds = means.reshape(_ROUNDS_OF_ITEMS, count, -1).mean(axis=1)
     expected = stored.mean(axis=0)
-    one = ((means - expected) ** 2).mean(axis=0)[varying] / independent[varying]
-    many = ((of_rounds - expected) ** 2).mean(axis=0)[varying] / (independent[varying] / count)
-    return one.tolist(), many.tolist(), count
+
+    def design_effect(of_means: npt.NDArray[np.float64], batches: int) -> list[float]:
+        variance = ((of_means - expected) ** 2).mean(axis=0)[varying]
+        return (variance / (independent[varying] / batches)).tolist()
+
+    rounds = means.reshape(_ROUNDS_OF_ITEMS, count, -1)
+    pairs = (rounds[:, :-environments] + rounds[:, environments:]) / 2
+    return (
+        design_effect(means, 1),
+        design_effect(pairs.reshape(-1, means.shape[1]), 2),
+        design_effect(rounds.mean(axis=1), count),
+        count,
+    )
 
 
 def _observation_and_reward(transitions: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tree
+from reverb import ReplaySample
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.item_size import MOST_ROWS
 from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.rows import ROWS
 from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.transition import StoredTransition
 from tests.support.training import packed
@@ -146,3 +148,26 @@ def test_every_process_derives_the_same_layout() -> None:
     stored = random_transition(specs, 2)
     decoded = reader.decode(tf.constant(packed(writer.format, stored)))
     assert_same(decoded.observation, stored.observation)
+
+
+def test_rows_are_dealt_once_and_in_no_order_of_time() -> None:
+    """The order in which rows were written is that of the environments' time."""
+    tf.random.set_seed(0)
+    specs, count = specs_of("vector"), 64
+    layout = layout_of(specs)
+    written = random_transition(specs, count * MOST_ROWS)
+    written = written._replace(policy_train_step=np.arange(count * MOST_ROWS))
+    records = layout.format.unused(count * MOST_ROWS)
+    layout.format.write(written, 0, records, 0)
+    blocks = layout.format.as_bytes(records).reshape(count, 1, MOST_ROWS, -1)
+    items = tf.data.Dataset.from_tensor_slices(blocks).map(lambda block: ReplaySample((), {ROWS: block}))
+
+    batches = layout.batches(items, count, count)
+
+    numbers = np.stack([layout.decode(batch).policy_train_step for batch in batches])
+    np.testing.assert_array_equal(np.sort(numbers, axis=None), np.arange(count * MOST_ROWS))
+    place = numbers % MOST_ROWS
+    for apart in range(1, MOST_ROWS):
+        turned = (place[apart:] - place[:-apart]) % MOST_ROWS
+        commonest = np.bincount(turned.ravel()).max() / turned.size
+        assert commonest < 0.25, f"{commonest:.0%} of rows are as far from those {apart} batches before"
