@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.files.metrics import read_records
@@ -31,6 +33,7 @@ class Run:
     Attributes:
       config: what ran.
       train_steps, returns: of its evaluations, in order.
+      collected: mean return of the collect actors' episodes, see `_collected`.
       rate: median of the learner's reported train steps a second.
       minutes: from the start to the last evaluation.
     """
@@ -38,6 +41,7 @@ class Run:
     config: Config
     train_steps: list[int]
     returns: list[float]
+    collected: float
     rate: float
     minutes: float
 
@@ -70,9 +74,25 @@ def read(path: Path) -> Run:
         config=load_config(str(directory.config)),
         train_steps=[evaluation["train_step"] for evaluation in evaluations],
         returns=[evaluation["average_return"] for evaluation in evaluations],
+        collected=_collected(directory),
         rate=statistics.median(rates),
         minutes=(evaluations[-1]["time"] - created) / 60,
     )
+
+
+def _collected(directory: RunDirectory) -> float:
+    """Returns of the newest episodes, in the mean over the env steps of each actor and over actors.
+
+    It takes every episode of the training into account, those before the first train step, too.
+    """
+    means = []
+    for path in sorted(directory.metrics("collect-0").parent.glob("collect-*.jsonl")):
+        records = [record for record in read_records(path) if record["average_return"] is not None]
+        returns = np.array([record["average_return"] for record in records])
+        env_steps = np.array([record["env_steps"] for record in records])
+        if len(records) > 1:
+            means.append(np.trapz(returns, env_steps) / (env_steps[-1] - env_steps[0]))
+    return float(np.mean(means)) if means else float("nan")
 
 
 def table(runs: Sequence[Run]) -> Iterator[str]:

@@ -16,7 +16,10 @@ def run(layout: str, *returns: float) -> Run:
     replay = dataclasses.replace(PENDULUM.replay, layout=layout)
     config = dataclasses.replace(PENDULUM, replay=replay)
     steps = [10 * number for number in range(len(returns))]
-    return Run(config=config, train_steps=steps, returns=list(returns), rate=1.0, minutes=1.0)
+    collected = sum(returns) / len(returns)
+    return Run(
+        config=config, train_steps=steps, returns=list(returns), collected=collected, rate=1.0, minutes=1.0
+    )
 
 
 def compared(packed: Sequence[Sequence[float]], trajectory: Sequence[Sequence[float]]) -> list[str]:
@@ -29,8 +32,8 @@ def test_each_layout_has_a_row_with_the_returns_of_its_runs() -> None:
 
     experiment = "sac Pendulum-v1, 20 train steps"
     assert lines[2:4] == [
-        f"| {experiment} | packed | 3 | 30 | 50 | 60 | 100 | 40 |",
-        f"| {experiment} | trajectory | 1 | 7 | 7 | 7 | 7 | 4 |",
+        f"| {experiment} | packed | 3 | 30 | 50 | 60 | 100 | 40 | -273 |",
+        f"| {experiment} | trajectory | 1 | 7 | 7 | 7 | 7 | 4 | -298 |",
     ]
     assert lines[5:] == [f"{experiment}: a comparison takes at least two runs of each layout"]
 
@@ -39,12 +42,13 @@ def test_differences_of_the_last_return_and_of_the_mean_return_are_told() -> Non
     packed = [(0, 100 + seed, 10 + seed) for seed in range(5)]
     trajectory = [(0, 0 + seed, 20 + seed) for seed in range(5)]
 
-    last, mean = compared(packed, trajectory)[5:]
+    last, mean, collected = compared(packed, trajectory)[5:]
 
     # All five of either are above all of the other: 2 of 252 ways to deal them. Welch's interval of two
     # groups of five with a variance of 2.5 each is the difference +/- 2.306 (t of 8 degrees of freedom).
     assert "last evaluation: packed - trajectory = -10 (95 %: -12 to -8), p = 0.01" in last
     assert "mean over evaluations: packed - trajectory = +45 (95 %: +43 to +47), p = 0.01" in mean
+    assert "collected: packed - trajectory = +30 (95 %: +28 to +32), p = 0.01" in collected
 
 
 def test_equal_runs_do_not_differ() -> None:
