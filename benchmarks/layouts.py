@@ -20,7 +20,7 @@ import scipy.stats
 
 from benchmarks.learning import Run, read
 
-LAYOUTS = ("packed", "trajectory")
+_LAYOUTS = ("packed", "trajectory")
 
 _HEADER = ("experiment", "layout", "runs", "lowest", "median", "mean", "highest", "evaluations", "collected")
 _PERMUTATIONS = 100_000
@@ -60,7 +60,7 @@ def comparison(runs: Sequence[Run]) -> Iterator[str]:
         yield "| " + " | ".join((experiment, layout, *_figures(group))) + " |"
     yield ""
     for experiment in dict.fromkeys(experiment for experiment, _ in groups):
-        packed, trajectory = (groups.get((experiment, layout), []) for layout in LAYOUTS)
+        packed, trajectory = (groups.get((experiment, layout), []) for layout in _LAYOUTS)
         if min(len(packed), len(trajectory)) < 2:
             yield f"{experiment}: a comparison takes at least two runs of each layout"
             continue
