@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import scipy.stats
 
+from benchmarks import markdown
 from benchmarks.learning import Run, read
 
 _LAYOUTS = ("packed", "trajectory")
@@ -53,11 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def comparison(runs: Sequence[Run]) -> Iterator[str]:
     """Yields a Markdown table of all layouts, and a line for each difference between them."""
-    yield "| " + " | ".join(_HEADER) + " |"
-    yield "|" + " --- |" * len(_HEADER)
     groups = grouped(runs)
-    for (experiment, layout), group in groups.items():
-        yield "| " + " | ".join((experiment, layout, *_figures(group))) + " |"
+    yield from markdown.table(_HEADER, [(*key, *_figures(group)) for key, group in groups.items()])
     yield ""
     for experiment in dict.fromkeys(experiment for experiment, _ in groups):
         packed, trajectory = (groups.get((experiment, layout), []) for layout in _LAYOUTS)

@@ -11,7 +11,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.files.metrics import read_records
 from actorlearner.files.run_directory import RunDirectory
+from benchmarks import markdown
 
 _HEADER = ("experiment", "layout", "seed", "train steps: AverageReturn", "train steps/s", "minutes")
 
@@ -95,12 +96,9 @@ def _collected(directory: RunDirectory) -> float:
     return float(np.mean(means)) if means else float("nan")
 
 
-def table(runs: Sequence[Run]) -> Iterator[str]:
-    """Yields the lines of a Markdown table with one row a run, in the order given."""
-    yield "| " + " | ".join(_HEADER) + " |"
-    yield "|" + " --- |" * len(_HEADER)
-    for run in runs:
-        yield "| " + " | ".join(_row(run)) + " |"
+def table(runs: Sequence[Run]) -> list[str]:
+    """The lines of a Markdown table with one row a run, in the order given."""
+    return markdown.table(_HEADER, map(_row, runs))
 
 
 def _row(run: Run) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.markdown import table
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -113,6 +115,4 @@ def machine() -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
-    return "\n".join(lines)
+    return "\n".join(table(HEADER, map(cells, rows)))

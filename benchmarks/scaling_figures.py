@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from benchmarks import markdown
 from benchmarks.fleet import Record
 from benchmarks.report import number
 
@@ -106,9 +107,8 @@ def table(sizes: Sequence[Size]) -> list[str]:
         "new policy at the last actor after, s",
         "memory of an actor, MiB (not shared by forks)",
     )
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    for size in sizes:
-        cells = (
+    rows = [
+        (
             str(size.actors),
             number(size.env_steps_per_s),
             f"{share_of_linear(size, sizes[0]):.3f}",
@@ -117,8 +117,9 @@ def table(sizes: Sequence[Size]) -> list[str]:
             f"{size.policy_lag_s:.2f}",
             f"{size.resident_bytes / _MIB:.0f} ({size.proportional_bytes / _MIB:.0f})",
         )
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        for size in sizes
+    ]
+    return markdown.table(header, rows)
 
 
 def share_of_linear(size: Size, one: Size) -> float:
