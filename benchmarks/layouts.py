@@ -6,7 +6,8 @@ Of each experiment and layout the table has the AverageReturn at the last evalua
 over all evaluations but the one before training, and the mean return of the episodes collected, over env
 steps: three figures of which each varies less between seeds than the one before. Below stand the
 differences of the means with a 95 % confidence interval (Welch, 1947) and how often a difference as large
-or larger comes up when the runs are dealt to the layouts at random (a permutation test of the means).
+or larger comes up when the runs are dealt to the layouts at random (a permutation test of the means). The
+last line counts relapses, see `relapses`, with Fisher's exact test, as if evaluations were independent.
 """
 
 import argparse
@@ -38,6 +39,14 @@ def mean_return(run: Run) -> float:
     return statistics.mean(run.returns[1:])
 
 
+def relapses(run: Run) -> tuple[int, int]:
+    """Evaluations of the second half of the training: (no better than the one before training, better)."""
+    half = run.train_steps[-1] / 2
+    late = [value for step, value in zip(run.train_steps, run.returns, strict=True) if step >= half]
+    lost = sum(value <= run.returns[0] for value in late)
+    return lost, len(late) - lost
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table and the comparisons; returns the exit code."""
     parser = argparse.ArgumentParser(description="Compares what runs with either layout have learned.")
@@ -65,6 +74,7 @@ def comparison(runs: Sequence[Run]) -> Iterator[str]:
         yield _difference(experiment, "last evaluation", packed, trajectory, last_return)
         yield _difference(experiment, "mean over evaluations", packed, trajectory, mean_return)
         yield _difference(experiment, "collected", packed, trajectory, lambda run: run.collected)
+        yield _relapses(experiment, packed, trajectory)
 
 
 def grouped(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
@@ -113,6 +123,15 @@ def _difference(
         f"{experiment}, {name}: packed - trajectory = {difference:+.0f} "
         f"(95 %: {welch.low:+.0f} to {welch.high:+.0f}), p = {permutation_p(one, other):.2f}"
     )
+
+
+def _relapses(experiment: str, packed: Sequence[Run], trajectory: Sequence[Run]) -> str:
+    counts = np.array([np.sum([relapses(run) for run in group], axis=0) for group in (packed, trajectory)])
+    told = (
+        f"{layout} {lost} of {lost + better}"
+        for layout, (lost, better) in zip(_LAYOUTS, counts.tolist(), strict=True)
+    )
+    return f"{experiment}, relapses: {', '.join(told)}, p = {scipy.stats.fisher_exact(counts).pvalue:.2f}"
 
 
 if __name__ == "__main__":

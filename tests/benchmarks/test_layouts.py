@@ -42,13 +42,24 @@ def test_differences_of_the_last_return_and_of_the_mean_return_are_told() -> Non
     packed = [(0, 100 + seed, 10 + seed) for seed in range(5)]
     trajectory = [(0, 0 + seed, 20 + seed) for seed in range(5)]
 
-    last, mean, collected = compared(packed, trajectory)[5:]
+    last, mean, collected, _ = compared(packed, trajectory)[5:]
 
     # All five of either are above all of the other: 2 of 252 ways to deal them. Welch's interval of two
     # groups of five with a variance of 2.5 each is the difference +/- 2.306 (t of 8 degrees of freedom).
     assert "last evaluation: packed - trajectory = -10 (95 %: -12 to -8), p = 0.01" in last
     assert "mean over evaluations: packed - trajectory = +45 (95 %: +43 to +47), p = 0.01" in mean
     assert "collected: packed - trajectory = +30 (95 %: +28 to +32), p = 0.01" in collected
+
+
+def test_late_evaluations_no_better_than_the_one_before_training_are_relapses() -> None:
+    # Five evaluations, of which the last three are of the second half; an early one may be as bad.
+    packed = [(-9, -10, -9, 5, 7), (-9, -8, 5, 6, 8), (-9, 1, 2, -10, 9)]
+    trajectory = [(-9, -20, -8, 5, last) for last in (6, 7, 8)]
+
+    relapses = compared(packed, trajectory)[-1]
+
+    # No fewer than both of the two among 9 of 18 evaluations, or none: 2 x 9 x 8 / (18 x 17) = 0.47.
+    assert relapses.endswith("relapses: packed 2 of 9, trajectory 0 of 9, p = 0.47")
 
 
 def test_equal_runs_do_not_differ() -> None:
