@@ -1,6 +1,7 @@
 """Soft Actor-Critic: a stochastic policy for continuous actions that learns its own temperature."""
 
 import dataclasses
+import functools
 import math
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -113,15 +114,22 @@ def _agent_class() -> "type[sac_agent.SacAgent]":
 
 
 def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
-    """Observation to a normal distribution squashed by tanh into the action's bounds."""
-    from tf_agents.agents.sac import tanh_normal_projection_network
+    """Returns the network that maps an observation to a tanh-squashed normal distribution.
+
+    The logarithm of the standard deviation is clipped to [-20, 2], as in the SAC paper's code. Without that,
+    which is the projection's default, one large output makes the deviation overflow or become 0.
+    """
+    from tf_agents.agents.sac import sac_agent, tanh_normal_projection_network
     from tf_agents.networks import actor_distribution_network
 
     return actor_distribution_network.ActorDistributionNetwork(
         specs.observation,
         specs.action,
         fc_layer_params=config.actor_layers,
-        continuous_projection_net=tanh_normal_projection_network.TanhNormalProjectionNetwork,
+        continuous_projection_net=functools.partial(
+            tanh_normal_projection_network.TanhNormalProjectionNetwork,
+            std_transform=sac_agent.std_clip_transform,
+        ),
     )
 
 

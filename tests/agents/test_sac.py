@@ -58,6 +58,16 @@ def test_learning_rates_reach_their_optimizers(continuous, agents):
     np.testing.assert_allclose(rates, [0.1, 0.2, 0.3])
 
 
+def test_the_policys_standard_deviation_is_bounded_and_never_0(continuous, agents):
+    network = agents("sac", continuous)._actor_network
+    for scale, log_deviation in ((1e4, 2.0), (-1e4, -20.0)):
+        projection = network.layers[-1]._projection_layer
+        projection.bias.assign([0.0, 0.0, scale, scale])
+        distribution, _ = network(tf.zeros([1, 3]), step_type=(), network_state=())
+        deviation = distribution.input_distribution.stddev().numpy()
+        np.testing.assert_allclose(deviation, np.exp([[log_deviation] * 2]), rtol=1e-5)
+
+
 def spec(shape, dtype, low, high):
     return tensor_spec.BoundedTensorSpec(shape, dtype, low, high)
 
