@@ -1,4 +1,4 @@
-"""Prints whether finished runs with either replay layout have learned equally well.
+"""Compares what finished runs with either replay layout have learned.
 
     .venv/bin/python -m benchmarks.layouts runs/cheetah-{packed,trajectory}-*
 

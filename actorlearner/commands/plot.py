@@ -20,9 +20,10 @@ def _plot(options: Options, problems: list[str]) -> int:
 PLOT = Command(
     "draw returns, rates and staleness of runs",
     "Draws the returns of one or several runs against env steps, train steps and time, and below how fast "
-    "they were. Runs whose configurations differ only in their seed are one curve: the interquartile mean "
-    "over seeds with a 95 % bootstrap confidence band. Without --out, plot.png and plot.svg are written "
-    "into the run directory, or here if there are several. The runs may be going on.",
+    "they were. Runs whose configurations differ only in their seed have one colour: five or more are drawn "
+    "as the interquartile mean with a 95 % bootstrap band, fewer as a line each. Without --out, plot.png and "
+    "plot.svg are written into the run directory, or here if there are several. A CSV file of the same name "
+    "has every point that was drawn. The runs may be going on.",
     "runs/packed-0 runs/packed-1 runs/trajectory-0 --out layouts.png",
     _plot,
     {

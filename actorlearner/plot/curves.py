@@ -1,5 +1,6 @@
 """What is drawn of a group of runs: returns, throughput, staleness and samples per insert."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from actorlearner.plot.groups import Group
 from actorlearner.plot.runs import Evaluations, Numbers, Run
 from actorlearner.plot.statistics import (
+    FEWEST_FOR_A_BAND,
     Curve,
     interquartile_mean_curve,
     mean_curve,
@@ -16,25 +18,50 @@ from actorlearner.plot.statistics import (
 )
 
 
-def returns_curve(group: Group, axis: str) -> Curve | None:
-    """Returns of the greedy policy.
+@dataclasses.dataclass(frozen=True)
+class ReturnsCurve:
+    """A line of returns.
+
+    Attributes:
+      run: the name of the run that it shows; empty for the interquartile mean over a group's runs.
+      curve: its points. Those of one run alone have the band of its episodes; those of a run beside others
+        have none.
+    """
+
+    run: str
+    curve: Curve
+
+
+def returns_curves(group: Group, axis: str) -> list[ReturnsCurve]:
+    """Returns the lines of the greedy policy's returns.
 
     Args:
-      group: several of its runs give the interquartile mean of their average returns, one alone the mean of
-        its episodes' returns.
+      group: FEWEST_FOR_A_BAND or more of its runs give the interquartile mean of their average returns; fewer
+        give a line each, the mean of their episodes' returns.
       axis: `env_steps`, `train_steps` or `times` of Evaluations.
 
     Returns:
-      None while no run was evaluated, or where evaluations of several have no range in common.
+      Nothing while no run was evaluated, or where evaluations of five or more have no range in common.
     """
-    evaluated = [run.evaluations for run in group.runs if run.evaluations.returns]
-    series = [known for known in (_known(evaluations, axis) for evaluations in evaluated) if len(known[0])]
-    if len(series) == 1:
-        return mean_curve(*series[0])
-    if not series:
-        return None
-    means = [np.array([returns.mean() for returns in samples]) for _, samples in series]
-    return interquartile_mean_curve([x for x, _ in series], means)
+    known = [(run.name, *_known(run.evaluations, axis)) for run in group.runs]
+    evaluated = [(name, x, samples) for name, x, samples in known if len(x)]
+    if len(evaluated) < FEWEST_FOR_A_BAND:
+        lines = [ReturnsCurve(name, mean_curve(x, samples)) for name, x, samples in evaluated]
+        return lines if len(lines) == 1 else [_bare(line) for line in lines]
+    means = [np.array([returns.mean() for returns in samples]) for _, _, samples in evaluated]
+    curve = interquartile_mean_curve([x for _, x, _ in evaluated], means)
+    return [] if curve is None else [ReturnsCurve("", curve)]
+
+
+def evaluated_runs(group: Group) -> int:
+    """Returns how many runs of the group have an evaluation."""
+    return sum(bool(run.evaluations.returns) for run in group.runs)
+
+
+def _bare(line: ReturnsCurve) -> ReturnsCurve:
+    """Returns the line without its band: several bands in one colour would read as one over runs."""
+    none = np.full(len(line.curve.x), np.nan)
+    return dataclasses.replace(line, curve=dataclasses.replace(line.curve, low=none, high=none))
 
 
 def throughput_curve(group: Group, counter: str) -> Curve | None:

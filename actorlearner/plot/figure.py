@@ -11,6 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from actorlearner.plot.axis import time_unit
+from actorlearner.plot.curves import evaluated_runs
 from actorlearner.plot.groups import Comparison, Group, comparisons
 from actorlearner.plot.panels import (
     RETURN,
@@ -22,7 +23,7 @@ from actorlearner.plot.panels import (
     draw_throughput,
 )
 from actorlearner.plot.runs import Run
-from actorlearner.plot.statistics import CONFIDENCE
+from actorlearner.plot.statistics import CONFIDENCE, FEWEST_FOR_A_BAND
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """For all eyes: Okabe and Ito's (https://jfly.uni-koeln.de/color/), without yellow, for that is pale."""
@@ -112,10 +113,12 @@ def _legend_lines(comparison: Comparison) -> int:
 
 
 def _explanation(groups: Sequence[Group]) -> str:
-    """What the lines and the bands of returns are."""
+    """Returns what the lines and the bands of returns are."""
+    band = f"{CONFIDENCE:.0%} bootstrap band".replace("%", " %")
     what: list[tuple[str, Callable[[int], bool]]] = [
-        ("interquartile mean over seeds", lambda count: count > 1),
-        ("mean over the episodes of one seed", lambda count: count == 1),
+        (f"interquartile mean over runs with its {band}", lambda count: count >= FEWEST_FOR_A_BAND),
+        ("a line for each run", lambda count: 1 < count < FEWEST_FOR_A_BAND),
+        (f"the mean of one run's episodes with its {band}", lambda count: count == 1),
     ]
-    said = [text for text, holds in what if any(holds(len(group.runs)) for group in groups)]
-    return f"returns: {', or '.join(said)}; band: {CONFIDENCE:.0%} bootstrap confidence".replace("%", " %")
+    said = [text for text, holds in what if any(holds(evaluated_runs(group)) for group in groups)]
+    return f"returns: {', or '.join(said)}" if said else ""

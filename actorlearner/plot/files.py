@@ -1,6 +1,9 @@
-"""Figures as files: PNG for READMEs and slides, SVG for web pages."""
+"""Figures as files: PNG for READMEs and slides, SVG for web pages, and their points as CSV."""
 
+import csv
+import dataclasses
 import io
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib
@@ -8,6 +11,7 @@ from matplotlib.figure import Figure
 
 from actorlearner.errors import RunError
 from actorlearner.files.seal import write_atomically
+from actorlearner.plot.points import Point
 
 _DOTS_PER_INCH = 160
 
@@ -28,8 +32,26 @@ def write(figure: Figure, path: Path) -> None:
     Raises:
       RunError: it cannot be written.
     """
+    _write(path, rendered(figure, path.suffix.lower().removeprefix(".")))
+
+
+def write_table(points: Iterable[Point], path: Path) -> None:
+    """Writes points as CSV, whole or not at all; numbers that are not known are empty.
+
+    Raises:
+      RunError: it cannot be written.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(field.name for field in dataclasses.fields(Point))
+    for point in points:
+        table.writerow("" if value != value else value for value in dataclasses.astuple(point))
+    _write(path, text.getvalue().encode())
+
+
+def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, rendered(figure, path.suffix.lower().removeprefix(".")))
+        write_atomically(path, content)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error

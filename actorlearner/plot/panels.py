@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from actorlearner.plot.axis import TimeUnit, name_x, separate_thousands
 from actorlearner.plot.curves import (
     asked_samples_per_insert,
-    returns_curve,
+    returns_curves,
     throughput_curve,
     training_curve,
 )
@@ -58,7 +58,8 @@ def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colour
     """
     divisor = unit.seconds if axis == "times" else 1.0
     for group in comparison.groups:
-        _add(panel, returns_curve(group, axis), colours[group.difference], divisor=divisor)
+        for line in returns_curves(group, axis):
+            _add(panel, line.curve, colours[group.difference], divisor=divisor)
     _finish(panel, unit if axis == "times" else axis.replace("_", " "))
 
 

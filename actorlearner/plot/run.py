@@ -10,16 +10,18 @@ from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.flags import PICTURES
 from actorlearner.plot.figure import COLOURS, make_figure, most_groups
-from actorlearner.plot.files import write
+from actorlearner.plot.files import write, write_table
+from actorlearner.plot.points import drawn_points
 from actorlearner.plot.runs import read_runs
 
 
 def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | None) -> int:
-    """Draws runs, and says which files were written; what cannot be drawn is a line on standard error.
+    """Draws runs, and prints which files were written; what cannot be drawn is a line on standard error.
 
     Args:
       directories: of runs, at least one, each with what ran there.
       out: the picture; None writes one of each kind into the run directory, or here if there are several.
+        A CSV file of the same name holds the points that were drawn.
 
     Returns:
       The exit code.
@@ -38,7 +40,11 @@ def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | Non
         )
     figure = make_figure(runs)
     folder = directories[0][0].path if len(directories) == 1 else Path()
-    for path in [folder / f"plot{kind}" for kind in PICTURES] if out is None else [out]:
+    pictures = [folder / f"plot{kind}" for kind in PICTURES] if out is None else [out]
+    table = pictures[0].with_suffix(".csv")
+    for path in pictures:
         write(figure, path)
+    write_table(drawn_points(runs), table)
+    for path in [*pictures, table]:
         print(f"written: {os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path}")
     return EXIT_FINISHED

@@ -16,7 +16,10 @@ import scipy.stats
 Numbers = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
-"""Of all bands."""
+"""The confidence level of every band."""
+
+FEWEST_FOR_A_BAND = 5
+"""Samples that a band takes: resampling two or three says next to nothing about the next one."""
 
 MOST_POINTS = 200
 """Of a curve; what has more keeps so many of them, at equal distances by number."""
@@ -44,14 +47,13 @@ class Curve:
 
 
 def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Curve | None:
-    """The interquartile mean over runs, with its confidence.
+    """Returns the interquartile mean over runs, with its confidence.
 
     Runs are resampled whole, with all their points. That is the stratified bootstrap, whose strata are
-    environments: here there is one. Of fewer than four runs none is cut off, so that the interquartile mean
-    is the mean.
+    environments: here there is one.
 
     Args:
-      xs: of each run, float64 [points], in any order.
+      xs: of each run, float64 [points], in any order; at least FEWEST_FOR_A_BAND runs.
       ys: the values there. Runs with points elsewhere are interpolated linearly, see `common_points`.
 
     Returns:
@@ -67,7 +69,7 @@ def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Cu
 
 
 def mean_curve(x: Numbers, samples: Sequence[Numbers]) -> Curve:
-    """The mean of the samples at each x, with its confidence; one sample alone has no band.
+    """Returns the mean of the samples at each x, with a band where there are FEWEST_FOR_A_BAND or more.
 
     Args:
       x: float64 [points], not decreasing.
@@ -141,7 +143,7 @@ def piecewise_curve(
 def _confidence(values: Numbers, statistic: Callable[..., Any]) -> tuple[Numbers, Numbers]:
     """Percentile bootstrap of a statistic along the last axis of float64 [points, samples]."""
     points, samples = values.shape
-    if samples < 2:
+    if samples < FEWEST_FOR_A_BAND:
         return np.full(points, np.nan), np.full(points, np.nan)
     interval = scipy.stats.bootstrap(
         (values,),

@@ -21,7 +21,7 @@ def test_a_run_is_drawn_while_it_is_going_on_and_at_its_end(
     wait_for(lambda: records(metrics / "eval.jsonl"), "the first evaluation", interval_s=0.01)
     early = start("-m", "actorlearner", "plot", "run", "--out", "early.png")
     assert early.finish() == 0, early.err
-    assert early.out == "written: early.png\n"
+    assert early.out == "written: early.png\nwritten: early.csv\n"
     assert run.finish() == 0, run.err
     end = start("-m", "actorlearner", "plot", "run")
     assert end.finish() == 0, end.err

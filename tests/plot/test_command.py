@@ -92,7 +92,8 @@ def test_one_run_gets_its_pictures(tmp_path: Path, capsys: pytest.CaptureFixture
     trained_run(tmp_path / "run")
     assert cli.main(["plot", "run"]) == 0
     files = [Path("run") / f"plot.{kind}" for kind in ("png", "svg")]
-    assert capsys.readouterr() == ("".join(f"written: {file}\n" for file in files), "")
+    written = [*files, Path("run/plot.csv")]
+    assert capsys.readouterr() == ("".join(f"written: {file}\n" for file in written), "")
     assert files[0].read_bytes().startswith(b"\x89PNG")
     assert b"</svg>" in files[1].read_bytes()
 
@@ -104,7 +105,7 @@ def test_pictures_of_several_runs_are_written_here(
     recorded_run(tmp_path / "second", "seed=1", replay=[{"time": 0}])
     assert cli.main(["plot", "first", "second"]) == 0
     assert capsys.readouterr() == (
-        "written: plot.png\nwritten: plot.svg\n",
+        "written: plot.png\nwritten: plot.svg\nwritten: plot.csv\n",
         "second: no evaluation yet, so it has no returns to draw\n",
     )
 
@@ -112,7 +113,7 @@ def test_pictures_of_several_runs_are_written_here(
 def test_the_picture_that_is_asked_for_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded_run(tmp_path / "run", evaluations=[evaluation(1, 0, [3.0])])
     assert cli.main(["plot", "run", "--out", "new/picture.SVG"]) == 0
-    assert capsys.readouterr().out == "written: new/picture.SVG\n"
+    assert capsys.readouterr().out == "written: new/picture.SVG\nwritten: new/picture.csv\n"
     assert b"</svg>" in Path("new/picture.SVG").read_bytes()
     assert list(Path("run").glob("plot*")) == []
 

@@ -20,10 +20,10 @@ LAYOUT = "replay.layout=trajectory"
 
 @pytest.fixture(name="runs", scope="module")
 def _runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Two seeds with the packed layout, one with the other, and one in another environment."""
+    """Five seeds with the packed layout, one with the other, and one in another environment."""
     path = tmp_path_factory.mktemp("runs")
-    packed = [trained_run(path / f"packed{seed}", f"seed={seed}", gain=1 + seed) for seed in (0, 1)]
-    trajectory = trained_run(path / "trajectory", LAYOUT, gain=3)
+    packed = [trained_run(path / f"packed{seed}", f"seed={seed}", gain=1 + seed) for seed in range(5)]
+    trajectory = trained_run(path / "trajectory", LAYOUT, gain=4)
     cheetah = trained_run(path / "cheetah", config="sac_halfcheetah")
     return read_runs([*packed, trajectory, cheetah], pytest.fail)
 
@@ -66,10 +66,10 @@ def test_environments_have_panels_of_their_own(panels: list[Axes], runs: list[Ru
 
 def test_curves_are_what_was_recorded(panels: list[Axes]) -> None:
     packed, trajectory = panels[1].lines
-    # The average return of a train step is 1.5 times the gain, which is 1 and 2, or 3.
+    # The average return of a train step is 1.5 times the gain, which is 1 to 5 (without 1 and 5: 3), or 4.
     assert list(packed.get_xdata()) == list(trajectory.get_xdata()) == [0, 500, 1_000]
-    assert list(packed.get_ydata()) == [0, 1_125, 2_250]
-    assert list(trajectory.get_ydata()) == [0, 2_250, 4_500]
+    assert list(packed.get_ydata()) == [0, 2_250, 4_500]
+    assert list(trajectory.get_ydata()) == [0, 3_000, 6_000]
     assert list(panels[2].lines[0].get_xdata()) == [0, 50, 100]
     train, env = panels[3].lines[:2]
     assert list(train.get_ydata()) == pytest.approx([10] * len(train.get_xdata()))
@@ -94,21 +94,31 @@ def test_all_that_is_drawn_is_inside_its_panel(panels: list[Axes]) -> None:
 def test_each_group_has_a_colour_in_all_panels(panels: list[Axes]) -> None:
     for panel in panels[:3]:
         assert [to_hex(line.get_color()).upper() for line in panel.lines] == list(COLOURS[:2])
-        assert [to_hex(band.get_facecolor()[0]).upper() for band in panel.collections] == list(COLOURS[:2])
+        assert [to_hex(band.get_facecolor()[0]).upper() for band in panel.collections] == [COLOURS[0]]
 
 
 def test_the_legend_names_what_differs(runs: list[Run]) -> None:
     figure = make_figure(runs)
     legends = [block.legends[0] for block in figure.subfigs]
     assert [[text.get_text() for text in legend.get_texts()] for legend in legends] == [
-        ["replay.layout: packed (2 seeds)", "replay.layout: trajectory (seed 0)"],
+        ["replay.layout: packed (5 seeds)", "replay.layout: trajectory (seed 0)"],
         ["seed 0"],
     ]
     assert legends[0].get_title().get_text() == (
-        "returns: interquartile mean over seeds, or mean over the episodes of one seed; "
-        "band: 95 % bootstrap confidence"
+        "returns: interquartile mean over runs with its 95 % bootstrap band, "
+        "or the mean of one run's episodes with its 95 % bootstrap band"
     )
     assert most_groups(runs) == 3
+
+
+def test_fewer_than_five_seeds_are_a_line_each_without_a_band(runs: list[Run]) -> None:
+    figure = make_figure(runs[:4])
+    for panel in drawn(figure)[:3]:
+        assert [list(line.get_ydata()) for line in panel.lines] == [
+            [0, 750 * gain, 1_500 * gain] for gain in (1, 2, 3, 4)
+        ]
+        assert list(panel.collections) == []
+    assert figure.subfigs[0].legends[0].get_title().get_text() == "returns: a line for each run"
 
 
 @pytest.mark.parametrize("last_step", [1_000, 99_999, 999_999, 1_000_001, 123_456_789])

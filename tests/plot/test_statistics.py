@@ -31,15 +31,10 @@ def test_a_quarter_of_the_runs_is_cut_off_at_either_end() -> None:
     assert of_runs(1, 2, 3, 4, 5, 6, 7, 800).middle == [4.5]
 
 
-def test_of_fewer_than_four_runs_it_is_the_mean() -> None:
-    assert of_runs(1, 2, 9).middle == [4]
-    assert of_runs(1, 2).middle == [1.5]
-
-
-def test_the_band_of_two_runs_is_from_one_to_the_other() -> None:
-    """A resample is the lower run twice, and the higher one twice, in a quarter of all cases."""
-    curve = of_runs(3, 11)
-    assert (curve.low, curve.high) == ([3], [11])
+def test_fewer_than_five_runs_have_no_band() -> None:
+    few, enough = of_runs(1, 2, 3, 4), of_runs(1, 2, 3, 4, 5)
+    assert np.isnan([few.low, few.high]).all()
+    assert enough.low < 3 < enough.high
 
 
 def test_the_band_of_many_runs_is_that_of_the_percentile_bootstrap() -> None:
@@ -77,12 +72,11 @@ def test_points_are_bounded_and_keep_both_ends() -> None:
     assert (points[0], points[-1]) == (0.5, 999.5)
 
 
-def test_the_mean_of_episodes_has_a_band_where_there_are_several() -> None:
-    curve = mean_curve(numbers(0, 10), [numbers(5), numbers(-1, 3)])
-    assert list(curve.middle) == [5, 1]
-    assert np.isnan(curve.low[0])
-    assert np.isnan(curve.high[0])
-    assert (curve.low[1], curve.high[1]) == (-1, 3)
+def test_the_mean_of_episodes_has_a_band_where_there_are_five() -> None:
+    curve = mean_curve(numbers(0, 10), [numbers(5, 5, 5, 9), numbers(-1, 3, -1, 3, 1)])
+    assert list(curve.middle) == [6, 1]
+    assert np.isnan([curve.low[0], curve.high[0]]).all()
+    assert -1 < curve.low[1] < 1 < curve.high[1] < 3
 
 
 def test_a_rate_is_counted_by_time() -> None:
