@@ -132,7 +132,10 @@ def _append(path: Path, data: bytes) -> None:
 
 
 class _LastingFile(io.FileIO):
-    """A file whose writes do not fail because the disk is full; where bytes are missing it says how many."""
+    """A file whose writes fail neither because the disk is full nor because the terminal is gone.
+
+    Where a full disk has left out bytes, it writes how many.
+    """
 
     _missing = 0
 
@@ -144,6 +147,8 @@ class _LastingFile(io.FileIO):
                 self._missing = 0
             return super().write(data)
         except OSError as error:
+            if error.errno == errno.EIO:  # A terminal that has hung up: nobody reads it any more.
+                return length
             if not is_full(error):
                 raise
             self._missing += length
@@ -151,7 +156,9 @@ class _LastingFile(io.FileIO):
 
 
 def lasting(descriptor: int) -> TextIO:
-    """A line-buffered stream, on an open file descriptor, that leaves out what a full disk has no room for.
+    """A line-buffered stream, on an open file descriptor, that drops what cannot be written.
+
+    That is what a full disk has no room for, and all that goes to a terminal which has hung up.
 
     Python's own streams raise then: in whatever code prints, and once more at exit.
     """

@@ -1,15 +1,20 @@
-"""How a process learns that it is to stop: SIGINT and SIGTERM, seen without a race or a busy wait."""
+"""How a process learns that it is to stop: SIGINT, SIGTERM and SIGHUP, seen without a race or a busy wait."""
 
 import contextlib
 import os
 import select
 import signal
+import threading
 import time
 from types import FrameType
 
 from actorlearner.errors import EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED
 
-_EXIT_CODES = {signal.SIGINT: EXIT_INTERRUPTED, signal.SIGTERM: EXIT_TERMINATED}
+_EXIT_CODES = {
+    signal.SIGINT: EXIT_INTERRUPTED,
+    signal.SIGTERM: EXIT_TERMINATED,
+    signal.SIGHUP: EXIT_TERMINATED,  # The terminal is gone, as when an ssh session ends.
+}
 
 _ASKED = b"\xff"
 """A request without a signal; no signal has this number."""
@@ -34,16 +39,40 @@ class Stop:
         self._requested = False
 
     def install(self) -> None:
-        """Lets SIGINT and SIGTERM request the stop; only the main thread may call this.
+        """Makes the signals request the stop, except SIGHUP under nohup; only the main thread may call this.
 
         The pipe is written to by the interpreter's C handler, at once. A handler in Python runs only between
         two bytecodes: a signal that comes after the last of them and before `select` blocks would be seen
         when `select` returns, which is when its whole time is over.
+
+        Processes that are forked from this one, as an environment does, get the signals' defaults back: they
+        share the pipe, and a signal to one of them would stop this process.
         """
         for number in _EXIT_CODES:
-            signal.signal(number, self._handle)
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._handle)
         # Of a full pipe, one byte is enough to wake who waits.
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        forking = threading.local()
+
+        def block() -> None:
+            # Until the child has the defaults back: its parent may send it a signal at once.
+            forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EXIT_CODES)
+
+        def unblock() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+
+        def unblock_in_child() -> None:
+            self._uninstall()
+            unblock()
+
+        os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=unblock_in_child)
+
+    def _uninstall(self) -> None:
+        signal.set_wakeup_fd(-1)
+        for number in _EXIT_CODES:
+            if signal.getsignal(number) == self._handle:
+                signal.signal(number, signal.SIG_DFL)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.request(signal.Signals(number))  # Again: the pipe may have been full of other signals.
@@ -91,5 +120,5 @@ class Stop:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that the stop calls for: 130 or 143 after a signal, else 0."""
+        """The exit code of the stop: 130 after SIGINT, 143 after SIGTERM or SIGHUP, else 0."""
         return _EXIT_CODES[self._signal] if self._signal else EXIT_FINISHED

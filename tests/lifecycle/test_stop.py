@@ -79,7 +79,7 @@ def run_script(body: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 143)])
 def test_a_signal_requests_the_stop(name: str, code: int) -> None:
     result = run_script(
         f"""
@@ -190,6 +190,49 @@ def test_a_thread_sees_a_signal_that_the_main_thread_gets() -> None:
         """
     )
     assert (result.stdout, result.stderr) == ("[True]\n", "")
+
+
+def test_nohup_is_respected() -> None:
+    result = run_script(
+        """
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        stop = Stop()
+        stop.install()
+        os.kill(os.getpid(), signal.SIGHUP)
+        print(stop.requested)
+        """
+    )
+    assert (result.stdout, result.stderr, result.returncode) == ("False\n", "", 0)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_to_a_forked_process_ends_that_process_alone(name: str) -> None:
+    # Killed at once, as by multiprocessing.Process.terminate, and again when it has begun its work.
+    result = run_script(
+        f"""
+        import multiprocessing, time
+        stop = Stop()
+        stop.install()
+        reader, writer = os.pipe()
+
+        def work():
+            os.write(writer, b"begun")
+            time.sleep(60)
+
+        for wait_until_it_works in (False, True):
+            worker = multiprocessing.get_context("fork").Process(target=work)
+            worker.start()
+            if wait_until_it_works:
+                os.read(reader, 5)
+            os.kill(worker.pid, signal.{name})
+            worker.join()
+            print(worker.exitcode, stop.requested)
+        os.kill(os.getpid(), signal.{name})
+        print(stop.requested)
+        """
+    )
+    code = -signal.Signals[name]
+    assert result.stdout == f"{code} False\n{code} False\nTrue\n", result.stderr
 
 
 def test_nothing_is_handled_before_install() -> None:
