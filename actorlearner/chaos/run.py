@@ -54,6 +54,7 @@ def run_chaos(config: Config, run_dir: str | None, experiment: str, *, duration:
     config = under_chaos(config, steps, duration)
     stop = Stop()
     stop.install()
+    directory.hold()
     directory.prepare(config)
     console = Console(highlight=False)
     console.print(f"run directory: {directory.path}", soft_wrap=True)

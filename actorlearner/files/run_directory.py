@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import errno
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -18,6 +19,7 @@ from actorlearner.config.load import load_config
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.files.run_lock import take_lock
 from actorlearner.files.seal import write_atomically
 
 NEW_RUNS = "runs"
@@ -42,6 +44,7 @@ class RunDirectory:
         self.config = self.path / "config.yaml"
         self.manifest = self.path / "manifest.json"
         self.events = self.path / "events.jsonl"
+        self.lock = self.path / "lock"
         self.learner_checkpoints = self.path / "checkpoints" / "learner"
         self.replay_checkpoints = self.path / "checkpoints" / "replay"
         self.policies = self.path / "policies"
@@ -106,6 +109,33 @@ class RunDirectory:
         assert self.run_id is not None
         return self.run_id
 
+    def hold(self) -> None:
+        """Makes this process the only one that may run here, until it ends; makes the directory if need be.
+
+        Raises:
+          ConfigurationError: another process runs here.
+          RunError: it cannot be written to.
+        """
+        try:
+            self._make()
+            holder = take_lock(self.lock)
+        except OSError as error:
+            raise self._unusable(error) from error
+        if holder:
+            raise ConfigurationError(
+                [f"--run_dir: {self.path} is in use by {holder}; allowed: a directory in which nothing runs"]
+            )
+
+    def _make(self, *, is_new: bool = False) -> None:
+        """Makes the directory; raises FileExistsError if it must be new and is not."""
+        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(exist_ok=not is_new)
+        self._made = self._made or made
+
+    def _unusable(self, error: OSError) -> RunError:
+        return RunError(f"cannot write to the run directory {self.path}: {error.strerror}")
+
     def prepare(self, config: Config, *, joins: bool = False) -> None:
         """Makes the directory this configuration's, or checks that it is already.
 
@@ -124,13 +154,12 @@ class RunDirectory:
                 self._check(config)
                 self._check_writable()
                 return
-            self._made = [path for path in (self.path, *self.path.parents) if not path.exists()]
-            self.path.mkdir(parents=True, exist_ok=True)
+            self._make()
             self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
             # Last, because this file is what makes the directory a run.
             write_atomically(self.config, to_yaml(config))
         except OSError as error:
-            raise RunError(f"cannot write to the run directory {self.path}: {error.strerror}") from error
+            raise self._unusable(error) from error
 
     def _check_writable(self) -> None:
         """Raises an OSError unless what a run goes on writing to can be written to, as by another user.
@@ -152,7 +181,7 @@ class RunDirectory:
         left as it is.
         """
         held = {path.name for path in self.path.iterdir()}
-        files = {self.config.name, self.manifest.name, self.events.name}
+        files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
         ours = files | {self.log("").parent.name, self.pulses.name}
         if not self._made or held - ours:
             return
@@ -227,15 +256,25 @@ def _with_train_steps(config: Config, other: Config) -> Config:
 
 
 def new_run_directory(experiment: str) -> RunDirectory:
-    """Names a directory runs/EXPERIMENT-TIME that does not exist yet."""
+    """Makes a directory runs/EXPERIMENT-TIME, which no other command has.
+
+    Raises:
+      RunError: it cannot be made.
+    """
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    experiment = experiment[:_LONGEST_EXPERIMENT]
-    path = Path(NEW_RUNS) / f"{experiment}-{stamp}"
-    number = 1
-    while path.exists():
-        number += 1
-        path = path.with_name(f"{experiment}-{stamp}-{number}")
-    return RunDirectory(path)
+    name = f"{experiment[:_LONGEST_EXPERIMENT]}-{stamp}"
+    for number in itertools.count(1):
+        directory = RunDirectory(Path(NEW_RUNS) / (name if number == 1 else f"{name}-{number}"))
+        try:
+            directory._make(is_new=True)
+        except FileExistsError:
+            if directory.path.is_dir():
+                continue
+            raise directory._unusable(OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
+        except OSError as error:
+            raise directory._unusable(error) from error
+        return directory
+    raise AssertionError("itertools.count has no end")
 
 
 def _new_run_id() -> str:

@@ -84,12 +84,14 @@ def run_role(
       metrics: address and port that Prometheus may scrape; None for none.
 
     Raises:
-      ConfigurationError: the run directory holds a run of another configuration.
+      ConfigurationError: the run directory holds a run of another configuration, or a process that runs.
       RunError: the run directory cannot be used.
     """
     stop = Stop()
     stop.install()
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
+    if not is_supervised():  # Else local mode holds it.
+        directory.hold()
     directory.prepare(config, joins="replay_address" in options)
     name = _name(role, config, options)
     terminal = _redirect_output(directory.log(name))

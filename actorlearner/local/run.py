@@ -49,17 +49,17 @@ def run_local(
       metrics: address and port where Prometheus may scrape those of all roles; None for nowhere.
 
     Raises:
-      ConfigurationError: the run directory holds a run of another configuration, or a role refused it.
+      ConfigurationError: the run directory holds a run of another configuration, another process runs there,
+        or a role refused the configuration.
       RunError: a role failed; no process is left.
     """
-    directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     stop = Stop()
     stop.install()
     make_output_last()
+    directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
+    directory.hold()
     if metrics is not None:
-        from actorlearner.prometheus import serve_metrics
-
-        serve_metrics(metrics, lambda: newest_of_each(directory.metrics("learner").parent))
+        _serve_metrics(metrics, directory)
     console = Console(highlight=False, quiet=verbosity is Verbosity.QUIET)
     resumes = directory.holds_a_run
     directory.prepare(config)
@@ -104,6 +104,16 @@ def run_local(
     for line in summary_lines(progress, directory, supervisor.start_ups, bottlenecks):
         console.print(line, soft_wrap=True)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
+
+
+def _serve_metrics(address: tuple[str, int], directory: RunDirectory) -> None:
+    from actorlearner.prometheus import serve_metrics
+
+    try:
+        serve_metrics(address, lambda: newest_of_each(directory.metrics("learner").parent))
+    except RunError:
+        directory.discard()
+        raise
 
 
 def _watch(

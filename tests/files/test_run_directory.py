@@ -1,10 +1,16 @@
 """Run directories: what they hold, and whose they are."""
 
+import concurrent.futures
 import dataclasses
 import datetime
 import json
 import os
+import platform
+import re
+import signal
+import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +157,6 @@ def test_a_spoilt_manifest_is_refused(
 def test_a_long_name_of_an_experiment_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     directory = new_run_directory("é" * 250)
-    directory.path.mkdir(parents=True)
     assert directory.path.name.startswith("é" * 50 + "-")
 
 
@@ -213,19 +218,88 @@ def test_new_run_directories_are_named_by_experiment_and_time(
 
     monkeypatch.setattr(run_directory.datetime, "datetime", Now)
     monkeypatch.chdir(tmp_path)
-    names = []
-    for _ in range(3):
-        directory = new_run_directory("sac_pendulum")
-        assert not directory.path.exists()
-        directory.path.mkdir(parents=True)
-        names.append(directory.path.relative_to(tmp_path).as_posix())
+    names = [new_run_directory("sac_pendulum").path.relative_to(tmp_path).as_posix() for _ in range(3)]
+    assert all((tmp_path / name).is_dir() for name in names)
     stem = "runs/sac_pendulum-20240506-070809"
     assert names == [stem, f"{stem}-2", f"{stem}-3"]
+
+
+def test_two_new_run_directories_of_one_second_are_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    together = threading.Barrier(8)
+
+    def make() -> Path:
+        together.wait(30)
+        return new_run_directory("same").path
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        paths = [made.result() for made in [pool.submit(make) for _ in range(8)]]
+    assert len(set(paths)) == 8
+
+
+def test_a_new_run_directory_that_cannot_be_made_fails_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").write_text("a file")
+    with pytest.raises(
+        RunError, match=r"^cannot write to the run directory .*: (Not a directory|File exists)$"
+    ):
+        new_run_directory("sac_pendulum")
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from actorlearner.files.run_directory import RunDirectory
+RunDirectory(Path(sys.argv[1])).hold()
+print("holds", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_one_process_at_a_time_holds_a_run_directory(directory: RunDirectory, small_config: Config) -> None:
+    command = [sys.executable, "-c", HOLD, str(directory.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"holds\n"
+        with pytest.raises(ConfigurationError) as refusal:
+            directory.hold()
+        host = re.escape(platform.node())
+        assert re.fullmatch(
+            rf"--run_dir: {re.escape(str(directory.path))} is in use by "
+            rf"'-c .*', process {first.pid} on {host}, "
+            r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00; allowed: a directory in which nothing runs",
+            *refusal.value.problems,
+        )
+        first.kill()  # The kernel frees what it held.
+    directory.hold()
+    directory.prepare(small_config)
+
+
+def test_what_an_environment_forks_does_not_hold_the_run_directory(directory: RunDirectory) -> None:
+    forks = (
+        HOLD
+        + "import os, time\nif os.fork() == 0:\n    print(os.getpid(), flush=True)\n    time.sleep(100)\n"
+    )
+    command = [sys.executable, "-c", forks, str(directory.path)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"holds\n"
+        worker = int(first.stdout.readline())
+        try:
+            first.wait(30)
+            directory.hold()
+        finally:
+            os.kill(worker, signal.SIGKILL)
 
 
 def test_what_a_refused_start_has_left_is_discarded(tmp_path: Path, small_config: Config) -> None:
     (tmp_path / "above").mkdir()
     directory = RunDirectory(tmp_path / "above" / "of" / "run")
+    directory.hold()
     directory.prepare(small_config)
     log = directory.log("learner")
     log.parent.mkdir()
@@ -255,3 +329,18 @@ def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Co
     found.prepare(small_config)
     found.discard()
     assert found.holds_a_run
+
+
+@pytest.mark.parametrize("command", ["local", "learner --replay_address localhost:1"])
+def test_a_second_command_on_a_run_directory_is_refused(directory: RunDirectory, command: str) -> None:
+    directory.hold()
+    before = sorted(directory.path.rglob("*"))
+    arguments = [*command.split(), "--config", "sac_pendulum", "--run_dir", str(directory.path)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "actorlearner", *arguments], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert (ended.stdout, ended.stderr.count("\n")) == ("", 1)
+    assert f"--run_dir: {directory.path} is in use by '" in ended.stderr
+    assert f", process {os.getpid()} on " in ended.stderr
+    assert sorted(directory.path.rglob("*")) == before

@@ -22,17 +22,16 @@ _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
     start: Callable[..., Command], tmp_path: Path, free_port: int
 ) -> None:
-    directory = RunDirectory(tmp_path / "run")
     address = f"localhost:{free_port}"
 
     def role(name: str, *options: str) -> Command:
         settings = (*TINY_RUN, "learn.train_steps=1000000", "evaluate.interval=500")
-        flags = ("--config", _PENDULUM, "--run_dir", "run", *options, "--set", *settings)
+        flags = ("--config", _PENDULUM, "--run_dir", name, *options, "--set", *settings)
         return start("-m", "actorlearner", name, *flags)
 
     def health(name: str, later_s: float = 0.0) -> Health:
         asked = address if name == "replay-server" else None
-        return check([name], directory, asked, time.time() + later_s)[0]
+        return check([name], RunDirectory(tmp_path / name), asked, time.time() + later_s)[0]
 
     def healthy(name: str, doing: str) -> bool:
         found = health(name)
@@ -66,7 +65,7 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
     assert health("replay-server") == Health(
         "replay-server", False, f"{address} does not answer (deadline_exceeded)"
     )
-    command = (sys.executable, "-m", "actorlearner", "health", "--run_dir", str(directory.path))
+    command = (sys.executable, "-m", "actorlearner", "health", "--run_dir", str(tmp_path / "replay-server"))
     told = subprocess.run(
         [*command, "--role", "replay-server", "--replay_address", address],
         capture_output=True,
@@ -81,4 +80,5 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
     for command in (learner, actor, evaluator, server):
         command.interrupt(signal.SIGTERM)
         assert command.finish(timeout_s=30) == 143, command.err
-    assert list(directory.pulses.iterdir()) == []
+    for name in ("replay-server", "learner", "eval-actor", "collect-actor"):
+        assert list(RunDirectory(tmp_path / name).pulses.iterdir()) == []
