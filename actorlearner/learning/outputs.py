@@ -27,6 +27,7 @@ from actorlearner.learning.publisher import Publisher
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.reverb_calls import UNREACHABLE
+from actorlearner.waiting import wait_until
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +114,10 @@ class Outputs:
         return True
 
     def end(self, *, stopped: bool) -> None:
-        """Writes the last checkpoint, unless it is written, and waits until the last policy is published.
+        """Writes the last checkpoint, unless it is written, and delivers the last policies.
+
+        After the last train step it blocks until the replay server has saved them, or until a stop: no other
+        learner publishes them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to take them.
 
         Args:
           stopped: whether a signal ends the learner, and not its last train step.
@@ -161,6 +165,7 @@ class ChiefOutputs(Outputs):
     def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """See Outputs."""
         self._monitor = replay
+        self._stop = stop
         self._callbacks.begin(self._directory)
         self._checkpoint.begin_generation(published_generation(client, stop))
         self._publisher = Publisher(
@@ -244,9 +249,16 @@ class ChiefOutputs(Outputs):
         self._profiler.end()
         if self._checkpoint.save(self._publisher.unevaluated()):
             _log.info("checkpoint of train step %d written", self._train_step)
-        if not self._publisher.flush(_PUBLISH_TIMEOUT_S):
+        delivered = not stopped and self._deliver()
+        if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):
             _log.warning("the last policy was not published: the replay server does not answer")
         self._callbacks.close(stopped=stopped)
+
+    def _deliver(self) -> bool:
+        """Waits until the replay server has saved the last policies; returns False at a stop."""
+        self._publisher.finish()
+        what = "the replay server to save the last policies"
+        return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
     def remains(self) -> str:
         """See Outputs."""

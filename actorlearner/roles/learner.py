@@ -95,7 +95,9 @@ def _train(
         outputs.begin(client, replay, stop)
     start_up.ended("training graph")
     start_up.tell("ready")
-    if _wait_for_replay(config, replay, stop, outputs):
+    # A learner that has finished needs no replay: it publishes its last policies again, and ends.
+    finished = int(parts.train_step.numpy()) >= config.learn.train_steps
+    if finished or _wait_for_replay(config, replay, stop, outputs):
         beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
         start_up.ended("filling replay")
         outputs.begin_training()
