@@ -22,6 +22,7 @@ from actorlearner.files.seal import (
     unseal,
     write_atomically,
 )
+from actorlearner.learning.complete_restore import read_completely
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
 from actorlearner.notify import say
 from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
@@ -72,23 +73,32 @@ class LearnerCheckpoint:
         self._lock = threading.Lock()
 
     def restore(self) -> None:
-        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist.
+        """Restores the newest complete checkpoint, if any; slots of optimisers follow once they exist.
 
-        To tell that it is whole, it is read once more.
+        To find out whether it is complete, it is read twice.
+
+        Raises:
+          RunError: it is not of this agent. No older one is restored instead: its files are not damaged.
         """
         whole = newest_whole(self._directory, _leave_out)
         if whole is None:
             return
         name, facts = whole
-        self._checkpoint.restore(str(self._directory / name))
+        read_completely(self._checkpoint, str(self._directory / name), all_made=False)
         self._saved = facts["train_step"]
         self.generation = max(self.generation, facts["generation"])
         _log.info("restored train step %d", self._saved)
 
     def restore_again(self) -> None:
-        """Restores what `restore` did, after something else has changed it; nothing is checked again."""
+        """Restores what `restore` did, after something else has changed it, and what was made since.
+
+        To be called once the optimisers have their slots. The files are not checked again.
+
+        Raises:
+          RunError: the checkpoint and the agent differ in a variable.
+        """
         if self._saved >= 0:
-            self._checkpoint.restore(str(self._directory / _name(self._saved)))
+            read_completely(self._checkpoint, str(self._directory / _name(self._saved)), all_made=True)
 
     def begin_generation(self, published: int) -> None:
         """Makes `generation` that of a new learner, and notes it.

@@ -44,10 +44,18 @@ class Outputs:
         return tf.summary.create_noop_writer()
 
     def restore(self) -> None:
-        """Restores the newest whole checkpoint, if any."""
+        """Restores the newest complete checkpoint, if any.
+
+        Raises:
+          RunError: it is not of this agent.
+        """
 
     def restore_again(self) -> None:
-        """Restores the same once more, after something else has changed the variables."""
+        """Restores the same again, once all variables are made; something else may have changed them.
+
+        Raises:
+          RunError: the checkpoint and the agent differ in a variable.
+        """
 
     def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """Takes over the run as a new generation, and publishes the policy.

@@ -91,6 +91,7 @@ def _train(
     else:
         # Not before: a restore makes the slots of optimisers, which all learners have to make together.
         outputs.restore()
+        outputs.restore_again()  # Checks the slots as well.
         group.share(parts.agent, parts.train_step)
         outputs.begin(client, replay, stop)
     start_up.ended("training graph")
