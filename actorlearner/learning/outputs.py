@@ -185,7 +185,7 @@ class ChiefOutputs(Outputs):
         )
         self._publisher.publish()
         if self._checkpoint.generation > 0:
-            self._publisher.take_over(self._checkpoint.unevaluated())
+            self._publisher.take_over(self._checkpoint.unevaluated(), stop)
         export = PolicyExport(self._directory.policies, self._parts, self._config)
         self._first = FirstPolicies(self._publisher, export, self._train_step)
 

@@ -10,8 +10,10 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
-from actorlearner.errors import RunError
+from actorlearner.errors import RunError, one_line
 from actorlearner.finite import all_finite
+from actorlearner.health.pulse import beat
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import (
     EVALUATIONS_KEPT,
@@ -33,6 +35,8 @@ _DELIVERED_TIMEOUT_S = 2
 """Shorter: the thread that asks is the one that a stop ends."""
 
 _PUSH_TIMEOUT_S = 30.0
+_RETRY_S = 0.5
+_VARIABLES = "to take the policy variables"
 
 
 class Publisher:
@@ -125,17 +129,22 @@ class Publisher:
             self._evaluations.extend(requests)
             self._changed.notify_all()
 
-    def take_over(self, unevaluated: Sequence[EvaluationRequest]) -> None:
-        """Puts the evaluations that this learner's checkpoint asks for in place of those that are queued.
+    def take_over(self, unevaluated: Sequence[EvaluationRequest], stop: Stop) -> None:
+        """Queues the evaluations of this learner's checkpoint in place of those that are queued.
 
         Those may be of train steps that came after the checkpoint, which are lost and will be taken again.
-        Blocks until the queue is empty, however long the server is away.
+        Blocks until the queue is empty, however long the server is away, or until a stop.
+
+        Args:
+          unevaluated: the evaluations to queue.
+          stop: ends the wait; nothing is queued then.
 
         Raises:
           Exception: what an earlier push raised.
         """
-        self._until_taken(self._container.forget_evaluations)
-        self.queue(unevaluated)
+        what = "to drop the evaluations that an earlier learner queued"
+        if self._until_taken(what, self._container.forget_evaluations, stop):
+            self.queue(unevaluated)
 
     def unevaluated(self) -> list[EvaluationRequest]:
         """The versions that may not have been evaluated yet, in order; blocks for up to _TIMEOUT_S."""
@@ -249,28 +258,44 @@ class Publisher:
                 self._end_pushed, self._ending = self._ending, None
 
     def _push(self, version: PolicyVariables) -> None:
-        self._until_taken(lambda: self._container.push(version))
+        self._until_taken(_VARIABLES, lambda: self._container.push(version))
         self._pushed = version
         self._versions += 1
 
     def _push_evaluation(self, request: EvaluationRequest) -> None:
-        self._until_taken(lambda: self._container.push_evaluation(request))
+        self._until_taken(_VARIABLES, lambda: self._container.push_evaluation(request))
 
     def _push_end(self, end: RunEnd) -> None:
-        self._until_taken(lambda: self._container.push_end(end))
+        self._until_taken("to take the end of the run", lambda: self._container.push_end(end))
 
-    def _until_taken(self, push: Callable[[], None]) -> None:
-        """Pushes, however long the server is away; pushing twice does no harm."""
+    def _until_taken(self, what: str, push: Callable[[], None], stop: Stop | None = None) -> bool:
+        """Pushes, however long the server is away; pushing twice does no harm.
+
+        Pauses _RETRY_S between two tries, for some failures come at once.
+
+        Args:
+          what: what the server is waited for, as in "the replay server to ...".
+          push: the call; tried until it succeeds.
+          stop: ends the wait; only for the thread that does the role's work.
+
+        Returns:
+          Whether the server has taken it; False only at a stop.
+        """
         report = WaitReport()
         while True:
             try:
-                self._container.version(
-                    _TIMEOUT_S
-                )  # Has a deadline: a push to a server that is away has none.
+                # Has a deadline: a push to a server that is away has none.
+                self._container.version(_TIMEOUT_S)
                 within(_PUSH_TIMEOUT_S, push)
-                return
-            except UNREACHABLE:
-                report.say("the replay server to take the policy variables")
+                return True
+            except UNREACHABLE as error:
+                report.say(f"the replay server {what} ({one_line(error)})")
+            if stop is None:
+                time.sleep(_RETRY_S)
+                continue
+            beat(f"waiting for the replay server {what}")
+            if stop.wait(_RETRY_S):
+                return False
 
     def _look(self) -> None:
         """Looks whether the server still has what was pushed, and whether another learner pushes, too."""

@@ -145,7 +145,7 @@ def _record_metrics(
 
 
 def _wait(stop: Stop, last_policies: LastPolicies) -> bool:
-    """Waits METRICS_INTERVAL_S and saves the last policies meanwhile; returns whether a stop was requested."""
+    """Waits METRICS_INTERVAL_S, and saves the last policies meanwhile; returns whether to stop."""
     until = time.monotonic() + METRICS_INTERVAL_S
     while (left_s := until - time.monotonic()) > 0:
         if stop.wait(min(left_s, _END_INTERVAL_S)):

@@ -1,7 +1,9 @@
 """Publishing: nothing waits for it, the newest version wins, and every evaluation arrives."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,12 +12,27 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
 from actorlearner.learning import publisher as publisher_module
 from actorlearner.learning.publisher import Publisher
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.variables.container import ContainerStatus, EvaluationRequest, PolicyVariables, RunEnd
 from tests.support.training import make_parts
 
 LONG_S = 30.0
 
 Eventually = Callable[..., None]
+
+
+class Pausing(Stop):
+    """A stop that is requested in the third wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses_s: list[float] = []
+
+    def wait(self, timeout_s: float) -> bool:
+        self.pauses_s.append(timeout_s)
+        if len(self.pauses_s) == 3:
+            self.request()
+        return super().wait(0.0)
 
 
 class HeldContainer:
@@ -285,6 +302,45 @@ def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
     train_to(parts, 50)
     request = EvaluationRequest(PolicyVariables(50, [parts.policy_variables[0].numpy()], 1), 60)
     container.let.release()
-    publisher.take_over([request])
+    publisher.take_over([request], Stop())
     assert publisher.flush(LONG_S)
     assert container.pushed == [("evaluation after 60 env steps", 50, 50.0)]
+
+
+def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
+    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where every try fails at once, it neither takes a whole core nor ignores a SIGTERM."""
+    tries = []
+
+    def fail() -> None:
+        tries.append(1)
+        assert len(tries) < 10, "it retries without a pause"
+        raise RuntimeError("permission denied")
+
+    monkeypatch.setattr(container, "forget_evaluations", fail)
+    stop = Pausing()
+    publisher.take_over([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
+    assert len(tries) == 3
+    assert stop.pauses_s == [publisher_module._RETRY_S] * 3
+    assert publisher.unevaluated() == []
+
+
+def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(
+    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            container.failure = None
+
+    container.failure = RuntimeError("permission denied")
+    monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    for _ in range(3):
+        container.let.release()
+    publisher.publish()
+    assert publisher.flush(LONG_S)
+    assert len(pauses) == 2
+    assert len(container.pushed) == 1

@@ -159,8 +159,8 @@ class NoReplay:
     def status(self, timeout_s: int) -> ReplayStatus:
         return ReplayStatus(0, 0, 0)
 
-    def least_size(self, timeout_s: int) -> int:
-        return 0
+    def sizes(self, timeout_s: int) -> dict[str, int]:
+        return {"": 0}
 
 
 class Polled(Stop):
