@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import reverb
@@ -121,7 +121,7 @@ class Outputs:
         """Writes a checkpoint and the policies; returns False if the disk has no room for them."""
         return True
 
-    def end(self, *, stopped: bool) -> None:
+    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """Writes the last checkpoint, unless it is written, and delivers the last policies.
 
         After the last train step it blocks until the replay server has saved them, or until a stop: no other
@@ -129,6 +129,10 @@ class Outputs:
 
         Args:
           stopped: whether a signal ends the learner, and not its last train step.
+          settled: returns whether no train step is in progress, see `train_on_a_thread`.
+
+        Raises:
+          RunError: a train step is in progress and does not end.
         """
 
     def remains(self) -> str:
@@ -252,10 +256,10 @@ class ChiefOutputs(Outputs):
         saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
         return all(saved)
 
-    def end(self, *, stopped: bool) -> None:
+    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """See Outputs."""
         self._profiler.end()
-        if self._checkpoint.save(self._publisher.unevaluated()):
+        if self._checkpoint.save(self._publisher.unevaluated(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
         delivered = not stopped and self._deliver()
         if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):

@@ -103,8 +103,10 @@ def _train(
         start_up.ended("filling replay")
         outputs.begin_training()
         loop = TrainingLoop(config, group, learner, outputs, stop, start_up)
-        train_on_a_thread(loop, learner, outputs, stop, group.data)
-    outputs.end(stopped=stop.requested)
+        settled = train_on_a_thread(loop, learner, outputs, stop, group.data)
+        outputs.end(stopped=stop.requested, settled=settled)
+    else:
+        outputs.end(stopped=stop.requested)
 
 
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:

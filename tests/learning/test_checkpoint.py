@@ -18,6 +18,7 @@ from actorlearner.agents.td3 import Td3Config
 from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import RunError
+from actorlearner.learning import checkpoint as checkpoint_module
 from actorlearner.learning.checkpoint import KEPT, LearnerCheckpoint
 from actorlearner.learning.group import variables_of
 from actorlearner.replay.packed import PackedLayout
@@ -202,6 +203,15 @@ def test_what_train_steps_were_taken_during_is_written_again(
     restored = make_parts()
     LearnerCheckpoint(tmp_path, restored).restore()
     assert int(restored.train_step) == 8
+
+
+def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_module, "_SETTLE_S", 0.0)
+    with pytest.raises(
+        RunError, match="a train step did not end within .*: nothing was saved since the start"
+    ):
+        LearnerCheckpoint(tmp_path, make_parts()).save(settled=lambda: False)
+    assert not list(tmp_path.glob("*"))
 
 
 def test_without_a_checkpoint_nothing_is_restored_again(tmp_path: Path) -> None:
