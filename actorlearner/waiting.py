@@ -35,7 +35,7 @@ class WaitReport:
 
 
 def wait_until(
-    what: str,
+    what: str | Callable[[], str],
     condition: Callable[[], bool],
     stop: Stop,
     *,
@@ -45,7 +45,7 @@ def wait_until(
     """Polls `condition` until it holds. Only the thread that does a role's work may: it gives signs of life.
 
     Args:
-      what: what is waited for, as in "waiting for ...".
+      what: what is waited for, as in "waiting for ...", or a function that returns that.
       condition: called every `interval_s`; its own calls should have deadlines.
       stop: ends the wait.
       deadline_s: seconds after which the wait fails; None waits on, saying so.
@@ -59,10 +59,11 @@ def wait_until(
     """
     report = WaitReport()
     while not condition():
+        text = what if isinstance(what, str) else what()
         if deadline_s is not None and report.waited_s >= deadline_s:
-            raise RunError(f"gave up waiting for {what} after {report.waited_s:.0f} s")
-        report.say(what)
-        beat(f"waiting for {what}")
+            raise RunError(f"gave up waiting for {text} after {report.waited_s:.0f} s")
+        report.say(text)
+        beat(f"waiting for {text}")
         if stop.wait(interval_s):
             return False
     return True

@@ -209,6 +209,23 @@ def test_other_roles_do_not_need_to_know_the_group(calls: list[tuple[Any, ...]])
     assert [call[0] for call in calls] == ["replay-server", "eval-actor"]
 
 
+@pytest.mark.parametrize("role", ["learner", "eval-actor", "collect-actor"])
+def test_a_replay_server_that_no_actor_would_write_to_is_refused(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], role: str
+) -> None:
+    flags = ["--config", "exp.yaml", *(["--actor_index", "0"] if role == "collect-actor" else [])]
+    more = ["--replay_address", "h:1,h:2", *flags, "--set"]
+    assert cli.main([role, *more, "collect.actors=1"]) == 2
+    problem = (
+        "actorlearner: error: collect.actors: 1 cannot work with 2 servers in --replay_address (--set); "
+        "allowed: at least 2, or training never starts: each actor writes to one server\n"
+    )
+    assert capfd.readouterr().err == problem
+    assert not calls
+    assert cli.main([role, *more, "collect.actors=2"]) == 0
+    assert [call[0] for call in calls] == [role]
+
+
 @pytest.mark.parametrize("environment", ["suite: gym, name: Pendulum-v1", "suite: 'my_environments:make'"])
 def test_a_good_configuration_gets_past_the_checks(
     poisoned: dict[str, str], start_folder: pathlib.Path, environment: str

@@ -1,6 +1,6 @@
 """The commands that train: local mode, and each role by itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actorlearner import flags
@@ -17,6 +17,7 @@ from actorlearner.commands.metrics_port import METRICS_FLAGS, take_metrics_addre
 from actorlearner.commands.verbosity import VERBOSITY_FLAGS, take_verbosity
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
 
 _PORT = Flag("PORT", f"the port to serve on, 1 to {flags.HIGHEST_PORT}", flags.port)
@@ -71,6 +72,7 @@ def _starts(role: str) -> Start:
     ) -> int:
         from actorlearner.lifecycle.process import run_role
 
+        _check_servers(config, options.get("replay_address", ()))
         told: dict[str, Any] = {
             "verbosity": take_verbosity(options),
             "metrics": take_metrics_address(options),
@@ -78,6 +80,19 @@ def _starts(role: str) -> Start:
         return run_role(role, config, sources, run_dir, options, experiment, **told)
 
     return start
+
+
+def _check_servers(config: Config, addresses: Sequence[str]) -> None:
+    """Refuses a replay server that no collect actor would write to, where their number is configured.
+
+    Raises:
+      ConfigurationError: `collect.actors` is less than the number of servers.
+    """
+    actors = config.collect.actors
+    if actors is not None and actors < len(addresses):
+        problem = f"collect.actors: {actors} cannot work with {len(addresses)} servers in --replay_address"
+        allowed = f"at least {len(addresses)}, or training never starts: each actor writes to one server"
+        raise ConfigurationError([f"{problem}; allowed: {allowed}"])
 
 
 def _role(

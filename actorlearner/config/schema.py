@@ -98,7 +98,8 @@ class CollectConfig:
 
     actors: Optional[int] = setting(
         None,
-        "Collect actor processes that local mode starts. Null: one for every two cores, eight at most.",
+        "Collect actor processes that local mode starts. Null: one for every two cores, eight at most. With "
+        "several replay servers, at least as many as those.",
         at_least=1,
         at_most=1_000,
     )

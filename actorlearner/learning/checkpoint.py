@@ -5,13 +5,14 @@ import logging
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
-from actorlearner.errors import one_line
+from actorlearner.errors import RunError, one_line
 from actorlearner.files.disk import Outage
 from actorlearner.files.seal import (
     BrokenError,
@@ -22,6 +23,7 @@ from actorlearner.files.seal import (
     unseal,
     write_atomically,
 )
+from actorlearner.learning.complete_restore import read_completely
 from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
 from actorlearner.notify import say
 from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
@@ -36,6 +38,9 @@ _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
 _LEAP = 100
 """More learners than begin one after the other and save nothing."""
+
+_SETTLE_S = 30.0
+_SETTLE_INTERVAL_S = 0.01
 
 _FILES = (".data", ".index", _UNEVALUATED)
 
@@ -72,23 +77,32 @@ class LearnerCheckpoint:
         self._lock = threading.Lock()
 
     def restore(self) -> None:
-        """Restores the newest whole checkpoint, if any; slots of optimisers follow once they exist.
+        """Restores the newest complete checkpoint, if any; slots of optimisers follow once they exist.
 
-        To tell that it is whole, it is read once more.
+        To find out whether it is complete, it is read twice.
+
+        Raises:
+          RunError: it is not of this agent. No older one is restored instead: its files are not damaged.
         """
         whole = newest_whole(self._directory, _leave_out)
         if whole is None:
             return
         name, facts = whole
-        self._checkpoint.restore(str(self._directory / name))
+        read_completely(self._checkpoint, str(self._directory / name), all_made=False)
         self._saved = facts["train_step"]
         self.generation = max(self.generation, facts["generation"])
         _log.info("restored train step %d", self._saved)
 
     def restore_again(self) -> None:
-        """Restores what `restore` did, after something else has changed it; nothing is checked again."""
+        """Restores what `restore` did, after something else has changed it, and what was made since.
+
+        To be called once the optimisers have their slots. The files are not checked again.
+
+        Raises:
+          RunError: the checkpoint and the agent differ in a variable.
+        """
         if self._saved >= 0:
-            self._checkpoint.restore(str(self._directory / _name(self._saved)))
+            read_completely(self._checkpoint, str(self._directory / _name(self._saved)), all_made=True)
 
     def begin_generation(self, published: int) -> None:
         """Makes `generation` that of a new learner, and notes it.
@@ -127,21 +141,30 @@ class LearnerCheckpoint:
         """Which checkpoint is the newest, in words."""
         return f"the checkpoint of train step {self._saved}" if self._saved >= 0 else "the start"
 
-    def save(self, unevaluated: Sequence[EvaluationRequest] = ()) -> bool:
+    def save(
+        self, unevaluated: Sequence[EvaluationRequest] = (), settled: Callable[[], bool] = lambda: True
+    ) -> bool:
         """Writes a checkpoint of this train step, unless it was just written.
+
+        Blocks while a train step is in progress on another thread, up to _SETTLE_S.
 
         Args:
           unevaluated: the policies that are still to be evaluated.
+          settled: returns whether no train step is in progress, see `train_on_a_thread`.
 
         Returns:
           Whether there is one. A disk that is full or fails is logged, and what was saved before is kept.
+
+        Raises:
+          RunError: a train step did not end in time; nothing was saved.
+          Exception: what `settled` raises.
         """
         with self._lock:
             step = int(self._train_step.numpy())
             if step == self._saved:
                 return True
             try:
-                step = self._write(step)
+                step = self._write(settled)
                 write_unevaluated(self._unevaluated(step), unevaluated)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
@@ -155,20 +178,30 @@ class LearnerCheckpoint:
             self._written(step, self._directory / _name(step))
             return True
 
-    def _write(self, step: int) -> int:
-        """Writes the variables; returns the train step that they are of, which is `step` or a later one.
+    def _write(self, settled: Callable[[], bool]) -> int:
+        """Writes the variables; returns their train step.
 
         A training thread that a stop has left waiting for data may get it meanwhile. What was written is then
-        a mixture, and is written again; that thread ends after its call. A train step is seen at its end: one
-        that outlasts the write is not.
+        a mixture of two train steps, and is written again; that thread ends after its call.
         """
         while True:
+            self._settle(settled)
+            step = int(self._train_step.numpy())
             self._checkpoint.write(str(self._directory / _name(step)))
-            newest = int(self._train_step.numpy())
-            if newest == step:
+            # In this order: a train step that ends after the first look has counted before the second.
+            if settled() and int(self._train_step.numpy()) == step:
                 return step
             self._remove(_name(step))
-            step = newest
+
+    def _settle(self, settled: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _SETTLE_S
+        while not settled():
+            if time.monotonic() >= deadline:
+                raise RunError(
+                    f"a train step did not end within {_SETTLE_S:.0f} s of the stop: nothing was saved since "
+                    f"{self.describe()}"
+                )
+            time.sleep(_SETTLE_INTERVAL_S)
 
     def _unevaluated(self, step: int) -> Path:
         return self._directory / f"{_name(step)}{_UNEVALUATED}"

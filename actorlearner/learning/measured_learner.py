@@ -39,7 +39,8 @@ class DataStatistics:
     Attributes:
       wait_s: seconds in which training waited for the next batch.
       staleness_mean, staleness_max: age of the transitions trained on, in train steps between the
-        policy that acted and the train step that used them; None if all were random actions.
+        policy that acted and the train step that used them. Random actions are left out, and so are
+        policies of train steps that were rolled back and not reached again; None without any others.
     """
 
     wait_s: float
@@ -138,7 +139,7 @@ class MeasuredLearner(learner.Learner):
 
     @common.function(autograph=True)
     def _train_steps(self, iterations: tf.Tensor, iterator: Iterator[Any]) -> tf_agent.LossInfo:
-        """Takes train steps; returns the losses of the last, each summed over its elements and the replicas.
+        """Takes train steps; returns the losses of the last, each a mean over the whole batch.
 
         A loop's variables need their structure before the loop, but only a train step tells that of the
         losses. A vector has the same structure whatever they are.
@@ -153,9 +154,9 @@ class MeasuredLearner(learner.Learner):
 
     def _as_vector(self, loss_info: tf_agent.LossInfo) -> tf.Tensor:
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
-        sums = self.strategy.run(_sums, args=(loss_info,))
+        shares = self.strategy.run(_shares, args=(loss_info,))
         # Those of this process; over several, they are added up once in a call.
-        return tf.add_n(self.strategy.experimental_local_results(sums))
+        return tf.add_n(self.strategy.experimental_local_results(shares))
 
     def _as_loss_info(self, losses: tf.Tensor) -> tf_agent.LossInfo:
         losses.set_shape([len(tf.nest.flatten(self._loss_structure))])
@@ -184,10 +185,12 @@ class MeasuredLearner(learner.Learner):
         return super().single_train_step(iter([sample]))
 
     def _measure_staleness(self, policy_train_step: tf.Tensor) -> None:
-        acted = policy_train_step >= 0  # Random actions have no age.
-        ages = tf.where(acted, self.train_step - policy_train_step, tf.zeros_like(policy_train_step))
+        ages = self.train_step - policy_train_step
+        # Random actions have no age, and neither has a policy of a train step that was rolled back.
+        known = (policy_train_step >= 0) & (ages >= 0)
+        ages = tf.where(known, ages, tf.zeros_like(ages))
         self._staleness_sum.assign_add(tf.reduce_sum(ages))
-        self._staleness_count.assign_add(tf.math.count_nonzero(acted))
+        self._staleness_count.assign_add(tf.math.count_nonzero(known))
         self._staleness_max.assign(tf.maximum(self._staleness_max, tf.reduce_max(ages)))
 
     def take_statistics(self) -> DataStatistics:
@@ -204,8 +207,19 @@ class MeasuredLearner(learner.Learner):
         return statistics
 
 
-def _sums(loss_info: tf_agent.LossInfo) -> tf.Tensor:
-    return tf.stack([tf.cast(tf.reduce_sum(loss), tf.float32) for loss in tf.nest.flatten(loss_info)])
+def _shares(loss_info: tf_agent.LossInfo) -> tf.Tensor:
+    """One replica's share of each loss of the whole batch; float32, one element for each loss.
+
+    Agents divide a scalar loss by the size of the whole batch. What has an element for each transition, as
+    DQN's `td_loss`, is not divided yet.
+    """
+    replicas = tf.distribute.get_replica_context().num_replicas_in_sync
+
+    def share(loss: tf.Tensor) -> tf.Tensor:
+        loss = tf.cast(loss, tf.float32)
+        return loss if loss.shape.rank == 0 else tf.reduce_mean(loss) / replicas
+
+    return tf.stack([share(loss) for loss in tf.nest.flatten(loss_info)])
 
 
 def _copy_in_place(tensor: tf.Tensor) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import reverb
@@ -27,6 +27,7 @@ from actorlearner.learning.publisher import Publisher
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.reverb_calls import UNREACHABLE
+from actorlearner.waiting import wait_until
 
 _log = logging.getLogger(__name__)
 
@@ -43,10 +44,18 @@ class Outputs:
         return tf.summary.create_noop_writer()
 
     def restore(self) -> None:
-        """Restores the newest whole checkpoint, if any."""
+        """Restores the newest complete checkpoint, if any.
+
+        Raises:
+          RunError: it is not of this agent.
+        """
 
     def restore_again(self) -> None:
-        """Restores the same once more, after something else has changed the variables."""
+        """Restores the same again, once all variables are made; something else may have changed them.
+
+        Raises:
+          RunError: the checkpoint and the agent differ in a variable.
+        """
 
     def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """Takes over the run as a new generation, and publishes the policy.
@@ -112,11 +121,18 @@ class Outputs:
         """Writes a checkpoint and the policies; returns False if the disk has no room for them."""
         return True
 
-    def end(self, *, stopped: bool) -> None:
-        """Writes the last checkpoint, unless it is written, and waits until the last policy is published.
+    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
+        """Writes the last checkpoint, unless it is written, and delivers the last policies.
+
+        After the last train step it blocks until the replay server has saved them, or until a stop: no other
+        learner publishes them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to take them.
 
         Args:
           stopped: whether a signal ends the learner, and not its last train step.
+          settled: returns whether no train step is in progress, see `train_on_a_thread`.
+
+        Raises:
+          RunError: a train step is in progress and does not end.
         """
 
     def remains(self) -> str:
@@ -161,6 +177,7 @@ class ChiefOutputs(Outputs):
     def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """See Outputs."""
         self._monitor = replay
+        self._stop = stop
         self._callbacks.begin(self._directory)
         self._checkpoint.begin_generation(published_generation(client, stop))
         self._publisher = Publisher(
@@ -172,7 +189,7 @@ class ChiefOutputs(Outputs):
         )
         self._publisher.publish()
         if self._checkpoint.generation > 0:
-            self._publisher.take_over(self._checkpoint.unevaluated())
+            self._publisher.take_over(self._checkpoint.unevaluated(), stop)
         export = PolicyExport(self._directory.policies, self._parts, self._config)
         self._first = FirstPolicies(self._publisher, export, self._train_step)
 
@@ -239,14 +256,21 @@ class ChiefOutputs(Outputs):
         saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
         return all(saved)
 
-    def end(self, *, stopped: bool) -> None:
+    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """See Outputs."""
         self._profiler.end()
-        if self._checkpoint.save(self._publisher.unevaluated()):
+        if self._checkpoint.save(self._publisher.unevaluated(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
-        if not self._publisher.flush(_PUBLISH_TIMEOUT_S):
+        delivered = not stopped and self._deliver()
+        if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):
             _log.warning("the last policy was not published: the replay server does not answer")
         self._callbacks.close(stopped=stopped)
+
+    def _deliver(self) -> bool:
+        """Waits until the replay server has saved the last policies; returns False at a stop."""
+        self._publisher.finish()
+        what = "the replay server to save the last policies"
+        return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
     def remains(self) -> str:
         """See Outputs."""

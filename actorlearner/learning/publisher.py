@@ -10,13 +10,17 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
-from actorlearner.errors import RunError
+from actorlearner.errors import RunError, one_line
 from actorlearner.finite import all_finite
+from actorlearner.health.pulse import beat
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import (
     EVALUATIONS_KEPT,
     EvaluationRequest,
+    PolicyOrder,
     PolicyVariables,
+    RunEnd,
     VariableContainer,
 )
 from actorlearner.waiting import WaitReport
@@ -27,15 +31,20 @@ _LOOK_INTERVAL_S = 1.0
 """How often the container is looked at while there is nothing to push."""
 
 _TIMEOUT_S = 5
+_DELIVERED_TIMEOUT_S = 2
+"""Shorter: the thread that asks is the one that a stop ends."""
+
 _PUSH_TIMEOUT_S = 30.0
+_RETRY_S = 0.5
+_VARIABLES = "to take the policy variables"
 
 
 class Publisher:
     """Copies variables when it is told to, and pushes them on a thread of its own.
 
     Of the versions for acting only the newest counts: one that training overtakes is never pushed.
-    Versions for evaluation are all pushed, in order. A replay server that was started again and has lost the
-    last ones gets them again.
+    Versions for evaluation are all pushed, in order. The end of the run is announced after all of them. A
+    replay server that was started again and has lost the last ones gets them again.
     """
 
     def __init__(
@@ -66,6 +75,8 @@ class Publisher:
         self._evaluations_pushed: collections.deque[EvaluationRequest] = collections.deque(
             maxlen=EVALUATIONS_KEPT
         )
+        self._ending: RunEnd | None = None
+        self._end_pushed: RunEnd | None = None
         self._versions = 0  # That the container should count, as far as this learner knows.
         self._pushing = False
         self._changed = threading.Condition()
@@ -118,17 +129,22 @@ class Publisher:
             self._evaluations.extend(requests)
             self._changed.notify_all()
 
-    def take_over(self, unevaluated: Sequence[EvaluationRequest]) -> None:
-        """Puts the evaluations that this learner's checkpoint asks for in place of those that are queued.
+    def take_over(self, unevaluated: Sequence[EvaluationRequest], stop: Stop) -> None:
+        """Queues the evaluations of this learner's checkpoint in place of those that are queued.
 
         Those may be of train steps that came after the checkpoint, which are lost and will be taken again.
-        Blocks until the queue is empty, however long the server is away.
+        Blocks until the queue is empty, however long the server is away, or until a stop.
+
+        Args:
+          unevaluated: the evaluations to queue.
+          stop: ends the wait; nothing is queued then.
 
         Raises:
           Exception: what an earlier push raised.
         """
-        self._until_taken(self._container.forget_evaluations)
-        self.queue(unevaluated)
+        what = "to drop the evaluations that an earlier learner queued"
+        if self._until_taken(what, self._container.forget_evaluations, stop):
+            self.queue(unevaluated)
 
     def unevaluated(self) -> list[EvaluationRequest]:
         """The versions that may not have been evaluated yet, in order; blocks for up to _TIMEOUT_S."""
@@ -139,6 +155,37 @@ class Publisher:
         except UNREACHABLE:
             waiting = len(pushed)  # As far as can be told.
         return pushed[max(0, len(pushed) - waiting) :] + queued
+
+    def finish(self) -> None:
+        """Announces, after everything that is queued, that this train step is the last. Does not block.
+
+        Raises:
+          Exception: what an earlier push raised.
+        """
+        end = RunEnd(PolicyOrder(self._generation, int(self._train_step.numpy())))
+        with self._changed:
+            self._raise_failure()
+            self._ending = end
+            self._changed.notify_all()
+
+    def delivered(self) -> bool:
+        """Returns whether the server has everything, up to the end of the run, and has saved it.
+
+        Blocks while the server does not answer, see `VariableContainer.end`.
+
+        Raises:
+          Exception: what a push raised.
+        """
+        with self._changed:
+            self._raise_failure()
+            announced = None if self._pending else self._end_pushed
+        if announced is None:
+            return False
+        try:
+            end = self._container.end(_DELIVERED_TIMEOUT_S)
+        except UNREACHABLE:
+            return False
+        return end is not None and end.saved and end.order >= announced.order
 
     def flush(self, timeout_s: float) -> bool:
         """Waits until the server has everything; returns False if that took longer than `timeout_s`.
@@ -153,7 +200,11 @@ class Publisher:
 
     @property
     def _pending(self) -> bool:
-        return self._pushing or self._newest is not None or bool(self._evaluations)
+        return self._pushing or self._wanted
+
+    @property
+    def _wanted(self) -> bool:
+        return self._newest is not None or bool(self._evaluations) or self._ending is not None
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -185,8 +236,7 @@ class Publisher:
         with self._changed:
             self._pushing = False
             self._changed.notify_all()
-            wanted = self._changed.wait_for(lambda: self._newest or self._evaluations, _LOOK_INTERVAL_S)
-            self._pushing = bool(wanted)
+            self._pushing = self._changed.wait_for(lambda: self._wanted, _LOOK_INTERVAL_S)
             return self._pushing
 
     def _push_next(self) -> None:
@@ -202,27 +252,50 @@ class Publisher:
         elif newest is not None:
             self._push(newest)
             self._published(newest)
+        elif self._ending is not None:
+            self._push_end(self._ending)
+            with self._changed:
+                self._end_pushed, self._ending = self._ending, None
 
     def _push(self, version: PolicyVariables) -> None:
-        self._until_taken(lambda: self._container.push(version))
+        self._until_taken(_VARIABLES, lambda: self._container.push(version))
         self._pushed = version
         self._versions += 1
 
     def _push_evaluation(self, request: EvaluationRequest) -> None:
-        self._until_taken(lambda: self._container.push_evaluation(request))
+        self._until_taken(_VARIABLES, lambda: self._container.push_evaluation(request))
 
-    def _until_taken(self, push: Callable[[], None]) -> None:
-        """Pushes, however long the server is away; pushing twice does no harm."""
+    def _push_end(self, end: RunEnd) -> None:
+        self._until_taken("to take the end of the run", lambda: self._container.push_end(end))
+
+    def _until_taken(self, what: str, push: Callable[[], None], stop: Stop | None = None) -> bool:
+        """Pushes, however long the server is away; pushing twice does no harm.
+
+        Pauses _RETRY_S between two tries, for some failures come at once.
+
+        Args:
+          what: what the server is waited for, as in "the replay server to ...".
+          push: the call; tried until it succeeds.
+          stop: ends the wait; only for the thread that does the role's work.
+
+        Returns:
+          Whether the server has taken it; False only at a stop.
+        """
         report = WaitReport()
         while True:
             try:
-                self._container.version(
-                    _TIMEOUT_S
-                )  # Has a deadline: a push to a server that is away has none.
+                # Has a deadline: a push to a server that is away has none.
+                self._container.version(_TIMEOUT_S)
                 within(_PUSH_TIMEOUT_S, push)
-                return
-            except UNREACHABLE:
-                report.say("the replay server to take the policy variables")
+                return True
+            except UNREACHABLE as error:
+                report.say(f"the replay server {what} ({one_line(error)})")
+            if stop is None:
+                time.sleep(_RETRY_S)
+                continue
+            beat(f"waiting for the replay server {what}")
+            if stop.wait(_RETRY_S):
+                return False
 
     def _look(self) -> None:
         """Looks whether the server still has what was pushed, and whether another learner pushes, too."""
@@ -241,9 +314,12 @@ class Publisher:
             self._forget_evaluated(waiting)
         elif self._pushed is not None:
             _log.warning("the replay server was started again: it gets the policy variables again")
-            self._push(self._pushed)
+            # The newest version comes after the evaluations: a server that has it has all of them.
             for request in self._evaluations_pushed:
                 self._push_evaluation(request)
+            self._push(self._pushed)
+            if self._end_pushed is not None:
+                self._push_end(self._end_pushed)
 
     def _forget_evaluated(self, waiting: int) -> None:
         """Keeps only the versions that wait for their evaluation: dozens of others are as many policies."""

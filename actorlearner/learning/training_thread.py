@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from actorlearner.health.pulse import beat
 from actorlearner.learning.measured_learner import MeasuredLearner
@@ -18,7 +19,7 @@ _STARVED_AFTER_S = 3.0
 
 def train_on_a_thread(
     loop: TrainingLoop, learner: MeasuredLearner, outputs: Outputs, stop: Stop, data: str
-) -> None:
+) -> Callable[[], bool]:
     """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
 
     A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
@@ -30,6 +31,13 @@ def train_on_a_thread(
       outputs: that it has.
       stop: see above.
       data: what a train step waits for, in words.
+
+    Returns:
+      A function that returns whether no train step is in progress: a thread that was left waiting may get
+      its data later. It raises what ended that thread.
+
+    Raises:
+      Exception: what the loop raises.
     """
     failure: list[BaseException] = []
 
@@ -42,18 +50,26 @@ def train_on_a_thread(
     thread = threading.Thread(target=body, name="training", daemon=True)
     thread.start()
     starvation = _Starvation(learner)
+
+    def settled() -> bool:
+        ended = not thread.is_alive()
+        if failure:
+            raise failure[0]
+        return ended or learner.waiting_for_data or outputs.saving_first
+
     while thread.is_alive():
         thread.join(timeout=0.1)
         if starvation.lasts():
             if stop.requested:
                 _log.info("training waits for %s, and is left there", data)
-                return
+                break
             beat(f"waiting for {data}")
         if stop.requested and outputs.saving_first:
             _log.info("the policies are being saved for the first time, and left as they are")
-            return
+            break
     if failure:
         raise failure[0]
+    return settled
 
 
 class _Starvation:

@@ -50,8 +50,8 @@ class ReplayMonitor(Protocol):
           RunError: another run's server has taken the place of one of this run's.
         """
 
-    def least_size(self, timeout_s: int) -> int:
-        """Transitions in the server that has the fewest; blocks and raises as `status` does."""
+    def sizes(self, timeout_s: int) -> dict[str, int]:
+        """Transitions in each server, by its address; blocks and raises as `status` does."""
 
 
 def status_of(table: reverb_types.TableInfo, transitions: int) -> ReplayStatus:
@@ -97,6 +97,6 @@ class ServerMonitor:
         check_same_run(tables, self._run_id, self._address)
         return status_of(tables[self._layout.table], self._layout.transitions_per_item)
 
-    def least_size(self, timeout_s: int) -> int:
+    def sizes(self, timeout_s: int) -> dict[str, int]:
         """See ReplayMonitor."""
-        return self.status(timeout_s).size
+        return {self._address: self.status(timeout_s).size}

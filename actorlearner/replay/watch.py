@@ -104,9 +104,10 @@ class ReplayWatch:
             sampling_barred_s=sum(status.sampling_barred_s for status in found) / len(found),
         )
 
-    def least_size(self, timeout_s: int) -> int:
+    def sizes(self, timeout_s: int) -> dict[str, int]:
         """See ReplayMonitor."""
-        return min(status.size for status in self._statuses())
+        statuses = self._statuses()
+        return {watch.address: status.size for watch, status in zip(self._watches, statuses, strict=True)}
 
     def _statuses(self) -> list[ReplayStatus]:
         for watch in self._watches:

@@ -1,7 +1,7 @@
 """The learner: trains the agent on replay under a strategy and publishes its policy's variables."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
@@ -91,17 +91,22 @@ def _train(
     else:
         # Not before: a restore makes the slots of optimisers, which all learners have to make together.
         outputs.restore()
+        outputs.restore_again()  # Checks the slots as well.
         group.share(parts.agent, parts.train_step)
         outputs.begin(client, replay, stop)
     start_up.ended("training graph")
     start_up.tell("ready")
-    if _wait_for_replay(config, replay, stop, outputs):
+    # A learner that has finished needs no replay: it publishes its last policies again, and ends.
+    finished = int(parts.train_step.numpy()) >= config.learn.train_steps
+    if finished or _wait_for_replay(config, replay, stop, outputs):
         beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
         start_up.ended("filling replay")
         outputs.begin_training()
         loop = TrainingLoop(config, group, learner, outputs, stop, start_up)
-        train_on_a_thread(loop, learner, outputs, stop, group.data)
-    outputs.end(stopped=stop.requested)
+        settled = train_on_a_thread(loop, learner, outputs, stop, group.data)
+        outputs.end(stopped=stop.requested, settled=settled)
+    else:
+        outputs.end(stopped=stop.requested)
 
 
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:
@@ -143,17 +148,26 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs:
     wait for them.
     """
     hand_out_at = time.monotonic() + _HAND_OUT_AFTER_S
+    sizes: dict[str, int] = {}
 
     def filled() -> bool:
         try:
-            if replay.least_size(_STATUS_TIMEOUT_S) >= config.replay.min_size:
-                return True
+            sizes.update(replay.sizes(_STATUS_TIMEOUT_S))
         except UNREACHABLE:
             return False
+        if min(sizes.values()) >= config.replay.min_size:
+            return True
         if time.monotonic() >= hand_out_at:
             outputs.hand_out()
         return False
 
-    return wait_until(
-        f"{config.replay.min_size} transitions in each replay server", filled, stop, deadline_s=None
-    )
+    return wait_until(lambda: _missing(config.replay.min_size, sizes), filled, stop, deadline_s=None)
+
+
+def _missing(min_size: int, sizes: Mapping[str, int]) -> str:
+    """What the learner waits for; of several servers it names those that no actor may be writing to."""
+    wanted = f"{min_size} transitions in each replay server"
+    short = [f"{address} holds {size}" for address, size in sizes.items() if size < min_size]
+    if len(sizes) == 1 or not short:
+        return wanted
+    return f"{wanted}: {', '.join(short)} (collect actor I writes to server I modulo {len(sizes)})"

@@ -28,11 +28,14 @@ from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.run_identity import announce, identity_table
-from actorlearner.variables.container import VariableContainer, variable_tables
+from actorlearner.variables.container import variable_tables
+from actorlearner.variables.last_policies import LastPolicies
 
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 30
+_END_INTERVAL_S = 0.5
+"""How often the server asks itself whether the learner has ended, which waits for the answer."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> None:
@@ -65,20 +68,19 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
     server = _start(tables, port, checkpoints)
     client = server.localhost_client()
-    # The learner has newer versions than a checkpoint, and pushes them again. An actor that starts meanwhile
-    # waits for those; it would act with an older policy than the actor before it.
-    VariableContainer(client).forget()
+    monitor = ServerMonitor(client, layout)
+
+    def save() -> bool:
+        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
+        return checkpoints.save(client, monitor)
+
+    last_policies = LastPolicies(client, config.learn.train_steps, save)
+    last_policies.restored()
     announce(client, run_id, config)
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
     start_up.tell("ready")
-    monitor = ServerMonitor(client, layout)
-
-    def save() -> None:
-        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-        checkpoints.save(client, monitor)
-
-    _record_metrics(monitor, directory, stop, save, config)
+    _record_metrics(monitor, directory, stop, save, last_policies, config)
     save()
     server.stop()
 
@@ -103,7 +105,8 @@ def _record_metrics(
     replay: ReplayMonitor,
     directory: RunDirectory,
     stop: Stop,
-    save: Callable[[], None],
+    save: Callable[[], bool],
+    last_policies: LastPolicies,
     config: Config,
 ) -> None:
     """Writes a record every METRICS_INTERVAL_S, and saves when that is due, until `stop`."""
@@ -114,7 +117,7 @@ def _record_metrics(
     saved = time.monotonic()
     stopped = False
     while not stopped:
-        stopped = stop.wait(METRICS_INTERVAL_S)
+        stopped = _wait(stop, last_policies)
         try:
             status = replay.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
@@ -139,3 +142,13 @@ def _record_metrics(
         if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
             save()
             saved = time.monotonic()
+
+
+def _wait(stop: Stop, last_policies: LastPolicies) -> bool:
+    """Waits METRICS_INTERVAL_S, and saves the last policies meanwhile; returns whether to stop."""
+    until = time.monotonic() + METRICS_INTERVAL_S
+    while (left_s := until - time.monotonic()) > 0:
+        if stop.wait(min(left_s, _END_INTERVAL_S)):
+            return True
+        last_policies.save_once_published()
+    return stop.requested

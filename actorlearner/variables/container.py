@@ -2,7 +2,8 @@
 
 Its table holds one item: `policy_variables` and the `train_step` they belong to, always together. A
 second table is a queue of the variables that are to be evaluated, so that the eval actor gets exactly
-the train steps asked for, however long it takes over one.
+the train steps asked for, however long it takes over one. A third one holds one item once the learner has
+published its last policies: the end of the run, and whether the server has saved it.
 """
 
 import dataclasses
@@ -14,10 +15,14 @@ import numpy.typing as npt
 import reverb
 import tensorflow as tf
 
+from actorlearner.reverb_calls import within
 from actorlearner.run_identity import check_same_run
 
 VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"
+END_TABLE = "end"
+
+_READ_TIMEOUT_S = 30.0
 
 _GENERATION = 2**40
 """More than the train steps of any run."""
@@ -76,6 +81,19 @@ class ContainerStatus(NamedTuple):
     evaluations_waiting: int
 
 
+class RunEnd(NamedTuple):
+    """The end of a run, as its learner announces it and the replay server confirms it.
+
+    Attributes:
+      order: of the version of the last train step.
+      saved: whether the replay server has that version, and the evaluations that were queued before it, in
+        a checkpoint.
+    """
+
+    order: PolicyOrder
+    saved: bool = False
+
+
 @dataclasses.dataclass(frozen=True)
 class EvaluationRequest:
     """A version that is to be evaluated.
@@ -101,16 +119,7 @@ def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
 def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
     """The tables of the container, for policy variables shaped as these."""
     signature = _signature(variables)
-    # The item with the lowest priority goes, also if that is the one just inserted: no learner that was
-    # thought dead can overwrite a newer version. Of equal priorities the one before goes.
-    newest = reverb.Table(
-        name=VARIABLES_TABLE,
-        sampler=reverb.selectors.Uniform(),
-        remover=reverb.selectors.MinHeap(),
-        max_size=1,
-        rate_limiter=reverb.rate_limiters.MinSize(1),
-        signature=signature,
-    )
+    newest = _newest_only(VARIABLES_TABLE, signature)
     # Not Table.queue: a full queue must not block the learner.
     evaluation = reverb.Table(
         name=EVALUATION_TABLE,
@@ -120,7 +129,24 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
         rate_limiter=reverb.rate_limiters.MinSize(1),
         signature=signature | {"env_steps": tf.TensorSpec([], tf.int64)},
     )
-    return [newest, evaluation]
+    end = _newest_only(END_TABLE, {"saved": tf.TensorSpec([], tf.bool)})
+    return [newest, evaluation, end]
+
+
+def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
+    """A table of one item, the one with the greatest order.
+
+    The item with the lowest priority goes, also if that is the one just inserted: no learner that was
+    thought dead can overwrite a newer version. Of equal priorities the one before goes.
+    """
+    return reverb.Table(
+        name=name,
+        sampler=reverb.selectors.Uniform(),
+        remover=reverb.selectors.MinHeap(),
+        max_size=1,
+        rate_limiter=reverb.rate_limiters.MinSize(1),
+        signature=signature,
+    )
 
 
 class VariableContainer:
@@ -138,12 +164,32 @@ class VariableContainer:
 
     def push(self, version: PolicyVariables) -> None:
         """Publishes a version; blocks until the server has taken it, or dropped it for one that is newer."""
-        self._client.insert(_nest(version), {VARIABLES_TABLE: _priority(version)})
+        self._client.insert(_nest(version), {VARIABLES_TABLE: _priority(version.order)})
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
         """Queues a version for evaluation; blocks until the server has taken it."""
         nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
-        self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version)})
+        self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version.order)})
+
+    def push_end(self, end: RunEnd) -> None:
+        """Announces or confirms the end of the run; blocks until the server has taken it."""
+        self._client.insert({"saved": np.bool_(end.saved)}, {END_TABLE: _priority(end.order)})
+
+    def end(self, timeout_s: int) -> RunEnd | None:
+        """Returns the end of the run; None before a learner has announced it.
+
+        Blocks for up to `timeout_s`, then for up to _READ_TIMEOUT_S.
+
+        Raises:
+          reverb_calls.UNREACHABLE: the server does not answer in time.
+          RunError: another run's server has taken the place of this run's.
+        """
+        tables = self._client.server_info(timeout=timeout_s)
+        check_same_run(tables, self._run_id)
+        if END_TABLE not in tables or not tables[END_TABLE].current_size:
+            return None
+        sample = within(_READ_TIMEOUT_S, lambda: self._sample(END_TABLE))
+        return RunEnd(_order(sample), bool(sample.data["saved"][0]))
 
     def status(self, timeout_s: int) -> ContainerStatus:
         """What it holds.
@@ -185,6 +231,7 @@ class VariableContainer:
 
     def forget(self) -> None:
         """Removes all versions, also those that wait for their evaluation; blocks until the server has."""
+        self._client.reset(END_TABLE)
         self._client.reset(VARIABLES_TABLE)
         self.forget_evaluations()
 
@@ -201,9 +248,14 @@ def _nest(version: PolicyVariables) -> dict[str, Any]:
     return {"policy_variables": version.values, "train_step": np.int64(version.train_step)}
 
 
-def _priority(version: PolicyVariables) -> float:
+def _priority(order: PolicyOrder) -> float:
     """A version's order as one number: exact, because a double holds integers of 53 bits."""
-    return float(version.generation * _GENERATION + version.train_step)
+    return float(order.generation * _GENERATION + order.train_step)
+
+
+def _order(sample: Any) -> PolicyOrder:
+    """The order that an item's priority stands for."""
+    return PolicyOrder(*divmod(int(np.ravel(sample.info.priority)[0]), _GENERATION))
 
 
 def _version(sample: Any) -> PolicyVariables:
@@ -211,7 +263,7 @@ def _version(sample: Any) -> PolicyVariables:
     return PolicyVariables(
         train_step=int(sample.data["train_step"][0]),
         values=[values[0] for values in sample.data["policy_variables"]],
-        generation=int(np.ravel(sample.info.priority)[0]) // _GENERATION,
+        generation=_order(sample).generation,
     )
 
 

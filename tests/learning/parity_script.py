@@ -225,6 +225,7 @@ def resumed(training: Training) -> Values:
     learner = training.learner(parts, STOPPED_AT)
     if training.group.index == 0:
         checkpoint.restore()  # Making the learner initialises the agent again.
+        checkpoint.restore_again()
     else:
         for variable in training.kind.variables(parts).values():
             variable.assign(tf.zeros_like(variable) - 1)

@@ -1,5 +1,6 @@
 """A checkpoint holds all that training goes on from."""
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -7,13 +8,40 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
 
+from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.agents.sac import SacConfig
+from actorlearner.agents.td3 import Td3Config
+from actorlearner.config.schema import AgentConfig, Config
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.errors import RunError
+from actorlearner.learning import checkpoint as checkpoint_module
 from actorlearner.learning.checkpoint import KEPT, LearnerCheckpoint
+from actorlearner.learning.group import variables_of
+from actorlearner.replay.packed import PackedLayout
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables
 from tests.support.full_disk import fill, small_disk
 from tests.support.harm import corrupt, no_room, truncate
-from tests.support.training import all_variables, fixed_dataset, make_learner, make_parts, values_of
+from tests.support.training import (
+    DQN,
+    SPECS,
+    all_variables,
+    fixed_dataset,
+    make_learner,
+    make_parts,
+    values_of,
+    with_info,
+)
 
+OBSERVATION = tf.TensorSpec([3], tf.float32, "observation")
+CONTINUOUS = EnvironmentSpecs(
+    OBSERVATION,
+    tensor_spec.BoundedTensorSpec([1], tf.float32, -2, 2, "action"),
+    time_step.time_step_spec(OBSERVATION),
+)
 BATCH = 8
 STEPS = 12
 STOPPED_AT = 5  # Not a train step at which the target network is updated.
@@ -60,9 +88,82 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     assert_equal(values_of(resumed), values_of(whole))
 
 
+def trained(directory: Path, agent: AgentConfig, extra: str = "") -> tuple[AgentParts, LearnerCheckpoint]:
+    """An agent whose optimisers have their slots, perhaps with one more variable, and its checkpoint."""
+    specs = SPECS if isinstance(agent, DqnConfig) else CONTINUOUS
+    parts = make_agent(Config(agent=agent), specs)
+    if extra:
+        setattr(parts.agent, extra, tf.Variable([1.0, 2.0]))
+    checkpoint = LearnerCheckpoint(directory / "checkpoints", parts)
+    layout = PackedLayout(specs, n_step=1, gamma=0.99)
+    rows = tf.data.Dataset.from_tensors(layout.format.as_bytes(layout.format.unused(BATCH)))
+    checkpoint.restore()  # As the learner role does: before the learner is made.
+    make_learner(directory, parts, lambda: with_info(rows), decode=layout.decode)
+    return parts, checkpoint
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        SacConfig(actor_layers=[4], critic_joint_layers=[4]),
+        Td3Config(actor_layers=[4], critic_joint_layers=[4]),
+    ],
+    ids=lambda agent: agent.name,
+)
+def test_every_variable_is_saved_and_restored(tmp_path: Path, agent: AgentConfig) -> None:
+    parts, checkpoint = trained(tmp_path, agent)
+    variables = variables_of(parts.agent)
+    for number, variable in enumerate(variables):
+        variable.assign(tf.cast(tf.fill(variable.shape, number % 2), variable.dtype))
+    checkpoint.save()
+    for variable in variables:
+        variable.assign(tf.zeros_like(variable))
+    checkpoint.restore_again()
+    assert [bool(np.any(variable)) for variable in variables] == [i % 2 == 1 for i in range(len(variables))]
+
+
+def test_a_variable_that_the_checkpoint_does_not_hold_is_not_left_fresh(tmp_path: Path) -> None:
+    trained(tmp_path, DQN)[1].save()
+    files = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    with pytest.raises(RunError, match="ckpt-0 was not restored: it does not hold agent/renamed; it is kept"):
+        trained(tmp_path, DQN, extra="renamed")
+    assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == files
+
+
+def test_a_saved_variable_that_the_agent_does_not_have_is_not_dropped(tmp_path: Path) -> None:
+    trained(tmp_path, DQN, extra="former")[1].save()
+    _, checkpoint = trained(tmp_path, DQN)
+    with pytest.raises(RunError, match="ckpt-0 was not restored: the agent does not have agent/former;"):
+        checkpoint.restore_again()
+
+
+def test_slots_that_the_checkpoint_does_not_hold_are_not_left_fresh(tmp_path: Path) -> None:
+    LearnerCheckpoint(tmp_path / "checkpoints", make_parts()).save()  # Without a learner, no slots.
+    _, checkpoint = trained(tmp_path, DQN)
+    with pytest.raises(RunError, match="ckpt-0 was not restored"):
+        checkpoint.restore_again()
+
+
+def test_a_variable_of_another_shape_is_refused(tmp_path: Path) -> None:
+    trained(tmp_path, DQN)[1].save()
+    with pytest.raises(RunError, match=r"ckpt-0 was not restored: ValueError: .*\(8"):
+        trained(tmp_path, dataclasses.replace(DQN, layers=[9]))
+
+
+def test_the_checkpoint_of_a_resumed_run_of_an_earlier_version(tmp_path: Path) -> None:
+    """It holds TensorFlow's counter of checkpoints, which `tf.train.Checkpoint.restore` made."""
+    _, checkpoint = trained(tmp_path, DQN)
+    assert int(checkpoint._checkpoint.save_counter) == 0
+    checkpoint.save()
+    _, checkpoint = trained(tmp_path, DQN)
+    checkpoint.restore_again()
+    assert checkpoint.describe() == "the checkpoint of train step 0"
+
+
 def test_only_the_first_restore_checks_the_files(tmp_path: Path) -> None:
     """They are large: the second one, after the learner was made, believes what the first has found."""
     parts = make_parts()
+    all_variables(parts)  # Makes the optimiser's.
     saving = LearnerCheckpoint(tmp_path, parts)
     for train_step in (10, 20):
         parts.train_step.assign(train_step)
@@ -102,6 +203,15 @@ def test_what_train_steps_were_taken_during_is_written_again(
     restored = make_parts()
     LearnerCheckpoint(tmp_path, restored).restore()
     assert int(restored.train_step) == 8
+
+
+def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_module, "_SETTLE_S", 0.0)
+    with pytest.raises(
+        RunError, match=r"a train step did not end within .*: nothing was saved since the start"
+    ):
+        LearnerCheckpoint(tmp_path, make_parts()).save(settled=lambda: False)
+    assert not list(tmp_path.glob("*"))
 
 
 def test_without_a_checkpoint_nothing_is_restored_again(tmp_path: Path) -> None:

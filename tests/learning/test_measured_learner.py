@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,11 @@ import pytest
 import tensorflow as tf
 from tf_agents.train import learner as stock_learner
 
+from actorlearner.learning import training_thread
+from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.measured_learner import DataStatistics, MeasuredLearner
+from actorlearner.learning.outputs import Outputs
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.training_data import as_transition
 from tests.support.training import (
     DQN,
@@ -67,6 +72,29 @@ def test_random_actions_do_not_count_as_old(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, [[-1] * 4] * 9 + [[-1, -1, -1, 9]])
     learner.run(iterations=10)
     assert staleness(learner.take_statistics()) == (0.0, 0)
+
+
+def test_policies_of_train_steps_that_were_rolled_back_have_no_age(tmp_path: Path) -> None:
+    """Transitions that a lost learner's policy collected stay in replay."""
+    learner = learner_of(tmp_path, [[900, 900, 0], [1, 900, -1], [900, 900, 900], [4, 3, 0]])
+    learner.run(iterations=2)  # Train step 0: age 0. Train step 1: age 0.
+    assert staleness(learner.take_statistics()) == (0.0, 0)
+    learner.run(iterations=1)
+    assert staleness(learner.take_statistics()) == (None, None)
+    learner.run(iterations=1)  # Train step 3: ages 0 and 3.
+    assert staleness(learner.take_statistics()) == (1.5, 3)
+
+
+def test_losses_are_means_over_the_batch(tmp_path: Path) -> None:
+    """DQN gives one `td_loss` and one `td_error` for each transition, and their mean loss."""
+    means = []
+    for repeats in (1, 4):
+        rows = tf.data.Dataset.from_tensors(np.tile(fixed_rows(BATCH), (repeats, 1)))
+        learner = make_learner(tmp_path, make_parts(), lambda rows=rows: with_info(rows))
+        loss = learner.run(iterations=1)
+        np.testing.assert_allclose(loss.extra.td_loss, loss.loss, rtol=1e-6)
+        means.append([float(value) for value in (loss.loss, *loss.extra)])
+    np.testing.assert_allclose(*means, rtol=1e-5)  # The same transitions, four times as many.
 
 
 def test_nothing_is_measured_before_training(tmp_path: Path) -> None:
@@ -148,6 +176,52 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
         training.join()
     assert not learner.waiting_for_data
     assert learner.train_step_numpy == 3
+
+
+def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data comes while a stop's checkpoint is written, and the train step outlasts the write."""
+    monkeypatch.setattr(training_thread, "_STARVED_AFTER_S", 0.0)
+    rows = fixed_rows(BATCH)
+    batches: queue.Queue[np.ndarray] = queue.Queue()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def block(rows: np.ndarray) -> np.ndarray:
+        begun.set()
+        assert go_on.wait(60)
+        return rows
+
+    def decode(batch: tf.Tensor) -> Any:
+        return LAYOUT.decode(tf.ensure_shape(tf.numpy_function(block, [batch], batch.dtype), batch.shape))
+
+    def one_batch() -> Iterator[np.ndarray]:
+        yield batches.get(timeout=60)
+
+    dataset = tf.data.Dataset.from_generator(
+        one_batch, output_signature=tf.TensorSpec(rows.shape, rows.dtype)
+    )
+    parts = make_parts()
+    learner = make_learner(tmp_path, parts, lambda: with_info(dataset), decode=decode)
+    stop = Stop()
+    stop.request()
+    loop: Any = SimpleNamespace(run=lambda: learner.run(iterations=1))
+    settled = training_thread.train_on_a_thread(loop, learner, Outputs(), stop, "data")
+    checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
+    write, remove = checkpoint._checkpoint.write, checkpoint._remove
+
+    def train_meanwhile(path: str) -> Any:
+        if path.endswith("-0"):
+            batches.put(rows)
+            assert begun.wait(60)
+        return write(path)
+
+    def end_the_train_step(name: str) -> None:
+        remove(name)
+        go_on.set()
+
+    monkeypatch.setattr(checkpoint._checkpoint, "write", train_meanwhile)
+    monkeypatch.setattr(checkpoint, "_remove", end_the_train_step)
+    assert checkpoint.save(settled=settled)
+    assert [path.name for path in (tmp_path / "checkpoints").glob("*.seal.json")] == ["ckpt-1.seal.json"]
 
 
 def test_it_trains_as_the_stock_learner_does(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Publishing: nothing waits for it, the newest version wins, and every evaluation arrives."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,12 +12,27 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
 from actorlearner.learning import publisher as publisher_module
 from actorlearner.learning.publisher import Publisher
-from actorlearner.variables.container import ContainerStatus, EvaluationRequest, PolicyVariables
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.variables.container import ContainerStatus, EvaluationRequest, PolicyVariables, RunEnd
 from tests.support.training import make_parts
 
 LONG_S = 30.0
 
 Eventually = Callable[..., None]
+
+
+class Pausing(Stop):
+    """A stop that is requested in the third wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses_s: list[float] = []
+
+    def wait(self, timeout_s: float) -> bool:
+        self.pauses_s.append(timeout_s)
+        if len(self.pauses_s) == 3:
+            self.request()
+        return super().wait(0.0)
 
 
 class HeldContainer:
@@ -29,6 +46,7 @@ class HeldContainer:
         self.versions = 0
         self.other: PolicyVariables | None = None
         self.evaluated = 0
+        self.run_end: RunEnd | None = None
 
     def version(self, timeout_s: int) -> int:
         return self.versions
@@ -48,6 +66,13 @@ class HeldContainer:
 
     def evaluations_waiting(self, timeout_s: int) -> int:
         return sum(what.startswith("evaluation") for what, _, _ in self.pushed) - self.evaluated
+
+    def push_end(self, end: RunEnd) -> None:
+        self.pushed.append(("end", end.order.train_step, 0.0))
+        self.run_end = end
+
+    def end(self, timeout_s: int) -> RunEnd | None:
+        return self.run_end
 
     def forget_evaluations(self) -> None:
         self.pushed = [pushed for pushed in self.pushed if not pushed[0].startswith("evaluation")]
@@ -177,10 +202,37 @@ def test_a_server_that_lost_what_was_pushed_gets_it_again(
     container.versions = 1  # As restored from a checkpoint.
     eventually(lambda: len(container.pushed) >= before + 3)
     assert container.pushed[before:] == [
-        ("newest", 20, 20.0),
         ("evaluation after 10 env steps", 10, 10.0),
         ("evaluation after 20 env steps", 20, 20.0),
+        ("newest", 20, 20.0),
     ]
+
+
+def test_the_end_comes_last_and_counts_once_it_is_saved(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    train_to(parts, 10)
+    publisher.publish_for_evaluation(env_steps=10)
+    publisher.publish()
+    publisher.finish()
+    assert not publisher.delivered()
+    for _ in range(10):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    all_pushed = ["evaluation after 10 env steps", "newest", "end"]
+    assert [what for what, _, _ in container.pushed] == all_pushed
+    assert not publisher.delivered()  # The server has not saved it.
+    container.versions, container.run_end = 0, None  # It was started again, and begins with nothing.
+    eventually(lambda: len(container.pushed) == 6)
+    assert [what for what, _, _ in container.pushed[3:]] == all_pushed
+    assert container.run_end is not None
+    container.run_end = container.run_end._replace(saved=True)
+    assert publisher.delivered()
 
 
 def test_policies_that_were_evaluated_are_not_kept(
@@ -205,7 +257,7 @@ def test_policies_that_were_evaluated_are_not_kept(
     before = len(container.pushed)
     container.versions, container.evaluated = 0, before  # As of a server that begins with nothing.
     eventually(lambda: len(container.pushed) >= before + 2)
-    assert container.pushed[before:] == [("newest", 10, 10.0), ("evaluation after 30 env steps", 30, 30.0)]
+    assert container.pushed[before:] == [("evaluation after 30 env steps", 30, 30.0), ("newest", 10, 10.0)]
 
 
 def test_a_learner_that_was_replaced_ends(
@@ -250,6 +302,45 @@ def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
     train_to(parts, 50)
     request = EvaluationRequest(PolicyVariables(50, [parts.policy_variables[0].numpy()], 1), 60)
     container.let.release()
-    publisher.take_over([request])
+    publisher.take_over([request], Stop())
     assert publisher.flush(LONG_S)
     assert container.pushed == [("evaluation after 60 env steps", 50, 50.0)]
+
+
+def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
+    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where every try fails at once, it neither takes a whole core nor ignores a SIGTERM."""
+    tries = []
+
+    def fail() -> None:
+        tries.append(1)
+        assert len(tries) < 10, "it retries without a pause"
+        raise RuntimeError("permission denied")
+
+    monkeypatch.setattr(container, "forget_evaluations", fail)
+    stop = Pausing()
+    publisher.take_over([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
+    assert len(tries) == 3
+    assert stop.pauses_s == [publisher_module._RETRY_S] * 3
+    assert publisher.unevaluated() == []
+
+
+def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(
+    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            container.failure = None
+
+    container.failure = RuntimeError("permission denied")
+    monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    for _ in range(3):
+        container.let.release()
+    publisher.publish()
+    assert publisher.flush(LONG_S)
+    assert len(pauses) == 2
+    assert len(container.pushed) == 1

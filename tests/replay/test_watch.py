@@ -56,7 +56,7 @@ def test_what_is_known_of_a_server_that_goes_away(
     watch = ReplayWatch(servers, layout, stop)
 
     def has(size: int, least: int) -> bool:
-        return watch.status(0) == ReplayStatus(size, size, 0) and watch.least_size(0) == least
+        return watch.status(0) == ReplayStatus(size, size, 0) and min(watch.sizes(0).values()) == least
 
     def wait_for_message(text: str) -> None:
         message = f"the replay server {addresses[1]} {text}"

@@ -1,0 +1,84 @@
+"""Restoring a checkpoint completely, or not at all: TensorFlow by itself leaves out what does not match."""
+
+from collections.abc import Collection
+
+import tensorflow as tf
+
+from actorlearner.errors import RunError, one_line
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_SLOT = "/.OPTIMIZER_SLOT/"
+_SAVE_COUNTER = "save_counter"
+_MOST_NAMES = 3
+
+
+def read_completely(checkpoint: tf.train.Checkpoint, path: str, *, all_made: bool) -> None:
+    """Reads a checkpoint and checks that its variables are those of `checkpoint`.
+
+    Args:
+      checkpoint: whose variables get their values.
+      path: of the checkpoint that is read, without the endings of its files.
+      all_made: whether all variables exist. Optimisers make theirs when they are used first; until then, what
+        the checkpoint holds for them waits, and only the variables that exist are checked.
+
+    Raises:
+      RunError: a variable is not in the checkpoint, or has another shape there; or, where all are made, the
+        checkpoint holds one that does not exist. The files are as they were.
+    """
+    # Earlier versions saved TensorFlow's own count of checkpoints in runs that had been resumed.
+    if _SAVE_COUNTER in _saved(path):
+        _ = checkpoint.save_counter  # Makes the counter.
+    try:
+        status = checkpoint.read(path)
+        if all_made:
+            status.assert_consumed()
+        else:
+            status.assert_existing_objects_matched()
+    except AssertionError as error:
+        raise _refusal(path, _difference(checkpoint, path, all_made) or one_line(error)) from error
+    except ValueError as error:  # Shapes differ.
+        raise _refusal(path, one_line(error)) from error
+
+
+def _refusal(path: str, why: str) -> RunError:
+    return RunError(
+        f"the checkpoint {path} was not restored: {why}; it is kept as it is. Allowed: the version of the "
+        "agent and of its libraries that wrote it, or a new --run_dir"
+    )
+
+
+def _difference(checkpoint: tf.train.Checkpoint, path: str, all_made: bool) -> str:
+    """Names the variables that only one side has; empty where those are the slots of optimisers."""
+    here, there = _variables(checkpoint), {name for name in _saved(path) if _SLOT not in name}
+    parts = []
+    if missing := here - there:
+        parts.append(f"it does not hold {_list(missing)}")
+    if all_made and (unknown := there - here):
+        parts.append(f"the agent does not have {_list(unknown)}")
+    return ", and ".join(parts)
+
+
+def _saved(path: str) -> set[str]:
+    """The names of all variables in a checkpoint."""
+    return {name.removesuffix(_VALUE) for name, _ in tf.train.list_variables(path) if name.endswith(_VALUE)}
+
+
+def _variables(checkpoint: tf.train.Checkpoint) -> set[str]:
+    """The names that a checkpoint's variables are saved under, without the slots of optimisers.
+
+    TensorFlow names each by the shortest way to it.
+    """
+    view = tf.train.TrackableView(checkpoint)
+    found, seen = [(checkpoint, "")], {id(checkpoint)}
+    for part, name in found:
+        for key, child in view.children(part).items():
+            if id(child) not in seen:
+                seen.add(id(child))
+                found.append((child, f"{name}/{key}" if name else key))
+    return {name for part, name in found if isinstance(part, tf.Variable)}
+
+
+def _list(names: Collection[str]) -> str:
+    shown = sorted(names)[:_MOST_NAMES]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

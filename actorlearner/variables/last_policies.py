@@ -1,0 +1,75 @@
+"""The last policies of a run, which the replay server keeps after the learner has ended."""
+
+import logging
+import time
+from collections.abc import Callable
+
+import reverb
+
+from actorlearner.reverb_calls import UNREACHABLE, within
+from actorlearner.variables.container import PolicyVariables, VariableContainer
+
+_log = logging.getLogger(__name__)
+
+_TIMEOUT_S = 5
+_PULL_TIMEOUT_S = 30.0
+_RETRY_S = 5.0
+
+
+class LastPolicies:
+    """Makes the end of a run last: no learner is left to publish again what a restart would lose.
+
+    The learner announces the end after its last policies. The replay server then saves them, and confirms;
+    the learner waits for that. A server that is started again keeps them.
+    """
+
+    def __init__(self, client: reverb.Client, train_steps: int, save: Callable[[], bool]) -> None:
+        """Neither reads nor saves yet.
+
+        Args:
+          client: of the replay server, in its own process.
+          train_steps: after which the run has finished.
+          save: writes a checkpoint of the replay server; returns whether that worked.
+        """
+        self._container = VariableContainer(client)
+        self._train_steps = train_steps
+        self._save = save
+        self._retry_at = 0.0
+
+    def restored(self) -> None:
+        """Forgets the restored policies, unless they are the last ones of the run.
+
+        A learner that still trains has newer ones than a checkpoint, and publishes them again. An actor that
+        starts meanwhile waits for those; it would act with an older policy than the actor before it.
+        """
+        newest = self._newest()
+        if newest is None or newest.train_step < self._train_steps:
+            self._container.forget()
+        else:
+            _log.info("restored the policies of the last train step, %d", newest.train_step)
+
+    def save_once_published(self) -> None:
+        """Saves the last policies if the learner has announced them and they are not saved.
+
+        Blocks while a checkpoint is written. One that could not be written is tried again after _RETRY_S.
+        """
+        if time.monotonic() < self._retry_at:
+            return
+        try:
+            end = self._container.end(_TIMEOUT_S)
+            if end is None or end.saved:
+                return
+            newest = self._newest()
+            if newest is None or newest.order < end.order:
+                return  # This server was started again: the learner publishes them again.
+            if self._save():
+                within(_PULL_TIMEOUT_S, lambda: self._container.push_end(end._replace(saved=True)))
+                return
+        except UNREACHABLE:
+            _log.warning("this server did not answer when it was asked for the last policies")
+        self._retry_at = time.monotonic() + _RETRY_S
+
+    def _newest(self) -> PolicyVariables | None:
+        if not self._container.version(_TIMEOUT_S):
+            return None
+        return within(_PULL_TIMEOUT_S, self._container.pull)
