@@ -56,7 +56,7 @@ def run_chaos(config: Config, run_dir: str | None, experiment: str, *, duration:
     stop.install()
     directory.hold()
     directory.prepare(config)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     console.print(f"run directory: {directory.path}", soft_wrap=True)
     console.print(describe(config), soft_wrap=True)
     chaos = _Chaos(config, directory, console, stop)

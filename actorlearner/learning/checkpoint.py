@@ -14,6 +14,7 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
 from actorlearner.files.disk import Outage
+from actorlearner.files.plain_path import plain_path
 from actorlearner.files.seal import (
     BrokenError,
     newest_whole,
@@ -88,7 +89,7 @@ class LearnerCheckpoint:
         if whole is None:
             return
         name, facts = whole
-        read_completely(self._checkpoint, str(self._directory / name), all_made=False)
+        read_completely(self._checkpoint, self._directory / name, all_made=False)
         self._saved = facts["train_step"]
         self.generation = max(self.generation, facts["generation"])
         _log.info("restored train step %d", self._saved)
@@ -102,7 +103,7 @@ class LearnerCheckpoint:
           RunError: the checkpoint and the agent differ in a variable.
         """
         if self._saved >= 0:
-            read_completely(self._checkpoint, str(self._directory / _name(self._saved)), all_made=True)
+            read_completely(self._checkpoint, self._directory / _name(self._saved), all_made=True)
 
     def begin_generation(self, published: int) -> None:
         """Makes `generation` that of a new learner, and notes it.
@@ -244,7 +245,7 @@ def restore_agent(path: Path, parts: AgentParts) -> None:
     """
     unseal(seal_path(path.parent, path.name))
     checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
-    status = checkpoint.read(str(path)).expect_partial()  # Silently, also where the check fails.
+    status = checkpoint.read(plain_path(path)).expect_partial()  # Silently, also where the check fails.
     status.assert_existing_objects_matched()
 
 

@@ -1,10 +1,12 @@
 """Restoring a checkpoint completely, or not at all: TensorFlow by itself leaves out what does not match."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 import tensorflow as tf
 
 from actorlearner.errors import RunError, one_line
+from actorlearner.files.plain_path import plain_path
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"
@@ -12,7 +14,7 @@ _SAVE_COUNTER = "save_counter"
 _MOST_NAMES = 3
 
 
-def read_completely(checkpoint: tf.train.Checkpoint, path: str, *, all_made: bool) -> None:
+def read_completely(checkpoint: tf.train.Checkpoint, path: Path, *, all_made: bool) -> None:
     """Reads a checkpoint and checks that its variables are those of `checkpoint`.
 
     Args:
@@ -25,22 +27,23 @@ def read_completely(checkpoint: tf.train.Checkpoint, path: str, *, all_made: boo
       RunError: a variable is not in the checkpoint, or has another shape there; or, where all are made, the
         checkpoint holds one that does not exist. The files are as they were.
     """
+    plain = plain_path(path)
     # Earlier versions saved TensorFlow's own count of checkpoints in runs that had been resumed.
-    if _SAVE_COUNTER in _saved(path):
+    if _SAVE_COUNTER in _saved(plain):
         _ = checkpoint.save_counter  # Makes the counter.
     try:
-        status = checkpoint.read(path)
+        status = checkpoint.read(plain)
         if all_made:
             status.assert_consumed()
         else:
             status.assert_existing_objects_matched()
     except AssertionError as error:
-        raise _refusal(path, _difference(checkpoint, path, all_made) or one_line(error)) from error
+        raise _refusal(path, _difference(checkpoint, plain, all_made) or one_line(error)) from error
     except ValueError as error:  # Shapes differ.
         raise _refusal(path, one_line(error)) from error
 
 
-def _refusal(path: str, why: str) -> RunError:
+def _refusal(path: Path, why: str) -> RunError:
     return RunError(
         f"the checkpoint {path} was not restored: {why}; it is kept as it is. Allowed: the version of the "
         "agent and of its libraries that wrote it, or a new --run_dir"

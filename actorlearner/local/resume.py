@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import os
+import platform
 import time
 from pathlib import Path
 
 from tensorboard.compat.proto import event_pb2
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from actorlearner.config.schema import Config
 from actorlearner.files.metrics import read_records
@@ -70,12 +72,21 @@ def forget_after(directory: RunDirectory, train_step: int) -> None:
 
 
 def _restart_curves(summaries: Path, train_step: int) -> None:
-    """Has TensorBoard drop what its event files hold after `train_step`, by the event of a restart."""
-    writer = EventFileWriter(str(summaries))
+    """Makes TensorBoard drop what its event files hold after `train_step`, by the event of a restart.
+
+    They are written without TensorBoard's EventFileWriter, which imports TensorFlow: that takes seconds,
+    and prints a dozen lines on the terminal.
+    """
+    now = time.time()
+    version = event_pb2.Event(wall_time=now, file_version="brain.Event:2")
     restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-    for _ in range(2):  # The first of all is taken for the start.
-        writer.add_event(event_pb2.Event(wall_time=time.time(), step=train_step + 1, session_log=restart))
-    writer.close()
+    event = event_pb2.Event(wall_time=now, step=train_step + 1, session_log=restart)
+    # TensorBoard reads files in the order of their names, which begin with the time.
+    name = f"events.out.tfevents.{int(now):010d}.{platform.node()}.{os.getpid()}.restart"
+    with (summaries / name).open("wb") as file:
+        records = RecordWriter(file)
+        for each in (version, event, event):  # The first restart of all is taken for the start.
+            records.write(each.SerializeToString())
 
 
 def _leave_out(name: str, error: BrokenError) -> None:

@@ -60,7 +60,7 @@ def run_local(
     directory.hold()
     if metrics is not None:
         _serve_metrics(metrics, directory)
-    console = Console(highlight=False, quiet=verbosity is Verbosity.QUIET)
+    console = Console(highlight=False, markup=False, emoji=False, quiet=verbosity is Verbosity.QUIET)
     resumes = directory.holds_a_run
     directory.prepare(config)
     console.print(f"run directory: {directory.path}", soft_wrap=True)
@@ -120,13 +120,13 @@ def _watch(
     supervisor: Supervisor, progress: Progress, console: Console, logs: Mapping[str, Tail], stop: Stop
 ) -> None:
     """Shows how the run goes until it has finished, or a stop; then no process is left, whatever happens."""
-    trouble = Console(highlight=False, stderr=True) if console.quiet else console
+    trouble = Console(highlight=False, markup=False, emoji=False, stderr=True) if console.quiet else console
     try:
         with View(console, progress) as view:
             while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
                 _show_logs(logs, console)
                 for line in supervisor.check():
-                    trouble.print(line, soft_wrap=True, markup=False)
+                    trouble.print(line, soft_wrap=True)
                 view.update(supervisor.unready)
     finally:
         supervisor.shut_down()
@@ -136,7 +136,7 @@ def _watch(
 def _show_logs(logs: Mapping[str, Tail], console: Console) -> None:
     for name, log in logs.items():
         for line in log.lines():
-            console.print(f"{name} | {line}", soft_wrap=True, markup=False)
+            console.print(f"{name} | {line}", soft_wrap=True)
 
 
 def _resume(config: Config, directory: RunDirectory, console: Console) -> bool:

@@ -8,6 +8,7 @@ from tf_agents.policies import greedy_policy
 from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError, one_line
+from actorlearner.files.plain_path import plain_path
 from actorlearner.files.seal import BrokenError
 from actorlearner.learning.checkpoint import restore_agent
 from actorlearner.playing.source import ALLOWED, PolicySource
@@ -47,7 +48,7 @@ def load_policy(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:
 
 
 def _saved_model(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:
-    policy = tf.saved_model.load(str(source.path))
+    policy = tf.saved_model.load(plain_path(source.path))
     return LoadedPolicy(PolicyFunction(policy, specs, batch_size=1), int(policy.get_train_step()))
 
 

@@ -47,7 +47,7 @@ def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, 
         look()  # Rates need two.
         if stop.wait(_INTERVAL_S):
             return stop.exit_code
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     live = watch and console.is_terminal
     show = _as_json if as_json else _as_text(console, rows, live=live)
     if not watch:

@@ -1,5 +1,7 @@
 """What a run is resumed from, and what it forgets of the train steps that were lost."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,17 @@ def test_how_far_a_run_is(directory: RunDirectory) -> None:
     corrupt(directory.replay_checkpoints / time)
     assert look(directory) == Resumed(train_step=20, transitions=40, evaluated=100)
     assert look(directory, check=False) == Resumed(train_step=100, transitions=200, evaluated=100)
+
+
+def test_forgetting_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:
+    directory.summaries("learner").mkdir(parents=True)
+    script = (
+        "import sys; from pathlib import Path; from actorlearner.files.run_directory import RunDirectory; "
+        "from actorlearner.local.resume import forget_after; "
+        "forget_after(RunDirectory(Path(sys.argv[1])), 50); "
+        "assert 'tensorflow' not in sys.modules"
+    )
+    command = [sys.executable, "-c", script, str(directory.path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert len(list(directory.summaries("learner").iterdir())) == 1
