@@ -1,13 +1,13 @@
-"""Paths that TensorFlow reads as they are."""
+"""Paths that TensorFlow and Reverb read as they are."""
 
 import os
 from pathlib import Path
 
 
 def plain_path(path: Path) -> str:
-    """Returns another path to the same file, for TensorFlow to read from while this process lives.
+    """Returns another path to the same file, for TensorFlow or Reverb to use while this process lives.
 
-    TensorFlow takes the path of a checkpoint or SavedModel for a pattern: below a directory whose name has
+    Both take the path of what they restore for a pattern: below a directory whose name has
     `[`, `*` or `?` in it, it finds nothing. This path leads through a descriptor of the directory. The
     descriptor stays open, because TensorFlow reads some values only when their variables are made.
 

@@ -14,6 +14,7 @@ from typing import Any
 import reverb
 
 from actorlearner.files.disk import Outage
+from actorlearner.files.plain_path import plain_path
 from actorlearner.files.seal import BrokenError, newest_whole, seal, seal_path, sealed, sealed_facts
 from actorlearner.notify import say
 from actorlearner.replay.rate_limit import RateLimit
@@ -72,7 +73,7 @@ class ReplayCheckpoints:
             shutil.copytree(checkpoint, self._working / _RESTORED, copy_function=_link)
             _log.info("restoring %d transitions from the checkpoint %s", facts["size"], checkpoint.name)
             self._compare(facts["settings"])
-        return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=str(self._working))
+        return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=plain_path(self._working))
 
     def _compare(self, saved: dict[str, float | None]) -> None:
         for key, value in self._settings.items():

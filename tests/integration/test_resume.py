@@ -28,6 +28,9 @@ pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
+_RUN = "run [lr=3e-4] *"
+"""Also a pattern, and markup of a terminal, where a path is taken for one."""
+
 _TRAIN_STEPS = 3_000
 """Far more than are taken while a run is being stopped."""
 
@@ -35,7 +38,7 @@ _TRAIN_STEPS = 3_000
 def _local(start: Start, train_steps: int, *settings: str, network: str = "private") -> Command:
     config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
     return start(
-        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--network", network),
+        *("-m", "actorlearner", "local", "--config", config, "--run_dir", _RUN, "--network", network),
         *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", *settings),
         *("evaluate.interval=500", "learn.checkpoint_interval=300"),
     )
@@ -63,7 +66,7 @@ def _column(run: Path, name: str, key: str) -> list[Any]:
 def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
-    run = tmp_path / "run"
+    run = tmp_path / _RUN
     command = _local(start, _TRAIN_STEPS, network="host")
     _wait_for_train_step(command, run, 600)
     assert is_reachable(run)
@@ -73,6 +76,7 @@ def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
     assert time.monotonic() - began < 15
     assert marked_processes(mark) == []
     assert list((tmp_path / "temporary").iterdir()) == []
+    assert f"run directory: {run}\n" in command.out
     assert "network: the replay server's port is open" in command.out
     stopped_at = _column(run, "learner", "train_step")[-1]
     assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in command.out
@@ -135,7 +139,7 @@ def _curve(run: Path, role: str, tag: str) -> list[int]:
 def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
-    run = tmp_path / "run"
+    run = tmp_path / _RUN
     settings = ("replay.checkpoint_interval_s=1",)
     command = _local(start, _TRAIN_STEPS, *settings)
     _wait_for_train_step(command, run, 900)
@@ -153,7 +157,7 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
 def test_damaged_checkpoints_are_named_and_those_before_them_used(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
-    run = tmp_path / "run"
+    run = tmp_path / _RUN
     settings = ("replay.checkpoint_interval_s=1",)
     command = _local(start, _TRAIN_STEPS, *settings)
     _wait_for_train_step(command, run, 900)

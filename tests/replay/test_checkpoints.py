@@ -53,7 +53,9 @@ def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
         layout = make_layout(config, SPECS)
         size = layout.transitions_per_item
         checkpoints = ReplayCheckpoints(
-            tmp_path / "replay", plan_rate_limit(config, size), items(config.replay.capacity, size)
+            tmp_path / "replay [lr=3e-4] *",
+            plan_rate_limit(config, size),
+            items(config.replay.capacity, size),
         )
         port = portpicker.pick_unused_port()
         servers.append(start_server([experience_table(config, layout)], port, checkpoints))
