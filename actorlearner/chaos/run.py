@@ -111,7 +111,7 @@ class _Chaos:
         finally:
             self.harmer.end()
             self.watch.end()
-            self._supervisor.shut_down()
+            self._supervisor.shut_down(self._stop, lambda line: self._console.print(line, soft_wrap=True))
             self._links.close()
         if not self.watch.saved_at_end:
             self.problems.append("the replay server did not save in time when the run ended")

@@ -26,6 +26,9 @@ _AT_ONCE = 4096
 class Stop:
     """A request to stop that any thread may wait for.
 
+    Attributes:
+      interrupts: how many SIGINTs have arrived; a person presses Ctrl-C again to give up waiting.
+
     A pipe rather than a `threading.Event`: setting an event in a signal handler deadlocks if the signal
     arrives while the main thread holds that event's lock.
     """
@@ -37,6 +40,7 @@ class Stop:
         os.set_blocking(self._writer, False)
         self._signal: signal.Signals | None = None
         self._requested = False
+        self.interrupts = 0
 
     def install(self) -> None:
         """Makes the signals request the stop, except SIGHUP under nohup; only the main thread may call this.
@@ -75,6 +79,7 @@ class Stop:
                 signal.signal(number, signal.SIG_DFL)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.interrupts += number == signal.SIGINT
         self.request(signal.Signals(number))  # Again: the pipe may have been full of other signals.
 
     def request(self, number: signal.Signals | None = None) -> None:

@@ -91,12 +91,14 @@ def run_local(
         supervisor.events.record(FAILED, str(error))
         raise
     progress.update()
+    saved = look(directory, check=False)
+    # A learner that was killed, or that waited for data, has saved later than it recorded.
+    train_step = max(progress.train_step, saved.train_step)
     how = "finished" if supervisor.finished else "stopped"
-    supervisor.events.record(RUN_ENDED, f"{how} at train step {progress.train_step:,}")
+    supervisor.events.record(RUN_ENDED, f"{how} at train step {train_step:,}")
     if not supervisor.finished:
-        saved = look(directory, check=False)
         console.print(
-            f"stopped at train step {progress.train_step:,}; saved: train step {saved.train_step:,}, with "
+            f"stopped at train step {train_step:,}; saved: train step {saved.train_step:,}, with "
             f"{saved.transitions:,} transitions in replay",
             soft_wrap=True,
         )
@@ -129,7 +131,7 @@ def _watch(
                     trouble.print(line, soft_wrap=True)
                 view.update(supervisor.unready)
     finally:
-        supervisor.shut_down()
+        supervisor.shut_down(stop, lambda line: trouble.print(line, soft_wrap=True))
         _show_logs(logs, console)
 
 

@@ -9,6 +9,8 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.files.events import DIED, EventLog
 from actorlearner.files.run_directory import RunDirectory
+from actorlearner.health.pulse import LONG_PATIENCE_S
+from actorlearner.lifecycle.stop import Stop
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer
 from actorlearner.local.private_network import PrivateNetwork
@@ -20,11 +22,15 @@ _READY_DEADLINE_S = 360.0
 """A minute more than a role waits for the replay server, which may have much to restore, and then says so."""
 
 
-# What each kind of role gets to save and close; together below the 15 s within which Ctrl-C ends a run.
+# What each kind of role gets to save and close.
 _LEARNER_GRACE_S = 7.0
 _ACTORS_GRACE_S = 3.5
-_ALL_GRACE_S = 13.0
 _STARTING_GRACE_S = 5.0
+_SERVER_GRACE_S = LONG_PATIENCE_S
+"""Replay may be many gigabytes, and what is not saved is lost: this is what its heartbeat allows for."""
+
+_SAVING_NOTICE_S = 2.0
+_SAVING_INTERVAL_S = 0.25
 
 _SERVER = "replay-server"
 _LEARNER = "learner"
@@ -177,27 +183,47 @@ class Supervisor:
             others = set(self._children) - {_SERVER, _EVALUATOR}
             self._due |= {other: now + delay_s for other in others if self._children[other].exit_code == 0}
 
-    def shut_down(self) -> None:
+    def shut_down(self, stop: Stop, report: Callable[[str], None]) -> None:
         """Ends every role that still runs: first the learner, while data still flows to it.
 
-        Each gets time to save and close, and is killed after it; 13 s altogether. The replay server comes
-        last and has what the others left. Where no role was ever ready, nothing has begun that could be
+        Each gets time to save and close, and is killed after it: the learner 7 s, the actors 3.5 s. Replay
+        comes last and gets as long as it takes to save, at most 15 minutes; a SIGINT that arrives after
+        `report` was called about it gives up. Where no role was ever ready, nothing has begun that could be
         saved: all are ended together, within 5 s.
+
+        Args:
+          stop: counts the SIGINTs.
+          report: is called with lines for the person who waits.
         """
-        self._end_roles()
+        self._end_roles(stop, report)
         self._fork_server.kill()
 
-    def _end_roles(self) -> None:
+    def _end_roles(self, stop: Stop, report: Callable[[str], None]) -> None:
         if not self.any_was_ready:
             _end(list(self._children.values()), _STARTING_GRACE_S)
             return
         actors = [child for name, child in self._children.items() if name not in (_SERVER, _LEARNER)]
         if self.finished:  # Then actors end by themselves; their callbacks may take a while to close.
             _wait(actors, self._patience_s)
-        began = time.monotonic()
         _end([self._children[_LEARNER]], _LEARNER_GRACE_S)
         _end(actors, _ACTORS_GRACE_S)
-        _end([self._children[_SERVER]], _ALL_GRACE_S - (time.monotonic() - began))
+        end_server(self._children[_SERVER], stop, report)
+
+
+def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None:
+    """Ends the replay server once it has saved; see `Supervisor.shut_down`."""
+    if server.exit_code is None:
+        server.terminate()
+    if server.wait(_SAVING_NOTICE_S):
+        return
+    seen = stop.interrupts
+    report("saving replay; Ctrl-C gives up, and loses the transitions since the last checkpoint")
+    deadline = time.monotonic() + _SERVER_GRACE_S
+    while not server.wait(_SAVING_INTERVAL_S):
+        if stop.interrupts > seen or time.monotonic() >= deadline:
+            server.kill()
+            report("replay was not saved: the transitions since the last checkpoint are lost")
+            return
 
 
 def _last_lines(log: Path, count: int = 15) -> list[str]:

@@ -1,5 +1,6 @@
 """The replay server: the experience table and the variable container in one Reverb server."""
 
+import concurrent.futures
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 30
 _END_INTERVAL_S = 0.5
+_SAVING_NOTICE_S = 2.0
+_SAVING_INTERVAL_S = 0.25
 """How often the server asks itself whether the learner has ended, which waits for the answer."""
 
 
@@ -81,8 +84,28 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     start_up.ended("tables")
     start_up.tell("ready")
     _record_metrics(monitor, directory, stop, save, last_policies, config)
-    save()
-    server.stop()
+    if save_last(save, stop):
+        server.stop()
+
+
+def save_last(save: Callable[[], bool], stop: Stop) -> bool:
+    """Saves, however long that takes; a SIGINT that arrives after the log line about it gives up.
+
+    Returns:
+      False after giving up, when the write may still be going on.
+    """
+    saving = concurrent.futures.ThreadPoolExecutor(1, "save").submit(save)
+    concurrent.futures.wait([saving], _SAVING_NOTICE_S)
+    seen = stop.interrupts
+    if not saving.done():
+        _log.info("saving replay; Ctrl-C gives up, and loses the transitions since the last checkpoint")
+    while not saving.done():
+        concurrent.futures.wait([saving], _SAVING_INTERVAL_S)
+        if stop.interrupts > seen:
+            _log.warning("replay was not saved: the transitions since the last checkpoint are lost")
+            return False
+    saving.result()
+    return True
 
 
 def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpoints) -> reverb.Server:
