@@ -181,7 +181,10 @@ class Config:
     learn: LearnConfig = dataclasses.field(default_factory=LearnConfig)
     evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)
     seed: int = setting(
-        0, "Seeds networks, policies and environments, each together with its role and index.", at_least=0
+        0,
+        "Seeds networks, policies and environments, each together with its role, its index, and how often "
+        "that role was started in the run.",
+        at_least=0,
     )
     callbacks: list[str] = setting(
         [],

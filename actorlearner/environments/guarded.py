@@ -115,7 +115,7 @@ class GuardedEnvironment(Wrapper):
 
 
 def load_guarded(
-    config: EnvironmentConfig, seed: int, role: str, index: int, environment: int
+    config: EnvironmentConfig, seed: int, role: str, index: int, environment: int, life: int = 0
 ) -> GuardedEnvironment:
     """Loads the environment of a role; one that is made anew continues with other random numbers.
 
@@ -125,6 +125,7 @@ def load_guarded(
       role: the role's name.
       index: which of the role's processes, from 0.
       environment: which of its environments, from 0.
+      life: how often the role was started in this run before.
 
     Raises:
       ConfigurationError: the environment cannot be loaded.
@@ -132,7 +133,7 @@ def load_guarded(
 
     def make(attempt: int) -> Environment:
         stream = role if attempt == 0 else f"{role}, after fault {attempt}"
-        return load_environment(config, seed_for(seed, stream, index, environment))
+        return load_environment(config, seed_for(seed, stream, index, environment, life))
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
 
