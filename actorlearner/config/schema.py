@@ -20,7 +20,7 @@ class EnvironmentConfig:
     name: str = setting(
         "MinitaurBulletEnv-v0",
         "The environment's registered name. For module:callable it is passed as the first argument, "
-        "unless it is empty.",
+        "unless it is empty or left out.",
     )
     kwargs: dict[str, Any] = setting({}, "Keyword arguments for the environment's constructor.")
     max_episode_steps: Optional[int] = setting(

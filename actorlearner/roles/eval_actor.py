@@ -13,6 +13,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
+from actorlearner.digits import decimals
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
@@ -218,8 +219,9 @@ class EvaluationRecorder:
         self._summaries.flush()
         self.train_step = train_step
         _log.info(
-            "train step %d: AverageReturn %.2f, AverageEpisodeLength %.1f over %d episodes",
+            "train step %d: AverageReturn %.*f, AverageEpisodeLength %.1f over %d episodes",
             train_step,
+            decimals(average_return),
             average_return,
             average_length,
             len(returns),

@@ -185,3 +185,10 @@ def test_something_else_than_an_environment_is_refused(module):
 
 def test_a_missing_callable_is_refused(module):
     assert refusal(SUITE, "x").startswith("environment.suite: ")
+
+
+def test_specs_that_cannot_be_read_are_a_problem_of_the_configuration() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r'name: "tests.+Speechless" has specs that cannot be used: Runtim'
+    ):
+        load_environment(EnvironmentConfig(suite=f"{__name__}:Speechless", name=""), 0)

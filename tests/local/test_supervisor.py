@@ -1,0 +1,67 @@
+"""When local mode starts a role again, and when it gives up."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actorlearner.config.schema import Config
+from actorlearner.errors import RunError
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.local import supervisor as supervising
+from actorlearner.local.restarts import Restarts
+from actorlearner.local.supervisor import Supervisor
+
+
+class Ended:
+    """A process that has ended with 1."""
+
+    pid = 0
+
+    def poll(self) -> int:
+        return 1
+
+
+class Crashing:
+    """In place of a fork server: every role crashes at once, with the next of some messages."""
+
+    alive, failure = True, ""
+
+    def __init__(self, messages: Iterator[str]) -> None:
+        self._messages = messages
+
+    def fork(self, name: str, arguments: list[str], log: Path, notify: int) -> Ended:
+        told = [{"state": "crashed", "message": next(self._messages)}]
+        os.write(notify, "".join(json.dumps(each) + "\n" for each in told).encode())
+        return Ended()
+
+
+@pytest.fixture(name="supervisor")
+def _supervisor(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(Restarts, "delay_s", lambda self, now: 0.0)
+
+    def make(messages: Iterator[str]) -> Supervisor:
+        monkeypatch.setattr(supervising, "ForkServer", lambda log, network: Crashing(messages))
+        directory = RunDirectory(tmp_path)
+        directory.prepare(small_config)
+        return Supervisor(small_config, directory)
+
+    return make
+
+
+def test_a_role_that_crashes_twice_alike_at_its_start_is_not_started_again(supervisor: Any) -> None:
+    supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
+    supervised.check()
+    with pytest.raises(
+        RunError, match="replay-server failed twice in the same way before it was ready: Value"
+    ):
+        supervised.check()
+
+
+def test_a_role_that_crashes_differently_each_time_is_started_again(supervisor: Any) -> None:
+    supervised = supervisor(map("RuntimeError: attempt {}".format, range(100)))
+    for _ in range(5):
+        supervised.check()
