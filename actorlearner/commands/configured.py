@@ -17,6 +17,7 @@ from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
+from actorlearner.machine.numpy_version import check_numpy
 from actorlearner.replay.least_memory import least_memory_problems
 
 _SHIPPED = ", ".join(shipped_configs())
@@ -65,6 +66,7 @@ def configured(
     *checks: Check,
     config: str = "",
     configure: Callable[[Config], bool] | None = None,
+    needs_numpy: bool = True,
 ) -> Command:
     """Makes a command that takes a configuration.
 
@@ -78,9 +80,12 @@ def configured(
       config: the configuration without `--config`; empty where that is required.
       configure: configures TensorFlow for this process, which nobody can do any more once the user's own code
         has made a tensor; returns whether that code may be imported now. None where it may be at once.
+      needs_numpy: whether it is refused with a NumPy that TensorFlow cannot be loaded with.
     """
 
     def run(options: Options, problems: list[str]) -> int:
+        if needs_numpy:
+            check_numpy()
         own = {flag: options[flag] for flag in flags if flag in options}
         run_dir = given_run_dir(options, problems)
         check_now: EnvironmentCheck = check_environment
