@@ -8,15 +8,16 @@ from typing import Protocol
 from actorlearner.cluster import learner_cluster
 from actorlearner.commands.command import Command, Flag, Options
 from actorlearner.commands.run_dir import RUN_DIR, given_run_dir
-from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.config.checks import MULTI_WORKER, SUITES
 from actorlearner.config.explain import all_keys
-from actorlearner.config.load import load_with_sources
+from actorlearner.config.load import EnvironmentCheck, load_with_sources
 from actorlearner.config.problems import Sources, with_source
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
+from actorlearner.machine.numpy_version import check_numpy
 from actorlearner.replay.least_memory import least_memory_problems
 
 _SHIPPED = ", ".join(shipped_configs())
@@ -64,6 +65,8 @@ def configured(
     flags: Mapping[str, Flag],
     *checks: Check,
     config: str = "",
+    configure: Callable[[Config], bool] | None = None,
+    needs_numpy: bool = True,
 ) -> Command:
     """Makes a command that takes a configuration.
 
@@ -75,16 +78,29 @@ def configured(
       flags: its own.
       *checks: what else must hold of the configuration; the first that finds problems ends the command.
       config: the configuration without `--config`; empty where that is required.
+      configure: configures TensorFlow for this process, which nobody can do any more once the user's own code
+        has made a tensor; returns whether that code may be imported now. None where it may be at once.
+      needs_numpy: whether it is refused with a NumPy that TensorFlow cannot be loaded with.
     """
 
     def run(options: Options, problems: list[str]) -> int:
+        if needs_numpy:
+            check_numpy()
         own = {flag: options[flag] for flag in flags if flag in options}
         run_dir = given_run_dir(options, problems)
-        loaded = _load(options, problems)
+        check_now: EnvironmentCheck = check_environment
+        if configure is not None:
+            check_now = _check_shipped
+        loaded = _load(options, problems, check_now)
         if loaded is None or problems:
             raise ConfigurationError(problems)
         values, sources = loaded
-        for check in (finds_callbacks, *checks):
+        first: tuple[Check, ...] = (finds_callbacks,)
+        if configure is not None and _has_own_code(values):
+            with quiet_output():
+                may_import = configure(values)
+            first = (_finds_environment, finds_callbacks) if may_import else ()
+        for check in (*first, *checks):
             if found := check(values, sources):
                 raise ConfigurationError(found)
         try:
@@ -139,9 +155,27 @@ def trains_in_its_group(config: Config, sources: Sources) -> list[str]:
     return []
 
 
-def _load(options: Options, problems: list[str]) -> tuple[Config, Sources] | None:
+def _has_own_code(config: Config) -> bool:
+    return config.environment.suite not in SUITES or bool(config.callbacks)
+
+
+def _check_shipped(environment: EnvironmentConfig, sources: Sources) -> None:
+    """Checks an environment whose suite comes with the package, and leaves the user's own for later."""
+    if environment.suite in SUITES:
+        check_environment(environment, sources)
+
+
+def _finds_environment(config: Config, sources: Sources) -> list[str]:
     try:
-        return load_with_sources(options["config"], options.get("set", []), check_environment)
+        check_environment(config.environment, sources)
+    except ConfigurationError as error:
+        return list(error.problems)
+    return []
+
+
+def _load(options: Options, problems: list[str], check: EnvironmentCheck) -> tuple[Config, Sources] | None:
+    try:
+        return load_with_sources(options["config"], options.get("set", []), check)
     except ConfigurationError as error:
         problems.extend(error.problems)
         return None

@@ -20,4 +20,5 @@ DOCTOR = configured(
     _doctor,
     {},
     config="sac_pendulum",
+    needs_numpy=False,
 )

@@ -3,6 +3,7 @@
 from actorlearner import flags
 from actorlearner.commands.command import Flag, Options
 from actorlearner.errors import ConfigurationError
+from actorlearner.machine.numpy_version import check_numpy
 from actorlearner.playing.source import ALLOWED, PolicySource, find_policy
 
 POLICY = "policy"
@@ -30,6 +31,7 @@ def played_policy(options: Options, problems: list[str]) -> PolicySource:
     Raises:
       ConfigurationError: with the problems found so far, and those of the policy.
     """
+    check_numpy()
     try:
         source = find_policy(options[POLICY])
     except ConfigurationError as error:

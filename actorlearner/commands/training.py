@@ -15,9 +15,11 @@ from actorlearner.commands.configured import (
 )
 from actorlearner.commands.metrics_port import METRICS_FLAGS, take_metrics_address
 from actorlearner.commands.verbosity import VERBOSITY_FLAGS, take_verbosity
+from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
+from actorlearner.health.check import LEARNER as LEARNER_ROLE
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
 
 _PORT = Flag("PORT", f"the port to serve on, 1 to {flags.HIGHEST_PORT}", flags.port)
@@ -98,7 +100,25 @@ def _check_servers(config: Config, addresses: Sequence[str]) -> None:
 def _role(
     role: str, summary: str, description: str, example: str, flags: Mapping[str, Flag], *checks: Check
 ) -> Command:
-    return configured(summary, description, example, _starts(role), {**flags, **_EVERYWHERE}, *checks)
+    configure = _configure_learner if role == LEARNER_ROLE else _configure_actor
+    start, all_flags = _starts(role), {**flags, **_EVERYWHERE}
+    return configured(summary, description, example, start, all_flags, *checks, configure=configure)
+
+
+def _configure_actor(config: Config) -> bool:
+    from actorlearner.machine.devices import use_cpu
+
+    use_cpu(threads=1)
+    return True
+
+
+def _configure_learner(config: Config) -> bool:
+    if config.learn.strategy == MULTI_WORKER:
+        return False  # Its strategy comes before all else, and waits for the other learners.
+    from actorlearner.machine.devices import configure_learner
+
+    configure_learner(config)
+    return True
 
 
 LOCAL = configured(

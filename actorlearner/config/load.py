@@ -7,7 +7,7 @@ from typing import Any, cast
 from omegaconf import OmegaConf, read_write
 
 from actorlearner.agents import registry
-from actorlearner.config.checks import can_be_looked_up, cross_problems
+from actorlearner.config.checks import SUITES, can_be_looked_up, cross_problems
 from actorlearner.config.document import MOST_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.interpolation import InterpolationError, Interpolator, escape, is_interpolated
 from actorlearner.config.keys import Key, Section, as_declared, config_keys, dotted_keys
@@ -62,6 +62,9 @@ def load_with_sources(
         merge.given.pop("agent.name", None)  # Reported already.
     defaults = Config(agent=(agent_class or AgentConfig)())
     config, broken = _build(merge.given, dotted_keys(merge.keys), defaults, problems)
+    if config.environment.suite not in SUITES and "environment.name" not in merge.given:
+        # The default is the name of an environment of another suite.
+        config = dataclasses.replace(config, environment=dataclasses.replace(config.environment, name=""))
     sources = dict.fromkeys(dotted_keys(merge.keys), DEFAULT_SOURCE)
     sources |= {key: given.source for key, given in merge.given.items()}
     if document.usable:

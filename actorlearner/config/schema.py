@@ -20,7 +20,7 @@ class EnvironmentConfig:
     name: str = setting(
         "MinitaurBulletEnv-v0",
         "The environment's registered name. For module:callable it is passed as the first argument, "
-        "unless it is empty.",
+        "unless it is empty or left out.",
     )
     kwargs: dict[str, Any] = setting({}, "Keyword arguments for the environment's constructor.")
     max_episode_steps: Optional[int] = setting(
@@ -182,7 +182,10 @@ class Config:
     learn: LearnConfig = dataclasses.field(default_factory=LearnConfig)
     evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)
     seed: int = setting(
-        0, "Seeds networks, policies and environments, each together with its role and index.", at_least=0
+        0,
+        "Seeds networks, policies and environments, each together with its role, its index, and how often "
+        "that role was started in the run.",
+        at_least=0,
     )
     callbacks: list[str] = setting(
         [],

@@ -28,7 +28,9 @@ def check_environment(subject: Subject) -> Result:
       Exception: whatever the environment raises.
     """
     from actorlearner.environments.load import load_environment
+    from actorlearner.machine.devices import use_cpu
 
+    use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
     config = subject.config.environment
     environment = load_environment(config, subject.seed)
     try:

@@ -8,6 +8,7 @@ import numpy as np
 
 from actorlearner.doctor.result import Result, fail, ok
 from actorlearner.doctor.subject import Subject
+from actorlearner.errors import one_line
 
 _ROLE = "doctor"
 _ENV_STEPS = 10
@@ -20,16 +21,17 @@ _FLUSH_S = 30.0
 
 def check_round_trip(subject: Subject) -> Result:
     """Writes transitions as an actor does, samples some as the learner does, and compares them."""
-    from actorlearner.machine.devices import use_cpu
     from actorlearner.machine.ports import free_port
     from actorlearner.replay.tables import experience_table, start_server
 
-    use_cpu(threads=1)
     replay = dataclasses.replace(
         subject.config.replay, capacity=_CAPACITY, min_size=1, updates_per_env_step=None
     )
     config = dataclasses.replace(subject.config, replay=replay)
-    steps = _experience(subject)
+    try:
+        steps = _experience(subject)
+    except Exception as error:  # Of the environment's code: no connection is to blame.
+        return fail(f"the environment failed: {one_line(error)}")
     port = free_port()
     server = start_server([experience_table(config, subject.layout)], port)
     try:

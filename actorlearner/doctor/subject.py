@@ -37,7 +37,9 @@ class Subject:
     def specs(self) -> "EnvironmentSpecs":
         """The environment's."""
         from actorlearner.environments.specs import load_specs
+        from actorlearner.machine.devices import use_cpu
 
+        use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
         return load_specs(self.config.environment)
 
     @functools.cached_property
@@ -51,7 +53,5 @@ class Subject:
     def agent(self) -> "AgentParts":
         """The agent, on the CPU."""
         from actorlearner.agents.make import make_agent
-        from actorlearner.machine.devices import use_cpu
 
-        use_cpu(threads=1)
         return make_agent(self.config, self.specs)

@@ -12,7 +12,10 @@ _PACKAGE = "actorlearner"
 _REVERB = "dm-reverb"
 _TENSORFLOW = "tensorflow"
 _COMPILED_TOGETHER = (_TENSORFLOW, _REVERB, "tf-agents")
-_REPAIR = "make setup, or pip install -r requirements.lock"
+_REPAIR = (
+    "make setup, or pip install -r requirements.lock; other packages with pip install -c requirements.lock "
+    "NAME"
+)
 
 
 def check_versions(subject: Subject) -> Result:

@@ -1,5 +1,6 @@
 """An environment that may fail without harm: its answers are checked, and after a fault it is made anew."""
 
+import functools
 import logging
 import math
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.wrapper import Wrapper
 from actorlearner.errors import RunError, one_line
 from actorlearner.finite import all_finite
+from actorlearner.notify import say
 
 _log = logging.getLogger(__name__)
 
@@ -114,8 +116,13 @@ class GuardedEnvironment(Wrapper):
             self._replace(f"it cannot be made anew: {one_line(error)}")
 
 
+@functools.cache
+def _say_once(line: str) -> None:
+    say(line)
+
+
 def load_guarded(
-    config: EnvironmentConfig, seed: int, role: str, index: int, environment: int
+    config: EnvironmentConfig, seed: int, role: str, index: int, environment: int, life: int = 0
 ) -> GuardedEnvironment:
     """Loads the environment of a role; one that is made anew continues with other random numbers.
 
@@ -125,6 +132,7 @@ def load_guarded(
       role: the role's name.
       index: which of the role's processes, from 0.
       environment: which of its environments, from 0.
+      life: how often the role was started in this run before.
 
     Raises:
       ConfigurationError: the environment cannot be loaded.
@@ -132,7 +140,10 @@ def load_guarded(
 
     def make(attempt: int) -> Environment:
         stream = role if attempt == 0 else f"{role}, after fault {attempt}"
-        return load_environment(config, seed_for(seed, stream, index, environment))
+        warn: Callable[[str], None] = _log.info
+        if index == environment == 0:  # One of all environments says what holds for all.
+            warn = _say_once
+        return load_environment(config, seed_for(seed, stream, index, environment, life), warn)
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
 

@@ -64,15 +64,23 @@ class GymAdapter(Adapter):
             last = terminated or truncated
         return Step(self._observation(observation), float(reward), 0.0 if terminated else 1.0, bool(last))
 
-    def seed(self, seed: int) -> None:
+    def seed(self, seed: int) -> bool:
         """Seeds the environment, which resets it where only `reset` takes a seed.
+
+        Returns:
+          Whether it takes a seed.
 
         gym 0.23 is between two ways of seeding; an environment may follow either, so both are tried.
         """
-        if hasattr(_unwrapped(self._environment), "seed"):
+        by_method, by_reset = (
+            hasattr(_unwrapped(self._environment), "seed"),
+            _reset_takes_seed(self._environment),
+        )
+        if by_method:
             self._environment.seed(seed)
-        if _reset_takes_seed(self._environment):
+        if by_reset:
             self._environment.reset(seed=seed)
+        return by_method or by_reset
 
     def _has_info(self, answer: Any) -> bool:
         """Whether `reset` answered (observation, info), not an observation that is a pair itself."""

@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,19 @@ if TYPE_CHECKING:
 
     Adapter = GymAdapter | PyEnvironmentAdapter
 
+_log = logging.getLogger(__name__)
+
 _NAME = "environment.name"
 _SUITE = "environment.suite"
+_NO_SOURCES = dict.fromkeys((_NAME, _SUITE, "environment.kwargs"), "")
+"""Who catches the problem adds the sources, see `with_source`."""
+
 _GYM_MEMBERS = ("reset", "step", "observation_space", "action_space")
 
 
-def load_environment(config: EnvironmentConfig, seed: int) -> Environment:
+def load_environment(
+    config: EnvironmentConfig, seed: int, warn: Callable[[str], None] = _log.info
+) -> Environment:
     """Makes one environment.
 
     It has been reset once already, because that is when simulators start and print what they print,
@@ -36,16 +44,19 @@ def load_environment(config: EnvironmentConfig, seed: int) -> Environment:
     Args:
       config: which environment.
       seed: seed of its random numbers, in [0, 2**31).
+      warn: called with a line if the environment cannot be seeded.
 
     Raises:
       ConfigurationError: there is no such environment, or it cannot be made, seeded or reset.
     """
-    check_environment(config)
+    check_environment(config, _NO_SOURCES)
     with quiet_output():
         registered = config.suite in SUITES
         adapter = _adapted(config, _registered(config) if registered else _custom(config))
-        _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
+        seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
         _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
+    if not seeded:
+        warn(f"{_title(config)} has no seed(): its episodes differ from run to run, whatever the key seed is")
     if registered or config.max_episode_steps is None:
         return adapter
     return TimeLimit(adapter, config.max_episode_steps)
@@ -83,7 +94,11 @@ def _adapted(config: EnvironmentConfig, environment: Any) -> "Adapter":
     from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 
     if isinstance(environment, py_environment.PyEnvironment):
-        return PyEnvironmentAdapter(environment)
+        return _attempt(
+            lambda: PyEnvironmentAdapter(environment),
+            _NAME,
+            f"{_title(config)} has specs that cannot be used",
+        )
     missing = [member for member in _GYM_MEMBERS if not hasattr(environment, member)]
     if missing:
         made = type(environment).__name__

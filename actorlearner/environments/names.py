@@ -1,7 +1,9 @@
 """Finds out whether the configured environment exists, before anything starts."""
 
 import importlib
+import importlib.machinery
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,7 +73,7 @@ def _check_custom(environment: EnvironmentConfig, sources: Sources) -> None:
     suite = environment.suite
     module_name, _, attribute = suite.partition(":")
     source = sources.get(_SUITE, DEFAULT_SOURCE)
-    module = _import(module_name, _SUITE, suite, source)
+    module = _import(module_name, _SUITE, suite, source, _unfindable(module_name))
     missing = object()
     make = _attempt(lambda: getattr(module, attribute, missing), _SUITE, suite, source, _CALLABLE)
     if callable(make):
@@ -122,9 +124,20 @@ def _misfit(environment: EnvironmentConfig, sources: Sources, reason: str, known
     return problem(key, wrong, sources.get(key, DEFAULT_SOURCE), allowed, meant)
 
 
-def _import(module: str, key: str, value: str, source: str) -> Any:
+def _unfindable(module: str) -> str:
+    """What to do about a module that Python does not find; empty if it does, or if it is built in."""
+    package = module.partition(".")[0]
+    if package in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(package):
+        return ""
+    return (
+        f"a module that Python finds: start this in the folder that has {package}, or put that folder into "
+        "PYTHONPATH"
+    )
+
+
+def _import(module: str, key: str, value: str, source: str, allowed: str = "") -> Any:
     """Imports `module`, which the `value` of `key` needs."""
-    allowed = f"what can be imported here, as {module} cannot"
+    allowed = allowed or f"what can be imported here, as {module} cannot"
     return _attempt(lambda: importlib.import_module(module), key, value, source, allowed)
 
 

@@ -59,12 +59,13 @@ class PyEnvironmentAdapter(Adapter):
             discount = 1.0
         return Step(self._observation(answer.observation), float(answer.reward), discount, last)
 
-    def seed(self, seed: int) -> None:
-        """Seeds the environment if it supports that."""
+    def seed(self, seed: int) -> bool:
+        """Seeds the environment; returns False if it does not support that."""
         try:
             self._environment.seed(seed)
         except NotImplementedError:
-            return
+            return False
+        return True
 
     def _truncated_by_gym(self) -> bool:
         """Whether a wrapped gym environment says that its time limit ended the episode."""

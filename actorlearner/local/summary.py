@@ -1,8 +1,10 @@
 """What a local run says at its end."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from actorlearner.bottleneck.verdict import Bottleneck, verdict_lines
+from actorlearner.digits import decimals
 from actorlearner.duration import duration
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
@@ -27,9 +29,9 @@ def summary_lines(
         first, last = progress.evaluations[0], progress.evaluations[-1]
         best = max(progress.evaluations, key=lambda evaluation: float(evaluation["average_return"]))
         yield (
-            f"AverageReturn  first {first['average_return']:.2f}, "
-            f"best {best['average_return']:.2f} at train step {best['train_step']:,}, "
-            f"last {last['average_return']:.2f} at train step {last['train_step']:,}"
+            f"AverageReturn  first {_return(first)}, "
+            f"best {_return(best)} at train step {best['train_step']:,}, "
+            f"last {_return(last)} at train step {last['train_step']:,}"
         )
     best_policy = read_best(directory.best_policy)
     if best_policy is not None:
@@ -62,3 +64,8 @@ def summary_lines(
     ):
         if path.exists():
             yield f"  {what:<13}{path.relative_to(directory.path)}/"
+
+
+def _return(evaluation: Mapping[str, Any]) -> str:
+    average = float(evaluation["average_return"])
+    return f"{average:.{decimals(average)}f}"

@@ -168,12 +168,15 @@ class Supervisor:
         child.listen()  # Its last words may have come since.
         if child.exit_code == EXIT_USAGE and child.error:
             raise ConfigurationError(child.error.splitlines())
-        delay_s = self._restarts[name].delay_s(now) if child.may_be_restarted else None
+        repeats = self._fails_alike(child)
+        delay_s = self._restarts[name].delay_s(now) if child.may_be_restarted and not repeats else None
         if not child.error:  # Else it has recorded that itself.
             self.events.record(DIED, child.reason, role=name)
         if delay_s is None:
             log = [f"the last lines of {child.log}:", *_last_lines(child.log)]
-            died = "died too often" if child.may_be_restarted else "failed"
+            died = "died too often" if child.may_be_restarted and not repeats else "failed"
+            if repeats:
+                died += " twice in the same way before it was ready"
             raise RunError(f"{name} {died}: {child.reason}", log)
         self._due[name] = now + delay_s
         yield f"{name} died: {child.reason}; starting it again in {delay_s:.0f} s ({self._restarts[name]})"
@@ -182,6 +185,13 @@ class Supervisor:
             # finished are needed again by a learner that goes back to its checkpoint.
             others = set(self._children) - {_SERVER, _EVALUATOR}
             self._due |= {other: now + delay_s for other in others if self._children[other].exit_code == 0}
+
+    def _fails_alike(self, child: Child) -> bool:
+        """Whether a role crashed before it was ready as its process before did, and so would the next one."""
+        earlier = [each for each in self.started if each.name == child.name and each is not child]
+        if child.ready or not child.error or not earlier:
+            return False
+        return not earlier[-1].ready and earlier[-1].error == child.error
 
     def shut_down(self, stop: Stop, report: Callable[[str], None]) -> None:
         """Ends every role that still runs: first the learner, while data still flows to it.

@@ -10,6 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from actorlearner.digits import decimals
 from actorlearner.duration import duration
 from actorlearner.local.progress import Progress
 
@@ -18,8 +19,9 @@ _PLAIN_INTERVAL_S = 10.0
 
 def evaluation_line(evaluation: dict[str, Any]) -> str:
     """One line about one evaluation, within 80 columns."""
+    average = float(evaluation["average_return"])
     return (
-        f"train step {evaluation['train_step']:,}: AverageReturn {evaluation['average_return']:.2f}, "
+        f"train step {evaluation['train_step']:,}: AverageReturn {average:.{decimals(average)}f}, "
         f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}"
     )
 
@@ -89,7 +91,7 @@ class View:
         )
         collected = progress.collect_return
         returns = f"last return {self._last_return()}   while collecting " + (
-            "-" if collected is None else f"{collected:.2f}"
+            "-" if collected is None else f"{collected:.{decimals(collected)}f}"
         )
         rows: list[RenderableType] = [line, Text(rates), Text(returns)]
         if unready:
@@ -104,4 +106,5 @@ class View:
         if not evaluations:
             return "-"
         newest = evaluations[-1]
-        return f"{newest['average_return']:.2f} (train step {newest['train_step']:,})"
+        average = float(newest["average_return"])
+        return f"{average:.{decimals(average)}f} (train step {newest['train_step']:,})"

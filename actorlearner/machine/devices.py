@@ -7,7 +7,8 @@ from tensorflow.python.distribute import collective_all_reduce_strategy
 from tensorflow.python.eager import context
 
 from actorlearner.cluster import Cluster
-from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.config.checks import MULTI_WORKER, replicas
+from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.machine.choices import cores
 
@@ -33,6 +34,16 @@ def share_cpus(intra_op_threads: int) -> None:
     """
     tf.config.threading.set_intra_op_parallelism_threads(intra_op_threads)
     tf.config.threading.set_inter_op_parallelism_threads(cores())
+
+
+def configure_learner(config: Config) -> None:
+    """Sets the threads, and the devices of `mirrored:N`, that training is to use.
+
+    What is set here may be set again to the same, also when TensorFlow has been used meanwhile.
+    """
+    share_cpus(config.learn.intra_op_threads)
+    if count := replicas(config.learn.strategy):
+        _logical_cpus(count)
 
 
 def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:

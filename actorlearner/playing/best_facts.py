@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from actorlearner.digits import decimals
 from actorlearner.files.run_directory import CONFIG_IN_POLICY
 from actorlearner.files.seal import write_atomically
 
@@ -73,11 +74,13 @@ class BestFacts:
 
     def describe(self) -> str:
         """Says how good it is."""
-        chosen = f"{self.chosen.average:,.1f}"
+        chosen = f"{self.chosen.average:,.{decimals(self.chosen.average, least=1)}f}"
         if self.fresh is None:
             return f"{chosen} when it was chosen, train step {self.train_step:,}"
+        average, deviation = self.fresh.average, self.fresh.deviation
+        digits = decimals(average, deviation, least=1)
         return (
-            f"{self.fresh.average:,.1f} ± {self.fresh.deviation:,.1f} on {len(self.fresh.returns)} fresh "
+            f"{average:,.{digits}f} ± {deviation:,.{digits}f} on {len(self.fresh.returns)} fresh "
             f"episodes ({chosen} when it was chosen), train step {self.train_step:,}"
         )
 

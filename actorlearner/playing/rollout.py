@@ -6,6 +6,7 @@ from typing import TextIO
 import numpy as np
 import tensorflow as tf
 
+from actorlearner.digits import decimals
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED
@@ -59,13 +60,16 @@ def title(source: PolicySource, train_step: int) -> str:
 
 def episode_line(number: int, episode: Episode) -> str:
     """Says what came of an episode; `number` counts from 0."""
-    return f"Episode #{number}: reward: {round(episode.reward, 2)}, length: {episode.length}"
+    return (
+        f"Episode #{number}: reward: {episode.reward:.{decimals(episode.reward)}f}, length: {episode.length}"
+    )
 
 
 def mean_line(played: Sequence[Episode]) -> str:
     """Means and standard deviations over all episodes, those of a population: 0 for a single one."""
     rewards, lengths = (np.array(column, np.float64) for column in zip(*played, strict=True))
+    digits = decimals(rewards.mean(), rewards.std())
     return (
-        f"mean of {len(played)}: reward: {rewards.mean():.2f} ± {rewards.std():.2f}, "
+        f"mean of {len(played)}: reward: {rewards.mean():.{digits}f} ± {rewards.std():.{digits}f}, "
         f"length: {lengths.mean():.1f} ± {lengths.std():.1f}"
     )

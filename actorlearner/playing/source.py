@@ -3,9 +3,12 @@
 import dataclasses
 from pathlib import Path
 
+from actorlearner.config.checks import SUITES
 from actorlearner.config.load import load_config
-from actorlearner.config.schema import Config
+from actorlearner.config.problems import Sources
+from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.names import check_environment
+from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.files.run_directory import CONFIG_IN_POLICY, RunDirectory
 
@@ -73,9 +76,9 @@ def _of_run(path: Path) -> PolicySource:
 def _saved_model(path: Path, run: RunDirectory | None) -> PolicySource:
     own = path / CONFIG_IN_POLICY
     if own.is_file():
-        return PolicySource(path, False, load_config(str(own), (), check_environment), run)
+        return PolicySource(path, False, _load(own), run)
     if run is not None:
-        return PolicySource(path, False, _config_of(run), run)
+        return PolicySource(path, False, _load(run.config), run)
     raise ConfigurationError(
         [
             f"{ALLOWED}: {str(path)!r} does not say in which environment it acts: it lacks "
@@ -93,11 +96,21 @@ def _checkpoint(path: Path) -> PolicySource:
                 f"not known; allowed: {_EXAMPLE}"
             ]
         )
-    return PolicySource(path, True, _config_of(run), run)
+    return PolicySource(path, True, _load(run.config), run)
 
 
-def _config_of(run: RunDirectory) -> Config:
-    return load_config(str(run.config), (), check_environment)
+def _load(config: Path) -> Config:
+    return load_config(str(config), (), _check_environment)
+
+
+def _check_environment(environment: EnvironmentConfig, sources: Sources) -> None:
+    """Checks it as elsewhere; TensorFlow is configured before the user's own code, which may use it."""
+    if environment.suite not in SUITES:
+        with quiet_output():
+            from actorlearner.machine.devices import use_cpu
+
+            use_cpu(threads=1)
+    check_environment(environment, sources)
 
 
 def _run_above(path: Path, levels: int) -> RunDirectory | None:

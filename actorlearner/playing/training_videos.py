@@ -56,6 +56,7 @@ class TrainingVideos:
         self._environment: GuardedEnvironment | None = None
         self._episode: FilmedEpisode | None = None
         self._video: VideoFile | None = None
+        self._said_late = False
         for left in self._folder.glob(".*"):
             left.unlink()
         filmed = [int(path.stem) for path in self._folder.glob("*.mp4") if path.stem.isdigit()]
@@ -73,6 +74,12 @@ class TrainingVideos:
             return
         if self._version is not None:
             _log.info("no video of train step %d: the one before is still being made", train_step)
+            if not self._said_late:
+                self._said_late = True
+                say(
+                    f"no video of train step {train_step:,}, as the one before is still being made, and "
+                    "perhaps of later ones; raise evaluate.video_interval"
+                )
             return
         self._version, self._last = version, train_step
 

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
+from actorlearner.digits import decimals
 from actorlearner.duration import duration
 from actorlearner.files.run_files import RunFiles
 from actorlearner.playing.best_facts import BestFacts, read_best
@@ -50,7 +51,8 @@ def _best(best: BestFacts) -> Figure:
     note = f"{episodes}, train step {best.train_step:,}"
     if fresh is not None:
         note += f"; {return_in_words(chosen.average)} when it was chosen"
-    return Figure(name, f"{return_in_words(played.average)} ± {return_in_words(played.deviation)}", note)
+    digits = decimals(played.average, played.deviation, least=1)
+    return Figure(name, f"{played.average:,.{digits}f} ± {played.deviation:,.{digits}f}", note)
 
 
 def _progress(status: RunStatus, run: Run) -> Iterator[Figure]:

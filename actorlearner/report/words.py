@@ -1,5 +1,7 @@
 """How a report writes numbers."""
 
+from actorlearner.digits import decimals
+
 NOT_KNOWN = "-"
 
 _LARGE_RETURN = 100.0  # Of which hundredths say nothing.
@@ -7,7 +9,7 @@ _LARGE_RETURN = 100.0  # Of which hundredths say nothing.
 
 def return_in_words(value: float) -> str:
     """Writes a return, with as many digits as say something."""
-    return f"{value:,.1f}" if abs(value) >= _LARGE_RETURN else f"{value:,.2f}"
+    return f"{value:,.{1 if abs(value) >= _LARGE_RETURN else decimals(value)}f}"
 
 
 def count_in_words(value: float) -> str:

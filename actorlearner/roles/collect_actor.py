@@ -10,7 +10,7 @@ from actorlearner.collecting.collect_metrics import CollectMetrics
 from actorlearner.collecting.collector import RANDOM, Collector
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
-from actorlearner.environments.guarded import load_guarded
+from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.files.run_directory import RunDirectory
@@ -21,6 +21,7 @@ from actorlearner.machine.devices import use_cpu
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.lives import begin_life
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.watch import ServerWatch
 from actorlearner.reverb_calls import UNREACHABLE
@@ -52,11 +53,10 @@ def run(
     start_up = StartUp()
     use_cpu(threads=1)
     tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
-    callbacks = Callbacks(config, f"{_ROLE}-{actor_index}")
+    name = f"{_ROLE}-{actor_index}"
+    callbacks = Callbacks(config, name)
     count = envs_per_actor(config.collect)
-    environments = [
-        load_guarded(config.environment, config.seed, _ROLE, actor_index, i) for i in range(count)
-    ]
+    environments = _load_environments(config, actor_index)
     specs = environment_specs(environments[0])
     start_up.ended("environments")
     layout = make_layout(config, specs)
@@ -64,11 +64,18 @@ def run(
     servers = connect(replay_address, sorted({0, place}), layout, directory, config, stop)
     if servers is None:
         return
+    own = servers[-1]
+    life = begin_life(own.client, name, stop)
+    if life > 0:
+        # Otherwise replay would get the transitions of the life before again.
+        tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index, life=life))
+        for environment in environments:
+            environment.close()
+        environments = _load_environments(config, actor_index, life)
     callbacks.begin(directory)
     start_up.ended("replay server")
     interval_s = config.collect.variables_interval_s
     puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
-    own = servers[-1]
     # The puller looks at the first server anyway.
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout)
@@ -85,11 +92,18 @@ def run(
     )
     start_up.ended("first observations")
     start_up.tell("ready")
-    random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index)
+    random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
     _act_randomly(config, collector, replay, RandomFunction(specs, count, random_seed))
     _act_with_policy(config, collector, specs, puller, stop)
     collector.close()
     callbacks.close(stopped=stop.requested)
+
+
+def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[GuardedEnvironment]:
+    return [
+        load_guarded(config.environment, config.seed, _ROLE, actor_index, i, life)
+        for i in range(envs_per_actor(config.collect))
+    ]
 
 
 def _act_randomly(

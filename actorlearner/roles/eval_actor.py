@@ -13,6 +13,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
+from actorlearner.digits import decimals
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
@@ -36,6 +37,7 @@ from actorlearner.playing.training_videos import TrainingVideos
 from actorlearner.policy_function import PolicyFunction
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.lives import begin_life
 from actorlearner.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 from actorlearner.waiting import WaitReport, wait_until
@@ -77,6 +79,9 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
     if servers is None:
         return
+    if life := begin_life(servers[0].client, _ROLE, stop):
+        environment.close()
+        environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0, life)
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     callbacks.begin(directory)
     record = EvaluationRecorder(directory, config)
@@ -214,8 +219,9 @@ class EvaluationRecorder:
         self._summaries.flush()
         self.train_step = train_step
         _log.info(
-            "train step %d: AverageReturn %.2f, AverageEpisodeLength %.1f over %d episodes",
+            "train step %d: AverageReturn %.*f, AverageEpisodeLength %.1f over %d episodes",
             train_step,
+            decimals(average_return),
             average_return,
             average_length,
             len(returns),

@@ -28,6 +28,7 @@ from actorlearner.replay.watch import ReplayWatch
 from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.waiting import wait_until
 
+_ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
 _HAND_OUT_AFTER_S = 5.0
 """How long replay is given to fill before the first policies are handed out ahead of training."""
@@ -65,7 +66,7 @@ def _train(
     replay_address: tuple[str, ...],
     start_up: StartUp,
 ) -> None:
-    tf.random.set_seed(seed_for(config.seed, "learner", group.index))
+    tf.random.set_seed(seed_for(config.seed, _ROLE, group.index))
     specs = load_specs(config.environment)
     with group.strategy.scope():
         parts = make_agent(config, specs)
@@ -73,6 +74,7 @@ def _train(
     alone = group.size == 1
     if alone:
         outputs.restore()
+        seed_training(config.seed, int(parts.train_step.numpy()))
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
     servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
@@ -107,6 +109,15 @@ def _train(
         outputs.end(stopped=stop.requested, settled=settled)
     else:
         outputs.end(stopped=stop.requested)
+
+
+def seed_training(seed: int, restored: int) -> None:
+    """Seeds the training graph, before it is traced, of a learner that goes on after `restored` train steps.
+
+    It would otherwise repeat the random numbers with which training began.
+    """
+    if restored > 0:
+        tf.random.set_seed(seed_for(seed, _ROLE, 0, life=restored))
 
 
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:

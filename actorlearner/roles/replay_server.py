@@ -24,6 +24,7 @@ from actorlearner.replay.barred import BarredTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.lives import lives_table
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
@@ -68,7 +69,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
         items(config.replay.capacity, layout.transitions_per_item),
     )
     run_id = directory.own_run_id()
-    tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
+    own_tables = [identity_table(run_id), lives_table()]
+    tables = [experience_table(config, layout), *variable_tables(variables), *own_tables]
     server = _start(tables, port, checkpoints)
     client = server.localhost_client()
     monitor = ServerMonitor(client, layout)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from actorlearner.bottleneck.verdict import verdict_lines
+from actorlearner.digits import decimals
 from actorlearner.duration import duration
 from actorlearner.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus
 
@@ -110,12 +111,12 @@ def _learning(learner: Mapping[str, Any]) -> str:
 
 def _returns(status: RunStatus) -> str:
     parts = [
-        f"{name} {evaluation['average_return']:,.2f} (train step {evaluation['train_step']:,})"
+        f"{name} {_return(evaluation['average_return'])} (train step {evaluation['train_step']:,})"
         for name, evaluation in (("last", status.last_evaluation), ("best", status.best_evaluation))
         if evaluation is not None and evaluation["average_return"] is not None
     ]
     if status.collect_return is not None:
-        parts.append(f"collecting {status.collect_return:,.2f}")
+        parts.append(f"collecting {_return(status.collect_return)}")
     return ", ".join(parts) or "none yet"
 
 
@@ -137,6 +138,10 @@ def _role(role: RoleStatus, actors: list[dict[str, Any]]) -> tuple[str, str]:
         facts.append(f"restarts {role.restarts}")
     styles = {SILENT: "bold red", STARTING: "yellow"}
     return f"{role.name}: {', '.join(facts)}", styles.get(role.state, "")
+
+
+def _return(value: float) -> str:
+    return f"{value:,.{decimals(value)}f}"
 
 
 def _number(value: float | None) -> str:

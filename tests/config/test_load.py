@@ -146,3 +146,10 @@ def test_missing_file_names_the_closest() -> None:
 def test_directory_is_refused(path: str) -> None:
     with pytest.raises(ConfigurationError):
         load.load_config(path)
+
+
+def test_a_name_that_is_left_out_is_not_that_of_another_suite(load_text) -> None:
+    text = "agent: {name: fake}\nenvironment: {suite: 'mine:make'}\n"
+    assert load_text(text).environment.name == ""
+    assert load_text(text, "environment.name=Robot").environment.name == "Robot"
+    assert load_text(text, "environment.suite=pybullet").environment.name == "MinitaurBulletEnv-v0"

@@ -119,6 +119,17 @@ def test_versions(
     assert found.detail.startswith(expected)
 
 
+def test_an_environment_that_fails_in_the_round_trip_is_to_blame(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(round_trip, "_ENV_STEPS", 30)
+    breaks = {"suite": "tests.support.faulty:make_broken", "name": "", "kwargs": {"how": "raise"}}
+    status, detail = check("replay", of_environment(subject, **breaks, max_faults=0))
+    assert status is Status.FAIL
+    assert detail.startswith("the environment failed: ")
+    assert "http_proxy" not in detail
+
+
 def test_a_checkout_that_is_not_installed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     def requires(name: str) -> list[str]:
         if name == "actorlearner":

@@ -7,6 +7,7 @@ import types
 import gym
 import numpy as np
 import pytest
+from tf_agents.environments import py_environment
 
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.load import load_environment
@@ -185,3 +186,23 @@ def test_something_else_than_an_environment_is_refused(module):
 
 def test_a_missing_callable_is_refused(module):
     assert refusal(SUITE, "x").startswith("environment.suite: ")
+
+
+class Speechless(py_environment.PyEnvironment):
+    def observation_spec(self):
+        raise RuntimeError("no words")
+
+    action_spec = observation_spec
+
+    def _reset(self):
+        raise NotImplementedError
+
+    def _step(self, action):
+        raise NotImplementedError
+
+
+def test_specs_that_cannot_be_read_are_a_problem_of_the_configuration() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r'name: "tests.+Speechless" has specs that cannot be used: Runtim'
+    ):
+        load_environment(EnvironmentConfig(suite=f"{__name__}:Speechless", name=""), 0)

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tf_agents.environments import py_environment
 from tf_agents.specs import array_spec
+from tf_agents.trajectories import time_step
 
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Step
@@ -149,3 +151,27 @@ def test_an_environment_made_anew_has_other_random_numbers() -> None:
     assert not np.array_equal(first.reset(), second.reset())
     first.close()
     second.close()
+
+
+class Unseeded(py_environment.PyEnvironment):
+    def observation_spec(self):
+        return array_spec.ArraySpec((1,), np.float32)
+
+    def action_spec(self):
+        return array_spec.BoundedArraySpec((), np.int32, 0, 1)
+
+    def _reset(self):
+        return time_step.restart(np.zeros(1, np.float32))
+
+    def _step(self, action):
+        return time_step.transition(np.zeros(1, np.float32), reward=0.0)
+
+
+def test_an_environment_without_a_seed_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    config = EnvironmentConfig(suite=f"{__name__}:Unseeded", name="")
+    for environment in range(3):
+        load_guarded(config, 0, "collect-actor", 0, environment)
+    load_guarded(config, 0, "collect-actor", 0, 0, life=1)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f'"{__name__}:Unseeded" has no seed(): its episodes differ from run to run, whatever the key seed is'
+    ]

@@ -144,6 +144,16 @@ def test_arguments_that_may_work(module, suite: str, name: str, kwargs: dict[str
 def test_custom_module_that_does_not_exist() -> None:
     problem = problem_of("no_such_module.at_all:make", sources={"environment.suite": "--set"})
     assert "ModuleNotFoundError: No module named 'no_such_module' (--set)" in problem
+    assert problem.endswith(
+        "; allowed: a module that Python finds: start this in the folder that has no_such_module, or put "
+        "that folder into PYTHONPATH"
+    )
+
+
+def test_a_module_that_is_found_is_not_looked_for_elsewhere(module) -> None:
+    module("import no_such_module_either")
+    problem = problem_of("my_environments:make")
+    assert problem.endswith("allowed: what can be imported here, as my_environments cannot")
 
 
 def test_silence_and_no_tensorflow() -> None:

@@ -1,85 +1,67 @@
-"""The end of the replay server: it may take its time to save, and a second Ctrl-C gives that up."""
+"""When local mode starts a role again, and when it gives up."""
 
+import json
 import os
-import signal
-import subprocess
-import sys
-import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.local import supervisor
-from actorlearner.local.child import Child
-
-SAVES = """
-import os, pathlib, signal, sys
-allowed, saved = map(pathlib.Path, sys.argv[1:])
-def save(number, frame):
-    allowed.read_bytes()  # Of a pipe: blocks until somebody writes to it.
-    saved.touch()
-    sys.exit(143)
-signal.signal(signal.SIGTERM, save)
-print("serves", flush=True)
-while True:
-    signal.pause()
-"""
+from actorlearner.config.schema import Config
+from actorlearner.errors import RunError
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.local import supervisor as supervising
+from actorlearner.local.restarts import Restarts
+from actorlearner.local.supervisor import Supervisor
 
 
-class Server:
-    """A process that saves when it is told to end, which takes until `finish` is called."""
+class Ended:
+    """A process that has ended with 1."""
 
-    def __init__(self, path: Path) -> None:
-        self._pipe, self.saved = path / "pipe", path / "saved"
-        os.mkfifo(self._pipe)
-        self.child = Child("replay-server", self._launch, path / "log")
+    pid = 0
 
-    def _launch(self, writer: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", SAVES, str(self._pipe), str(self.saved)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"serves\n"
-        return process
-
-    def finish(self) -> None:
-        self._pipe.write_bytes(b"go")
+    def poll(self) -> int:
+        return 1
 
 
-@pytest.fixture(name="server")
-def _server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
-    monkeypatch.setattr(supervisor, "_SAVING_NOTICE_S", 0.01)
-    return Server(tmp_path)
+class Crashing:
+    """In place of a fork server: every role crashes at once, with the next of some messages."""
+
+    alive, failure = True, ""
+
+    def __init__(self, messages: Iterator[str]) -> None:
+        self._messages = messages
+
+    def fork(self, name: str, arguments: list[str], log: Path, notify: int) -> Ended:
+        told = [{"state": "crashed", "message": next(self._messages)}]
+        os.write(notify, "".join(json.dumps(each) + "\n" for each in told).encode())
+        return Ended()
 
 
-def test_the_replay_server_gets_the_time_that_saving_takes(server: Server) -> None:
-    lines: list[str] = []
+@pytest.fixture(name="supervisor")
+def _supervisor(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(Restarts, "delay_s", lambda self, now: 0.0)
 
-    def report(line: str) -> None:
-        lines.append(line)
-        threading.Thread(target=server.finish).start()
+    def make(messages: Iterator[str]) -> Supervisor:
+        monkeypatch.setattr(supervising, "ForkServer", lambda log, network: Crashing(messages))
+        directory = RunDirectory(tmp_path)
+        directory.prepare(small_config)
+        return Supervisor(small_config, directory)
 
-    supervisor.end_server(server.child, Stop(), report)
-    assert lines == ["saving replay; Ctrl-C gives up, and loses the transitions since the last checkpoint"]
-    assert server.saved.exists()
-    assert server.child.exit_code == 143
+    return make
 
 
-@pytest.mark.parametrize(("number", "gives_up"), [(signal.SIGINT, True), (signal.SIGHUP, False)])
-def test_only_ctrl_c_gives_up_saving(server: Server, number: signal.Signals, gives_up: bool) -> None:
-    stop = Stop()
-    stop._handle(signal.SIGINT, None)  # What has ended the run.
-    lines: list[str] = []
+def test_a_role_that_crashes_twice_alike_at_its_start_is_not_started_again(supervisor: Any) -> None:
+    supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
+    supervised.check()
+    with pytest.raises(
+        RunError, match="replay-server failed twice in the same way before it was ready: Value"
+    ):
+        supervised.check()
 
-    def report(line: str) -> None:
-        lines.append(line)
-        if len(lines) == 1:
-            stop._handle(number, None)
-            if not gives_up:
-                threading.Thread(target=server.finish).start()
 
-    supervisor.end_server(server.child, stop, report)
-    assert server.saved.exists() is not gives_up
-    assert server.child.exit_code == (-signal.SIGKILL if gives_up else 143)
-    lost = "replay was not saved: the transitions since the last checkpoint are lost"
-    assert lines[1:] == [lost] * gives_up
+def test_a_role_that_crashes_differently_each_time_is_started_again(supervisor: Any) -> None:
+    supervised = supervisor(map("RuntimeError: attempt {}".format, range(100)))
+    for _ in range(5):
+        supervised.check()

@@ -121,6 +121,20 @@ def test_training_is_filmed_once_in_an_interval(
     assert len(means) == 2 * (LENGTH + 1)
 
 
+def test_a_video_that_is_skipped_is_said_once(
+    videos: Callable[..., TrainingVideos], caplog: pytest.LogCaptureFixture
+) -> None:
+    slow = videos()
+    slow.begin(PolicyVariables(0, []))
+    for train_step in (100, 200, 300):
+        slow.begin(PolicyVariables(train_step, []))
+    slow.discard()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "no video of train step 100, as the one before is still being made, and perhaps of later ones; raise "
+        "evaluate.video_interval"
+    ]
+
+
 def test_an_environment_that_cannot_draw_is_said_once(
     videos: Callable[..., TrainingVideos], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -140,7 +140,6 @@ _SUITES = {
     "keyword as a module": ("class:make", "environment.suite: "),
     "missing callable": ("os:no_such_callable", "environment.suite: "),
     "module as a callable": ("os:path", "environment.suite: "),
-    "takes no name": ("os:getpid", "environment.name: "),
 }
 
 _NAMES = (
@@ -207,6 +206,8 @@ def environment_cases() -> Iterator[Case]:
     """Suites and names that there are not, and modules that cannot be used."""
     for name, (suite, expected) in _SUITES.items():
         yield from_flags("environment", f"suite {name}", expected, f"environment.suite={suite}")
+    named = ("environment.suite=os:getpid", "environment.name=A")
+    yield from_flags("environment", "suite takes no name", "environment.name: ", *named)
     for module in _MODULES:
         key = "environment.kwargs" if module == "strict" else "environment.suite"
         flags = (f"environment.suite=bad_{module}:make", "environment.kwargs.sped=1")

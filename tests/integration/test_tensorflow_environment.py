@@ -1,0 +1,39 @@
+"""An environment of the user's that has used TensorFlow before any role could configure it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
+
+pytestmark = pytest.mark.integration
+
+Start = Callable[..., Command]
+
+_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+
+
+def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None:
+    own = str(tmp_path / "own.yaml")
+    text = (
+        Path(_PENDULUM)
+        .read_text()
+        .replace("suite: gym\n  name: Pendulum-v1", "suite: tests.support.tensors:make")
+    )
+    Path(own).write_text(text)
+    doctor = start("-m", "actorlearner", "doctor", "--config", own)
+    train = start(
+        *("-m", "actorlearner", "local", "--config", own, "--run_dir", "run", "--set", *TINY_RUN),
+        *("learn.train_steps=100", "evaluate.interval=100", "learn.strategy=mirrored:2"),
+    )
+    assert train.finish() == 0, train.err
+    assert (
+        train.out.count("has no seed(): its episodes differ") == 2
+    )  # Of a collect actor, and the eval actor.
+    assert " died: " not in train.out
+    assert doctor.finish() == 0, doctor.out
+    play = start("-m", "actorlearner", "rollout", "run", "--episodes", "2")
+    assert play.finish() == 0, play.err
+    assert play.out.count("Episode #") == 2
+    assert records(tmp_path / "run" / "metrics" / "eval.jsonl")[-1]["train_step"] == 100

@@ -1,0 +1,129 @@
+"""Roles that are started again in a run draw other random numbers than before."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gym
+import numpy as np
+import pytest
+import reverb
+import tensorflow as tf
+
+from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig
+from actorlearner.environments.load import load_environment
+from actorlearner.environments.seeds import seed_for
+from actorlearner.environments.specs import load_specs
+from actorlearner.files.run_directory import RunDirectory
+from actorlearner.lifecycle.stop import Stop
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.lives import lives_table
+from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.roles import collect_actor, eval_actor
+from actorlearner.roles.learner import seed_training
+from actorlearner.run_identity import announce, identity_table
+from actorlearner.variables.container import variable_tables
+
+ENV_STEPS = 40
+
+_stop = Stop()
+_acted: list[Any] = []
+
+
+class Recorded(gym.Wrapper):
+    """CartPole-v1 that keeps what it starts from and what is done in it, and stops its actor in time."""
+
+    def __init__(self) -> None:
+        super().__init__(gym.make("CartPole-v1"))
+
+    def reset(self, **kwargs: Any) -> Any:
+        observation = self.env.reset(**kwargs)
+        _acted.append(("start", *np.round(observation, 6).tolist()))
+        return observation
+
+    def step(self, action: Any) -> Any:
+        _acted.append(("action", action))
+        if sum(1 for what, *_ in _acted if what == "action") >= ENV_STEPS:
+            _stop.request()
+        return self.env.step(action)
+
+
+@pytest.fixture
+def config(small_config: Config) -> Config:
+    return dataclasses.replace(
+        small_config,
+        environment=EnvironmentConfig(suite=f"{__name__}:Recorded", name=""),
+        collect=CollectConfig(actors=1, envs_per_actor=2, initial_random_steps=1_000),
+    )
+
+
+@pytest.fixture
+def address(config: Config, free_port: int) -> Iterator[str]:
+    layout = make_layout(config, load_specs(config.environment))
+    tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
+    server = start_server([*tables, identity_table("abc"), lives_table()], free_port)
+    announce(reverb.Client(f"localhost:{free_port}"), "abc", config)
+    yield f"localhost:{free_port}"
+    server.stop()
+
+
+def life(config: Config, address: str, path: Path, index: int = 0) -> list[Any]:
+    """What an actor does in its environments until it is stopped. Its run directory is new."""
+    global _stop
+    _stop = Stop()
+    _acted.clear()
+    directory = RunDirectory(path)
+    directory.prepare(config, joins=True)
+    collect_actor.run(config, directory, _stop, replay_address=(address,), actor_index=index)
+    first_action = next(i for i, (what, *_) in enumerate(_acted) if what == "action")
+    return _acted[first_action - 2 :]  # From the two resets on that acting begins with.
+
+
+def test_a_second_life_starts_and_acts_differently(
+    config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect_actor, "use_cpu", lambda threads: None)  # TensorFlow has started here.
+    lives = [life(config, address, tmp_path / str(i)) for i in range(3)]
+    other = life(config, address, tmp_path / "other", index=1)
+    for number, one in enumerate([*lives, other]):
+        starts = {each for each in one if each[0] == "start"}
+        actions = [each for each in one if each[0] == "action"]
+        for two in [*lives, other][number + 1 :]:
+            assert not starts & set(two)
+            assert actions != [each for each in two if each[0] == "action"]
+
+
+def test_the_first_life_is_seeded_by_its_place_alone(
+    config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect_actor, "use_cpu", lambda threads: None)
+    found = life(config, address, tmp_path / "run")[:2]
+    for i in range(2):
+        load_environment(config.environment, seed_for(config.seed, "collect-actor", 0, i)).reset()
+        assert found[i] == _acted[-1]
+
+
+def test_an_eval_actor_plays_other_episodes_in_its_second_life(
+    config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eval_actor, "use_cpu", lambda threads: None)
+    starts = []
+    stopped = Stop()
+    stopped.request()  # Before its first episode, which would need a policy.
+    for _ in range(2):
+        directory = RunDirectory(tmp_path)
+        directory.prepare(config, joins=True)
+        eval_actor.run(config, directory, stopped, replay_address=(address,))
+        starts.append(_acted[-1])
+    assert starts[0] != starts[1]
+
+
+def test_a_learner_goes_on_with_other_random_numbers() -> None:
+    def drawn(restored: int) -> float:
+        tf.random.set_seed(3)
+        seed_training(0, restored)
+        return float(tf.function(lambda: tf.random.uniform([]))())
+
+    assert len({drawn(0), drawn(500), drawn(1_000)}) == 3
+    assert drawn(500) == drawn(500)
