@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from actorlearner.lifecycle.die_with import die_with
 from actorlearner.local.private_network import PrivateNetwork
-from tests.support.warm import MARK_VARIABLE, REPOSITORY, WarmPopen
+from tests.support.warm import MARK_VARIABLE, WarmPopen
+from tests.support.warm import REPOSITORY as REPOSITORY
 
 # SAC on Pendulum with tiny networks: all that a run of a few seconds needs.
 TINY_RUN = (
@@ -107,8 +108,8 @@ class Command:
           cwd: its working directory.
           environment: all of its environment.
           network: that it is to be in; None for the machine's own.
-          fresh: whether a new interpreter imports everything, as it does for a user; by default, a command that
-            imports TensorFlow is forked from a process that has it.
+          fresh: whether a new interpreter imports everything, as for a user. By default, a command that imports
+            TensorFlow is forked from a process that has it.
         """
         self.out = self.err = ""
         self.process: subprocess.Popen[str]

@@ -45,7 +45,9 @@ def replay_server(
 ) -> Iterator[ServerProcess]:
     """Serves the experience table on `port`, or on a free one; checkpoints are in `directory`."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["actorlearner.replay.tables"])  # TensorFlow and Reverb, once for all servers.
+    context.set_forkserver_preload(
+        ["actorlearner.replay.tables"]
+    )  # TensorFlow and Reverb, once for all servers.
     here, there = context.Pipe()
     port = port or portpicker.pick_unused_port()
     process = context.Process(target=_serve, args=(config, specs, directory, port, there), daemon=True)

@@ -1,14 +1,13 @@
 """Starts commands as forks of a process that has imported TensorFlow, which takes a core for five seconds.
 
-A started command is a child of the tests like any other: it has its own session, working directory, environment,
-pipes and network. Python processes that the command starts itself (local mode's fork server, the doctor's worker)
-are forks of the command, for the same reason.
+A started command is a child of the tests like any other: it has its own session, working directory,
+environment, pipes and network. Python processes that the command starts itself (local mode's fork server, the
+doctor's worker) are forks of the command, for the same reason.
 """
 
 import contextlib
 import ctypes
 import functools
-import gc
 import importlib
 import json
 import os
@@ -22,6 +21,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import setproctitle
 
 from actorlearner.lifecycle.die_with import die_with
 from actorlearner.lifecycle.uncollected import uncollected
@@ -120,6 +121,8 @@ def _adopt_orphans(adopts: bool) -> None:
 
 def main() -> None:
     """Imports what the commands need, then forks until the tests close the socket."""
+    os.environ["SPT_NOENV"] = "1"
+    setproctitle.getproctitle()  # It finds the place of titles only while the environment is where it was.
     with uncollected():
         for module in _IMPORTED:
             importlib.import_module(module)
@@ -161,6 +164,7 @@ def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int
     os.chdir(request["cwd"])
     _take_environment(request["environment"])
     _write_mark(request["environment"][MARK_VARIABLE])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background job ignores it.
     sys.argv = ["actorlearner", *request["arguments"]]
     sys.path[0] = request["cwd"]
     subprocess._fork_exec = functools.partial(_fork_or_exec, subprocess._fork_exec)  # type: ignore[attr-defined]
@@ -184,7 +188,7 @@ def _take_environment(environment: dict[str, str]) -> None:
 
 
 def _write_mark(mark: str) -> None:
-    """Writes the mark where /proc/PID/environ shows it: into the memory that this process was started with."""
+    """Writes the mark where /proc/PID/environ shows it: into the memory that the process began with."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     begin, end = int(fields[47]), int(fields[48])
     place = ctypes.string_at(begin, end - begin).index(f"{MARK_VARIABLE}={NO_MARK}".encode())
@@ -238,11 +242,11 @@ def _become_module(
     *_, prepare, _ = others
     code = 1
     try:
+        if new_session:
+            os.setsid()
         _forget_signal_handlers()
         if cwd is not None:
             os.chdir(cwd)
-        if new_session:
-            os.setsid()
         if prepare is not None:
             prepare()
         _take_descriptors((read_in, write_out, write_err), [each for each in keep if each != failure])
