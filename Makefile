@@ -29,10 +29,10 @@ setup: venv
 train: venv
 	@$(ENTER) $(BIN)/actorlearner local --config '$(CONFIG)' $(ARGS)
 
-# Side by side: the tests of real processes wait more than they compute. One after the other as they become free, in
-# the order of tests/conftest.py; those that share what is dear to make are a group, and stay together.
+# Side by side: the tests of real processes wait more than they compute. tests/conftest.py has their order, and which of
+# them stay together.
 test: venv
-	@$(ENTER) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(ENTER) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder $(ARGS)
 
 lint: venv
 	@$(BIN)/python -m ruff check .

@@ -4,10 +4,14 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # Before TensorFlow is imported by any test.
 
+import functools
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
@@ -16,6 +20,29 @@ Eventually = Callable[..., None]
 
 _INTEGRATION_S = 900.0
 """More than such a test waits for: at this limit all of pytest ends, and says less than the test would."""
+
+
+class _KeepsSharedTogether(LoadScopeScheduling):
+    """Gives each worker test after test, but a module whose tests share a fixture as a whole.
+
+    Without this, every worker would make the fixture again. (`--dist loadgroup` does not see the groups that this
+    version of pytest has.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if _shares_fixtures(self.config.rootpath / file) else nodeid
+
+
+@functools.cache
+def _shares_fixtures(module: Path) -> bool:
+    return 'scope="module"' in module.read_text()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Shares the tests out among the workers of `pytest --numprocesses`."""
+    return _KeepsSharedTogether(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

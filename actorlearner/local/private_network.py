@@ -31,7 +31,11 @@ class RefusedError(Exception):
 
 
 class PrivateNetwork:
-    """A network namespace that children may enter."""
+    """A network namespace that children may enter.
+
+    Attributes:
+      namespaces: file descriptors of the namespaces, for `setns`.
+    """
 
     def __init__(self) -> None:
         """Makes the namespace; blocks for about 0.1 s.
@@ -56,7 +60,7 @@ class PrivateNetwork:
                 raise RefusedError(answer or "the process that should make it died")
             # What is open here keeps the namespaces alive, without a process in them.
             paths = [Path(f"/proc/{maker.pid}/ns/{kind}") for kind in ("user", "net")]
-            self._namespaces = [
+            self.namespaces = [
                 os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 for path in paths
                 if path.stat().st_ino != Path(f"/proc/self/ns/{path.name}").stat().st_ino
@@ -68,13 +72,13 @@ class PrivateNetwork:
         Raises:
           OSError: it is not allowed.
         """
-        for namespace in self._namespaces:
+        for namespace in self.namespaces:
             _check(_libc.setns(namespace, 0))
 
     def close(self) -> None:
         """Forgets the network; it goes with the last process in it."""
-        while self._namespaces:
-            os.close(self._namespaces.pop())
+        while self.namespaces:
+            os.close(self.namespaces.pop())
 
 
 _MADE = "made"

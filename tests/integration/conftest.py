@@ -34,6 +34,8 @@ def _mark() -> str:
 def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
     """Starts commands in an empty directory, with more variables in their environment if these are given.
 
+    With `fresh`, in a new interpreter (see `Command`).
+
     Afterwards, no process of theirs may be left. Their temporary files are in its folder `temporary`.
     """
     temporary = tmp_path / "temporary"
@@ -46,8 +48,10 @@ def _start(mark: str, tmp_path: Path) -> Iterator[Callable[..., Command]]:
     }
     commands: list[Command] = []
 
-    def start(*arguments: str, network: PrivateNetwork | None = None, **variables: str) -> Command:
-        commands.append(Command(arguments, tmp_path, environment | variables, network))
+    def start(
+        *arguments: str, network: PrivateNetwork | None = None, fresh: bool = False, **variables: str
+    ) -> Command:
+        commands.append(Command(arguments, tmp_path, environment | variables, network, fresh))
         return commands[-1]
 
     yield start

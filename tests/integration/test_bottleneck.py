@@ -57,7 +57,7 @@ def test_slow_environments(start: Start, tmp_path: Path) -> None:
 
 def test_large_networks(start: Start, tmp_path: Path) -> None:
     """A train step takes much longer than eight env steps of a pendulum."""
-    large = ("agent.critic_joint_layers=[1024,1024]", "learn.batch_size=256", "learn.train_steps_per_call=2")
+    large = ("agent.critic_joint_layers=[512,512]", "learn.batch_size=256", "learn.train_steps_per_call=2")
     command = _local(start, *large, "learn.train_steps=200", "evaluate.interval=100000")
     assert command.finish() == 0, command.err
     assert "held back by   training: the learner trains " in command.out
@@ -81,10 +81,13 @@ def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
     with slow_link(port, bytes_per_s=100_000) as address:
         learner = role("learner", "learner", "--replay_address", address)
         metrics = tmp_path / "learner" / "metrics" / "learner.jsonl"
-        wait_for(lambda: len(records(metrics)) >= 5, "training")
+        wait_for(lambda: len(records(metrics)) >= 1, "training")
+        actor.freeze()  # Its transitions are enough, and it would take a core for as long as this takes.
+        wait_for(lambda: len(records(metrics)) >= 5, "more train steps")
         status = _status(tmp_path / "learner")
         assert _told(status) == ["sampling"], status["waits"]
         assert status["waits"]["learner"]["sampling"] > 0.5
+        actor.thaw()
         for command in (learner, actor, server):
             command.interrupt()
             assert command.finish() == 130, command.err

@@ -33,7 +33,7 @@ class Broken(Callback):
     def on_evaluation(self, evaluation): raise ValueError("not today")
 """
 _LOCAL = ("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml"))
-_SETTINGS = ("learn.train_steps=800", "evaluate.interval=400", "learn.checkpoint_interval=400")
+_SETTINGS = ("learn.train_steps=400", "evaluate.interval=200", "learn.checkpoint_interval=200")
 
 
 def told(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
@@ -63,9 +63,9 @@ def test_each_role_tells_what_happens_in_it(start: Callable[..., Command], tmp_p
     learner = told(tmp_path, "learner")
     published = [event["train_step"] for event in learner["on_publish"]]
     assert published == sorted(published)
-    assert published[-1] == 800
+    assert published[-1] == 400
     checkpoints = {event["train_step"]: Path(event["path"]) for event in learner["on_checkpoint"]}
-    assert {400, 800} <= set(checkpoints)
+    assert {200, 400} <= set(checkpoints)
     assert all(path.with_suffix(".index").exists() for path in checkpoints.values())
 
     evaluations = records(tmp_path / "run" / "metrics" / "eval.jsonl")
@@ -96,10 +96,10 @@ def test_a_run_may_be_resumed_with_other_callbacks(start: Callable[..., Command]
     assert not any((tmp_path / "told").iterdir())
     longer = start(
         *(*_LOCAL, "--run_dir", "run", "--set", *settings),
-        *("learn.train_steps=1200", "callbacks=['mine:Recorder']"),
+        *("learn.train_steps=600", "callbacks=['mine:Recorder']"),
     )
     assert longer.finish() == 0, longer.err
-    assert [event["train_step"] for event in told(tmp_path, "eval-actor")["on_evaluation"]] == [1200]
+    assert [event["train_step"] for event in told(tmp_path, "eval-actor")["on_evaluation"]] == [600]
 
 
 def test_one_that_is_not_there_is_refused_before_anything_starts(

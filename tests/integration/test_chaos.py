@@ -15,11 +15,12 @@ _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 _ROLES = ("replay-server", "learner", "collect-actor-0", "eval-actor")
 
 
-def _chaos(start: Callable[..., Command]) -> Command:
+def _chaos(start: Callable[..., Command], fresh: bool = False) -> Command:
     return start(
         *("-m", "actorlearner", "chaos", "--config", _PENDULUM, "--run_dir", "run"),
         *("--duration", "60", "--seed", "1", "--set", *TINY_RUN, "collect.actors=1"),
         *("learn.train_steps=2000", "evaluate.interval=1000"),
+        fresh=fresh,
         TF_CPP_MIN_LOG_LEVEL="0",  # TensorFlow may print, as it does on a user's terminal.
     )
 
@@ -27,7 +28,7 @@ def _chaos(start: Callable[..., Command]) -> Command:
 def test_a_run_stands_the_death_of_every_role(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
-    command = _chaos(start)
+    command = _chaos(start, fresh=True)
     assert command.finish(timeout_s=600) == 0, command.out + command.err
     assert command.err == ""
     assert marked_processes(mark) == []

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from actorlearner.files.seal import sealed
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
 pytestmark = pytest.mark.integration
@@ -15,10 +16,11 @@ pytestmark = pytest.mark.integration
 def test_a_nan_ends_the_run_and_spoils_neither_policy_nor_checkpoint(
     start: Callable[..., Command], tmp_path: Path
 ) -> None:
+    """Training diverges about a thousand train steps after its start, with many checkpoints by then."""
     settings = (
-        "learn.train_steps=2000",
-        "learn.checkpoint_interval=10",
-        "agent.critic_learning_rate=1.0e+20",
+        *("environment.suite=tests.support.exploding:make", "environment.name=''"),
+        *("environment.kwargs={harmless_steps: 150}", "collect.actors=1", "collect.envs_per_actor=8"),
+        *("learn.train_steps=100000", "learn.checkpoint_interval=100", "evaluate.interval=100000"),
     )
     command = start(
         *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml")),
@@ -28,11 +30,20 @@ def test_a_nan_ends_the_run_and_spoils_neither_policy_nor_checkpoint(
     assert "learner failed: training has diverged: after train step " in command.err
     assert "Traceback" not in command.err
     run = tmp_path / "run"
-    assert all(record["loss"] is not None for record in records(run / "metrics" / "learner.jsonl"))
-    newest = tf.train.latest_checkpoint(str(run / "checkpoints" / "learner"))
-    policy = run / "policies" / "greedy_policy" / "variables" / "variables"  # Unless it diverged before that.
-    exported = str(policy) if policy.with_suffix(".index").exists() else None
-    for prefix in filter(None, [exported, newest]):
-        reader = tf.train.load_checkpoint(prefix)
-        for name, dtype in reader.get_variable_to_dtype_map().items():
-            assert not dtype.is_floating or np.isfinite(reader.get_tensor(name)).all(), name
+    recorded = records(run / "metrics" / "learner.jsonl")
+    assert recorded
+    assert all(record["loss"] is not None for record in recorded)
+    checkpoints = sealed(run / "checkpoints" / "learner")
+    assert checkpoints
+    _assert_finite(run / "checkpoints" / "learner" / checkpoints[-1])
+    for policy in ("policy", "collect_policy", "greedy_policy"):
+        _assert_finite(run / "policies" / policy / "variables" / "variables")
+
+
+def _assert_finite(checkpoint: Path) -> None:
+    """Checks that a TensorFlow checkpoint has variables, and every number in it is finite."""
+    reader = tf.train.load_checkpoint(str(checkpoint))
+    floating = [name for name, dtype in reader.get_variable_to_dtype_map().items() if dtype.is_floating]
+    assert floating
+    for name in floating:
+        assert np.isfinite(reader.get_tensor(name)).all(), name

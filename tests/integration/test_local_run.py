@@ -27,10 +27,11 @@ Start = Callable[..., Command]
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
 
-def _local(start: Start, *settings: str, flags: Sequence[str] = ()) -> Command:
+def _local(start: Start, *settings: str, flags: Sequence[str] = (), fresh: bool = False) -> Command:
     return start(
         *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run", *flags),
         *("--set", *TINY_RUN, *settings),
+        fresh=fresh,
     )
 
 
@@ -50,6 +51,7 @@ def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path
         "collect.actors=2",
         "collect.envs_per_actor=2",
         "learn.profile=500,520",
+        fresh=True,
     )
     assert command.finish() == 0, command.err
     assert marked_processes(mark) == []
@@ -192,7 +194,7 @@ def test_a_run_that_cannot_be_written_to_is_not_resumed(tmp_path: Path) -> None:
 def test_a_library_that_cannot_be_loaded_is_named_once(start: Start, mark: str, tmp_path: Path) -> None:
     """It is found by the process that all roles are forked from."""
     (tmp_path / "reverb.py").write_text("raise ImportError('libreverb.so: undefined symbol')")
-    command = _local(start)
+    command = _local(start, fresh=True)
     assert command.finish() == 1
     assert marked_processes(mark) == []
     error, head, *log = command.err.splitlines()

@@ -3,8 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -19,7 +17,7 @@ from actorlearner.playing.best_facts import BestFacts, read_best
 from actorlearner.playing.episodes import play_episodes
 from actorlearner.playing.policy import load_policy
 from actorlearner.playing.source import find_policy
-from tests.support.processes import PATIENCE_S, REPOSITORY, TINY_RUN, records
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
 pytestmark = pytest.mark.integration
 
@@ -42,33 +40,30 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = actorlearner(
         folder, *local, *TINY_RUN, *settings, "evaluate.video_interval=1000", "collect.actors=1"
     )
-    assert ended.returncode == 0, ended.stderr
-    (folder / "printed").write_text(ended.stdout)
+    assert ended.process.returncode == 0, ended.err
+    (folder / "printed").write_text(ended.out)
     return folder / "run"
 
 
-def actorlearner(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def actorlearner(folder: Path, *arguments: str, fresh: bool = False) -> Command:
+    """Runs a command to its end."""
     left_out = (
         "DISPLAY",
         "TF_CPP_MIN_LOG_LEVEL",
     )  # As a user without a display has it, TensorFlow may print.
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    return subprocess.run(
-        [sys.executable, "-m", "actorlearner", *arguments],
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
+    command = Command(
+        ("-m", "actorlearner", *arguments), folder, environment | {"PYTHONPATH": str(REPOSITORY)}, fresh=fresh
     )
+    command.finish()
+    return command
 
 
-def rollout(folder: Path, *arguments: str) -> list[str]:
+def rollout(folder: Path, *arguments: str, fresh: bool = False) -> list[str]:
     """The lines that it printed."""
-    ended = actorlearner(folder, "rollout", *arguments)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    return ended.stdout.splitlines()
+    ended = actorlearner(folder, "rollout", *arguments, fresh=fresh)
+    assert (ended.process.returncode, ended.err) == (0, "")
+    return ended.out.splitlines()
 
 
 def facts_of(run: Path) -> BestFacts:
@@ -103,7 +98,7 @@ def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
 
 
 def test_a_rollout_agrees_with_what_was_recorded(run: Path) -> None:
-    title, *lines, mean = rollout(run.parent, "run", "--episodes", str(_EPISODES))
+    title, *lines, mean = rollout(run.parent, "run", "--episodes", str(_EPISODES), fresh=True)
     facts = facts_of(run)
     assert title == f"policy run/policies/best, train step {facts.train_step:,}, in Pendulum-v1"
     assert len(lines) == _EPISODES
@@ -139,9 +134,10 @@ def check_video(path: Path, fps: int, frames: int) -> None:
 
 def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "policies" / "best", tmp_path / "moved")
-    ended = actorlearner(tmp_path, "video", "moved", "--episodes", "1", "--fps", "15", "--out", "a/b.mp4")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "video: a/b.mp4, 500x500, 10.1 s, 15 frames a second\nstill: a/b.png\n" in ended.stdout
+    video = ("video", "moved", "--episodes", "1", "--fps", "15", "--out", "a/b.mp4")
+    ended = actorlearner(tmp_path, *video, fresh=True)
+    assert (ended.process.returncode, ended.err) == (0, "")
+    assert "video: a/b.mp4, 500x500, 10.1 s, 15 frames a second\nstill: a/b.png\n" in ended.out
     check_video(tmp_path / "a" / "b.mp4", 15, 151)  # 201 states, one in 0.05 s of Pendulum-v1's world.
 
 
@@ -161,11 +157,11 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(run: Path, tmp_path: Path)
     data = tmp_path / "cut" / "variables" / "variables.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     ended = actorlearner(tmp_path, "rollout", "cut")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(
+    assert (ended.process.returncode, ended.out) == (2, "")
+    assert ended.err.startswith(
         "actorlearner: error: RUN_DIR|POLICY_DIR|CHECKPOINT: 'cut' cannot be loaded: "
     )
-    assert ended.stderr.count("\n") == 1
+    assert ended.err.count("\n") == 1
 
 
 def test_a_policy_carries_its_runs_configuration(run: Path) -> None:

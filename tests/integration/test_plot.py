@@ -15,7 +15,7 @@ def test_a_run_is_drawn_while_it_is_going_on_and_at_its_end(
 ) -> None:
     run = start(
         *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml")),
-        *("--run_dir", "run", "--set", *TINY_RUN, "learn.train_steps=2000", "evaluate.interval=1000"),
+        *("--run_dir", "run", "--set", *TINY_RUN, "learn.train_steps=600", "evaluate.interval=300"),
     )
     metrics = tmp_path / "run" / "metrics"
     wait_for(lambda: records(metrics / "eval.jsonl"), "the first evaluation", interval_s=0.01)

@@ -22,7 +22,7 @@ from tests.support.processes import (
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
 
-_TRAIN_STEPS = 5_000
+_TRAIN_STEPS = 3_000
 _SETTINGS = (
     *("learn.strategy=multi_worker_mirrored", "agent.layers=[16]", "learn.batch_size=32"),
     *(f"learn.train_steps={_TRAIN_STEPS}", "learn.checkpoint_interval=200", "replay.updates_per_env_step=1"),
@@ -30,7 +30,7 @@ _SETTINGS = (
         "replay.min_size=64",
         "collect.initial_random_steps=64",
         "evaluate.episodes=1",
-        "evaluate.interval=2500",
+        "evaluate.interval=1500",
     ),
 )
 
@@ -139,7 +139,7 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
     assert marked_processes(mark) == []
     assert records(metrics)[-1]["train_step"] == cluster.saved == _TRAIN_STEPS
     evaluations = records(tmp_path / "eval-actor" / "metrics" / "eval.jsonl")
-    assert [record["train_step"] for record in evaluations] == [0, 2500, _TRAIN_STEPS]
+    assert [record["train_step"] for record in evaluations] == [0, 1500, _TRAIN_STEPS]
     left = {path.name for path in cluster.directory(1).rglob("*")}
     assert left == {"config.yaml", "manifest.json", "events.jsonl", "logs", "learner-1.log", "health"}
 

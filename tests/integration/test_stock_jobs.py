@@ -17,7 +17,7 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait
 pytestmark = pytest.mark.integration
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
-_TRAIN_STEPS = 400
+_TRAIN_STEPS = 100
 _SETTINGS = [
     *(*TINY_RUN, "replay.layout=trajectory", "replay.updates_per_env_step=null"),
     *(f"learn.train_steps={_TRAIN_STEPS}", f"evaluate.interval={_TRAIN_STEPS}"),
@@ -73,9 +73,12 @@ def test_a_stock_train_job_works_with_our_collect_actor(role: Role, address: str
     parts = make_agent(config, load_specs(config.environment))
     job = TrainJob(parts.agent, parts.train_step, address, tmp_path / "stock", config.learn.batch_size)
     before = [variable.numpy() for variable in parts.policy_variables]
+    collected = tmp_path / "collect-actor" / "metrics" / "collect-0.jsonl"
+    wait_for(lambda: records(collected), "the first env steps")
+    actor.freeze()  # Without a rate limiter, it would take a core while the job traces its graph.
     for _ in range(_TRAIN_STEPS // 2):
         job.step()
-    collected = tmp_path / "collect-actor" / "metrics" / "collect-0.jsonl"
+    actor.thaw()
     wait_for(
         lambda: records(collected)[-1]["policy_train_step"] >= 0, "the actor to act with the job's policy"
     )

@@ -15,8 +15,6 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.machine.devices import check_group_batch, make_strategy
 from tests.support.processes import REPOSITORY
 
-pytestmark = pytest.mark.xdist_group("devices")  # One process for all.
-
 SCRIPT = """
 import json
 

@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from actorlearner.lifecycle.die_with import die_with
 from actorlearner.local.private_network import PrivateNetwork
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.support.warm import MARK_VARIABLE, WarmPopen
+from tests.support.warm import REPOSITORY as REPOSITORY
 
 # SAC on Pendulum with tiny networks: all that a run of a few seconds needs.
 TINY_RUN = (
@@ -25,7 +25,11 @@ TINY_RUN = (
     "evaluate.episodes=1",
 )
 
-MARK_VARIABLE = "ACTORLEARNER_TEST_MARK"
+_IMPORT_TENSORFLOW = {
+    *("local", "replay-server", "collect-actor", "eval-actor", "learner"),
+    *("chaos", "doctor", "report", "rollout", "video"),
+}
+"""Commands that do so, or that start processes which do."""
 
 PATIENCE_S = 300.0
 """How long is waited for what has to come. Roles need two minutes to start on a machine that has
@@ -91,11 +95,27 @@ class Command:
 
     def __init__(
         self,
-        arguments: Sequence[str],
+        arguments: tuple[str, ...],
         cwd: Path,
         environment: dict[str, str],
         network: PrivateNetwork | None = None,
+        fresh: bool = False,
     ) -> None:
+        """Starts it.
+
+        Args:
+          arguments: of the interpreter.
+          cwd: its working directory.
+          environment: all of its environment.
+          network: that it is to be in; None for the machine's own.
+          fresh: whether a new interpreter imports everything, as for a user. By default, a command that imports
+            TensorFlow is forked from a process that has it.
+        """
+        self.out = self.err = ""
+        self.process: subprocess.Popen[str]
+        if not fresh and arguments[:2] == ("-m", "actorlearner") and arguments[2] in _IMPORT_TENSORFLOW:
+            self.process = WarmPopen(arguments[2:], cwd, environment, network)
+            return
         parent = os.getpid()
 
         def prepare() -> None:
@@ -116,7 +136,6 @@ class Command:
             start_new_session=True,
             preexec_fn=prepare,
         )
-        self.out = self.err = ""
 
     def finish(self, timeout_s: float = PATIENCE_S) -> int:
         """Waits for the end; keeps what was printed; returns the exit code."""

@@ -44,7 +44,10 @@ def replay_server(
     config: Config, specs: EnvironmentSpecs, directory: Path, port: int | None = None
 ) -> Iterator[ServerProcess]:
     """Serves the experience table on `port`, or on a free one; checkpoints are in `directory`."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["actorlearner.replay.tables"]
+    )  # TensorFlow and Reverb, once for all servers.
     here, there = context.Pipe()
     port = port or portpicker.pick_unused_port()
     process = context.Process(target=_serve, args=(config, specs, directory, port, there), daemon=True)
