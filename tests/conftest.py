@@ -25,8 +25,8 @@ _INTEGRATION_S = 900.0
 class _KeepsSharedTogether(LoadScopeScheduling):
     """Gives each worker test after test, but a module whose tests share a fixture as a whole.
 
-    Without this, every worker would make the fixture again. (`--dist loadgroup` does not see the groups that this
-    version of pytest has.)
+    Without this, every worker would make the fixture again. (`--dist loadgroup` does not see the groups that
+    this version of pytest has.)
     """
 
     def _split_scope(self, nodeid: str) -> str:

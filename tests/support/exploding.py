@@ -1,4 +1,4 @@
-"""A pendulum whose rewards become so large that training diverges; its suite is `tests.support.exploding:make`."""
+"""A pendulum whose rewards become so large that training diverges: suite `tests.support.exploding:make`."""
 
 from typing import Any
 

@@ -108,8 +108,8 @@ class Command:
           cwd: its working directory.
           environment: all of its environment.
           network: that it is to be in; None for the machine's own.
-          fresh: whether a new interpreter imports everything, as for a user. By default, a command that imports
-            TensorFlow is forked from a process that has it.
+          fresh: whether a new interpreter imports everything, as for a user. By default, a command that
+            imports TensorFlow is forked from a process that has it.
         """
         self.out = self.err = ""
         self.process: subprocess.Popen[str]
