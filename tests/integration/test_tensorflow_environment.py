@@ -37,3 +37,21 @@ def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None
     assert play.finish() == 0, play.err
     assert play.out.count("Episode #") == 2
     assert records(tmp_path / "run" / "metrics" / "eval.jsonl")[-1]["train_step"] == 100
+
+
+def test_a_module_that_fails_is_refused_by_a_role_before_anything_is_made(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.py").write_text(
+        "import tensorflow as tf\ntf.constant(1.0)\nraise ValueError('too bad')\n"
+    )
+    actor = start(
+        *("-m", "actorlearner", "collect-actor", "--config", _PENDULUM, "--run_dir", "run"),
+        *("--actor_index", "0", "--replay_address", "localhost:1", "--set", "environment.suite=broken:make"),
+    )
+    assert actor.finish() == 2
+    (line,) = actor.err.splitlines()
+    assert line.startswith(
+        'actorlearner: error: environment.suite: "broken:make" cannot be loaded: ValueError: too'
+    )
+    assert not (tmp_path / "run").exists()
