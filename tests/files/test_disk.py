@@ -138,3 +138,15 @@ def test_a_role_prints_logs_and_ends_with_its_log_on_a_full_disk() -> None:
     assert done.returncode == 7
     assert "Error" not in done.stderr
     assert done.stderr.count("logged") == 1  # On the terminal of who started it.
+
+
+def test_a_terminal_that_has_hung_up_stops_nobody() -> None:
+    person, terminal = os.openpty()
+    stream = lasting(terminal)
+    print("seen", file=stream)
+    assert os.read(person, 100) == b"seen\r\n"
+    os.close(person)
+    with pytest.raises(OSError, match="Input/output error"):
+        os.write(terminal, b"raw")
+    print("unseen", file=stream)
+    os.close(terminal)
