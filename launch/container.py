@@ -3,8 +3,8 @@
 
 All collect actors are started with the same command, and yet each that runs needs an index of its own. It is
 the number that docker-compose gave the container, less one: the network's name server knows the container's
-name, which ends in it. Where there is no such name, it comes from the address. POD_IP is the address, where it
-is set. Every machine numbers its containers from 1: FIRST_ACTOR_INDEX, where it is set, is the index of the first.
+name, which ends in it. Where there is no such name, it comes from the address, which is POD_IP where that is
+set. Every machine numbers its containers from 1: FIRST_ACTOR_INDEX, where it is set, is the first index.
 """
 
 import hashlib
@@ -49,9 +49,9 @@ def command(arguments: Sequence[str], own_index: Callable[[], int]) -> list[str]
 def index(address: str, names: Sequence[str], first: int = 0) -> int:
     """Returns the index of the collect actor in a container.
 
-    Without a numbered name, it is the last 24 bits of an IPv4 address, which differ between all containers of a
-    network as large as 10.0.0.0/8. The end of an IPv6 address may be the same on two nodes, so there it is a hash
-    of the whole address: two of 1,000 actors have the same index with a probability of 0.0005.
+    Without a numbered name, it is the last 24 bits of an IPv4 address, which differ between all containers
+    of a network as large as 10.0.0.0/8. The end of an IPv6 address may be the same on two nodes, so there it
+    is a hash of the whole address: two of 1,000 actors have the same index with a probability of 0.0005.
 
     Args:
       address: the container's IPv4 or IPv6 address.
