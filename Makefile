@@ -10,15 +10,15 @@ BIN = .venv/bin
 ENTER = unset ARGS CONFIG MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS; exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint types lock clean venv
+.PHONY: help setup train test lint types lock clean venv user-venv
 
 help:
-	@echo "make setup                                            make .venv, with what requirements.lock names"
+	@echo "make setup                                            make .venv, with the developers' tools too"
 	@echo "make train [CONFIG=configs/NAME.yaml] [ARGS='...']    train in local mode (default: $(CONFIG))"
 	@echo "make test  [ARGS='...']                               run the tests (ARGS: for pytest)"
 	@echo "make lint                                             ruff: rules and formatting"
 	@echo "make types                                            mypy"
-	@echo "make lock  [ARGS=--upgrade]                           write requirements.lock from pyproject.toml"
+	@echo "make lock  [ARGS=--upgrade]                           write both lock files from pyproject.toml"
 	@echo "make clean                                            remove caches and builds; keep .venv and runs/"
 
 setup: venv
@@ -26,7 +26,7 @@ setup: venv
 
 # exec: the trainer takes the place of the recipe's shell. Ctrl-C then reaches it once, and make waits until it has
 # saved and closed; a SIGTERM sent to make is passed on. make reports the trainer's exit code as "Error N".
-train: venv
+train: user-venv
 	@$(ENTER) $(BIN)/actorlearner local --config '$(CONFIG)' $(ARGS)
 
 # Side by side: the tests of real processes wait more than they compute. tests/conftest.py has their order, and which of
@@ -41,16 +41,23 @@ lint: venv
 types: venv
 	@$(BIN)/python -m mypy
 
-# Keeps the versions that still fit; ARGS=--upgrade takes the newest. pip itself is what installs, so it is left out.
+# requirements.lock is what users need; requirements-dev.lock is the same with the developers' tools. Both hold what
+# builds the editable install. Keeps the versions that still fit; ARGS=--upgrade takes the newest. pip itself is what
+# installs, so it is left out.
+COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --no-config --quiet --strip-extras \
+	--generate-hashes --build-deps-for editable --unsafe-package pip \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
 lock: venv
-	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --no-config --quiet --strip-extras \
-		--extra dev --unsafe-package pip --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-		--output-file requirements.lock $(ARGS) pyproject.toml
+	@$(COMPILE) --output-file requirements.lock $(ARGS) pyproject.toml
+	@$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock $(ARGS) pyproject.toml
 
 clean:
 	@rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . \( -path ./.venv -o -path ./.git -o -path ./runs \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
-venv: export PYTHON := $(PYTHON)
+venv user-venv: export PYTHON := $(PYTHON)
 venv:
+	@exec bash launch/setup.sh requirements-dev.lock
+user-venv:
 	@exec bash launch/setup.sh

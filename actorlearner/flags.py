@@ -43,6 +43,21 @@ def address(text: str) -> str:
     return text
 
 
+def host_and_port(text: str) -> tuple[str, int]:
+    """Splits HOST:PORT, as `address` accepts it, into what sockets take: an IPv6 address has no brackets.
+
+    Raises:
+      ValueError: as `address` does.
+    """
+    host, _, number = address(text).rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(number)
+
+
+def join_address(host: str, number: int) -> str:
+    """Returns HOST:PORT, with brackets around an IPv6 address."""
+    return f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
+
+
 def addresses(text: str) -> tuple[str, ...]:
     """Reads one or more HOST:PORT, with commas between them and each only once.
 

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from actorlearner.errors import RunError
 from actorlearner.files.metrics import Records
+from actorlearner.flags import join_address
 
 _PREFIX = "actorlearner"
 _COUNTERS = frozenset({"env_steps", "episodes", "faults", "inserts", "samples"})
@@ -39,7 +40,7 @@ def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> N
     try:
         start_http_server(port, host, registry)
     except OSError as error:
-        raise RunError(f"metrics cannot be served on {host}:{port}: {error.strerror}") from error
+        raise RunError(f"metrics cannot be served on {join_address(host, port)}: {error.strerror}") from error
 
 
 class _RecordCollector(Collector):

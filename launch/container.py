@@ -3,17 +3,19 @@
 
 All collect actors are started with the same command, and yet each that runs needs an index of its own. It is
 the number that docker-compose gave the container, less one: the network's name server knows the container's
-name, which ends in it. Where there is no such name, it is the last 24 bits of the address, which tell the
-containers of a network apart, up to one as large as 10.0.0.0/8. POD_IP is the address, where it is set.
-Every machine numbers its containers from 1: FIRST_ACTOR_INDEX, where it is set, is the index of the first.
+name, which ends in it. Where there is no such name, it comes from the address, which is POD_IP where that is
+set. Every machine numbers its containers from 1: FIRST_ACTOR_INDEX, where it is set, is the first index.
 """
 
+import hashlib
+import ipaddress
 import os
 import re
 import socket
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 RUN_DIR = "/run_dir"
 
@@ -22,6 +24,8 @@ _NAME_SERVER = ("127.0.0.11", 53)  # Docker's own, in every network that has nam
 _TIMEOUT_S = 2.0
 _TIMES = 5
 _POINTER, _INTERNET = 12, 1
+_INDICES = 1_000_000_000  # As many as --actor_index takes.
+_USAGE_ERROR = 2
 _NUMBERED = re.compile(r".*[_-]collect-actor[_-]([1-9][0-9]{0,8})", re.ASCII)
 
 
@@ -43,10 +47,14 @@ def command(arguments: Sequence[str], own_index: Callable[[], int]) -> list[str]
 
 
 def index(address: str, names: Sequence[str], first: int = 0) -> int:
-    """The index of the collect actor in a container.
+    """Returns the index of the collect actor in a container.
+
+    Without a numbered name, it is the last 24 bits of an IPv4 address, which differ between all containers
+    of a network as large as 10.0.0.0/8. The end of an IPv6 address may be the same on two nodes, so there it
+    is a hash of the whole address: two of 1,000 actors have the same index with a probability of 0.0005.
 
     Args:
-      address: the container's IPv4 address.
+      address: the container's IPv4 or IPv6 address.
       names: what the container is called in its network.
       first: the index of the first container that is numbered here.
     """
@@ -54,26 +62,51 @@ def index(address: str, names: Sequence[str], first: int = 0) -> int:
         numbered = _NUMBERED.fullmatch(name.partition(".")[0])
         if numbered:
             return first + int(numbered[1]) - 1
-    return int.from_bytes(socket.inet_aton(address)[1:], "big")
+    packed = ipaddress.ip_address(address).packed
+    if len(packed) == 4:
+        return int.from_bytes(packed[1:], "big")
+    return int.from_bytes(hashlib.sha256(packed).digest(), "big") % _INDICES
 
 
 def own_index() -> int:
-    """The index of the collect actor in this container. Blocks as `names_of` does."""
+    """Returns the index of the collect actor in this container; exits with 2 if it cannot be known.
+
+    Blocks as `names_of` does.
+    """
     first = os.environ.get("FIRST_ACTOR_INDEX", "0")
     if not re.fullmatch("[0-9]{1,8}", first):
-        print(f"FIRST_ACTOR_INDEX {first!r}: has to be an integer from 0", file=sys.stderr)
-        sys.exit(2)
-    address = os.environ.get("POD_IP") or socket.gethostbyname(socket.gethostname())
+        _refuse(f"FIRST_ACTOR_INDEX {first!r}: has to be an integer from 0")
+    address = os.environ.get("POD_IP") or _own_address()
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        _refuse(f"POD_IP {address!r}: has to be an IPv4 or IPv6 address")
     return index(address, [] if "POD_IP" in os.environ else names_of(address), int(first))
 
 
+def _own_address() -> str:
+    """Returns the address that this container's host name stands for: IPv4 if there is one, else IPv6."""
+    name = socket.gethostname()
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        _refuse(f"the address of {name!r} is not known ({error.strerror}): give --actor_index")
+    _, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    return str(address[0]).partition("%")[0]  # Without the interface, which link-local addresses name.
+
+
+def _refuse(line: str) -> NoReturn:
+    print(line, file=sys.stderr)
+    sys.exit(_USAGE_ERROR)
+
+
 def names_of(address: str) -> list[str]:
-    """What Docker's name server calls the container with an IPv4 address; nothing where there is none.
+    """What Docker's name server calls the container with an address; nothing where there is none.
 
     Asked directly, because /etc/hosts has another answer for the system's own functions. Blocks for up to ten
     seconds.
     """
-    reverse = [*reversed(address.split(".")), "in-addr", "arpa"]
+    reverse = ipaddress.ip_address(address).reverse_pointer.split(".")
     question = b"".join(bytes([len(label)]) + label.encode() for label in reverse)
     question += struct.pack("!BHH", 0, _POINTER, _INTERNET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:

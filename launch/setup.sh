@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Makes .venv, with exactly what requirements.lock names; instant when nothing is missing. `make setup` calls it.
+# setup.sh [requirements-dev.lock]: makes .venv, with exactly what requirements.lock names, or with the developers' tools
+# too; instant when nothing is missing. The Makefile calls it.
 #
-# .venv/.ready holds this directory and a sum of the two files that say what belongs in .venv. It is written last, so
-# that an interrupted set-up is never taken for a finished one.
+# .venv/.ready holds this directory, a sum of the files that say what belongs in .venv, and the lock file that was
+# installed. It is written last, so that an interrupted set-up is never taken for a finished one.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Whether .venv has every pinned version and this checkout as an editable install.
 read -r -d '' CHECK <<'PYTHON' || :
-import importlib.metadata, json, pathlib, re
+import importlib.metadata, json, pathlib, re, sys
 
-for line in open("requirements.lock", encoding="utf-8"):
+for line in open(sys.argv[1], encoding="utf-8"):
     pin = re.match(r"([\w.-]+)==(\S+)", line)
     assert not pin or importlib.metadata.version(pin[1]) == pin[2], line
 origin = json.loads(importlib.metadata.distribution("actorlearner").read_text("direct_url.json"))
@@ -20,17 +21,22 @@ PYTHON
 
 need="actorlearner needs CPython 3.11 on Linux x86-64 (dm-reverb 0.14.0 has no wheels for a newer Python or elsewhere)"
 with_uv="uv venv --python 3.11 .venv && uv pip install --python .venv -r requirements.lock -e ."
+user=requirements.lock
+dev=requirements-dev.lock # holds all of the other as well
+lock=${1:-$user}
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 describe() { "$1" -c 'import platform as p; print(p.python_implementation(), p.python_version())' 2>&1 | tail -n 1; }
 fits() { "$1" -c 'import sys; sys.exit(sys.implementation.name != "cpython" or sys.version_info[:2] != (3, 11))' \
   >/dev/null 2>&1; }
 here=$(pwd -P)
-sum=$(cat requirements.lock pyproject.toml | cksum)
+sum=$(cat $user $dev pyproject.toml | cksum)
+state() { printf '%s\n' "$here" "$sum" "$1"; }
 ready() {
-  [ -x .venv/bin/python ] && [ -x .venv/bin/actorlearner ] &&
-    [ "$(cat .venv/.ready 2>/dev/null)" = "$here"$'\n'"$sum" ]
+  local found
+  found=$(cat .venv/.ready 2>/dev/null) && [ -x .venv/bin/python ] && [ -x .venv/bin/actorlearner ] || return 1
+  [ "$found" = "$(state $lock)" ] || [ "$found" = "$(state $dev)" ]
 }
-finish() { rm -f .venv/.incomplete; printf '%s\n%s\n' "$here" "$sum" >.venv/.ready.new; mv .venv/.ready.new .venv/.ready; }
+finish() { rm -f .venv/.incomplete; state $lock >.venv/.ready.new; mv .venv/.ready.new .venv/.ready; }
 ready && exit 0
 
 case "$(uname -s) $(uname -m)" in
@@ -39,14 +45,16 @@ case "$(uname -s) $(uname -m)" in
 esac
 
 # One set-up at a time: a second waits for the first.
-exec 9<requirements.lock
+exec 9<$user
 flock -n 9 2>/dev/null || [ $? -ne 1 ] || { echo "waiting for another set-up of .venv ..."; flock 9; }
 ready && exit 0
+# An environment that has the developers' tools keeps them up to date.
+[ "$(tail -n 1 .venv/.ready 2>/dev/null)" != $dev ] || lock=$dev
 
 if [ -x .venv/bin/python ] && [ ! -e .venv/.incomplete ]; then
   fits .venv/bin/python ||
     fail "$need; found $(describe .venv/bin/python) in .venv — remove .venv and run make setup again"
-  if [ ! -e .venv/.ready ] && .venv/bin/python -c "$CHECK" 2>/dev/null; then
+  if [ ! -e .venv/.ready ] && .venv/bin/python -c "$CHECK" $lock 2>/dev/null; then
     finish  # made by other means, with the very same versions
     exit 0
   fi
@@ -97,8 +105,8 @@ run() {
 pip() { run $python -m pip --disable-pip-version-check --no-input "$@"; }
 [ -z "$base" ] || run "$base" -m venv .venv
 $python -m pip --version >/dev/null 2>&1 || run $python -m ensurepip
-pip install --progress-bar off -r requirements.lock
+pip install --progress-bar off --require-hashes -r $lock
 pip install --no-deps --no-build-isolation -e .
-run $python -c "$CHECK"
+run $python -c "$CHECK" $lock
 run $python -c "import reverb"  # where a TensorFlow that does not fit shows
 finish

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from actorlearner.flags import host_and_port
+
 _PORT = 8008  # Where the replay server is, or seems to be; the ports of docker-compose.yml.
 _SOCKET = Path("/door/replay")
 # Whence the server's proxy speaks. To a client from 127.0.0.1 with a process id like its own Reverb gives the
@@ -50,13 +52,14 @@ def settings(side: str, connect: str) -> str:
 
     Args:
       side: `server` or `client`.
-      connect: HOST:PORT of the replay server's TLS, for a client.
+      connect: HOST:PORT of the replay server's TLS, for a client; unused for the server.
     """
     if side == "server":
         return f"{_BOTH}accept = {_SOCKET}\nconnect = 127.0.0.1:{_PORT}\nlocal = {_NOT_LOCALHOST}\n"
     # delay: the name is looked up at each connection, because a host may come later, or move.
+    host, port = host_and_port(connect)  # stunnel takes an IPv6 address without brackets only.
     return (
-        f"{_BOTH}client = yes\naccept = 127.0.0.1:{_PORT}\nconnect = {connect}\ndelay = yes\n"
+        f"{_BOTH}client = yes\naccept = 127.0.0.1:{_PORT}\nconnect = {host}:{port}\ndelay = yes\n"
         f"checkHost = {_SERVER}\n"
     )
 
@@ -97,14 +100,16 @@ def main(arguments: Sequence[str]) -> int:
     if side not in ("server", "client"):
         print(f"{side!r}: has to be server or client", file=sys.stderr)
         return _USAGE_ERROR
-    if side == "client" and not connect.rpartition(":")[0]:
-        print(f"TLS_CONNECT {connect!r}: has to be HOST:PORT", file=sys.stderr)
+    try:
+        told = settings(side, connect)
+    except ValueError as error:
+        print(f"TLS_CONNECT {connect!r}: has to be {error}", file=sys.stderr)
         return _USAGE_ERROR
     if side == "server":
         _SOCKET.unlink(missing_ok=True)  # Of a proxy that was killed: stunnel does not take its place.
     with subprocess.Popen(["stunnel4", "-fd", "0"], stdin=subprocess.PIPE, text=True) as proxy:
         assert proxy.stdin is not None
-        proxy.stdin.write(settings(side, connect))
+        proxy.stdin.write(told)
         proxy.stdin.close()
         container = str(Path(__file__).with_name("container.py"))
         with subprocess.Popen([sys.executable, container, *arguments[1:]]) as role:

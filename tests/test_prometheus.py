@@ -49,6 +49,13 @@ def test_a_port_in_use_is_refused() -> None:
         serve_metrics((LOOPBACK, port), lambda: RECORDS)
 
 
+def test_an_ipv6_address_is_named_with_brackets() -> None:
+    port = free_port()
+    serve_metrics(("::1", port), lambda: RECORDS)
+    with pytest.raises(RunError, match=rf"metrics cannot be served on \[::1\]:{port}: "):
+        serve_metrics(("::1", port), lambda: RECORDS)
+
+
 def test_the_newest_of_each_of_a_process_and_of_files(tmp_path: Path) -> None:
     writer = MetricsWriter(tmp_path / "collect-3.jsonl")
     for env_steps in (1, 2):

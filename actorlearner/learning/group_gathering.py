@@ -9,6 +9,7 @@ import logging
 import socket
 import time
 
+from actorlearner import flags
 from actorlearner.cluster import Cluster, learner_name
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning.group_peer import Message, Peer, say_farewell
@@ -159,7 +160,7 @@ def _listen(address: str) -> socket.socket:
     Raises:
       RunError: somebody else does.
     """
-    port = int(address.rpartition(":")[2])
+    _, port = flags.host_and_port(address)
     both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
     try:
@@ -173,8 +174,7 @@ def _listen(address: str) -> socket.socket:
 
 
 def _connect(address: str) -> socket.socket | None:
-    host, _, port = address.rpartition(":")
     try:
-        return socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S)
+        return socket.create_connection(flags.host_and_port(address), timeout=_CONNECT_S)
     except OSError:
         return None

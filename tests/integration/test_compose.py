@@ -103,3 +103,15 @@ def _runs(board: str) -> set[str]:
     """The runs that TensorBoard shows."""
     with urllib.request.urlopen(f"{board}/data/runs", timeout=30) as answer:
         return set(json.load(answer))
+
+
+def test_a_configuration_that_is_refused_is_not_tried_again(image: str) -> None:
+    settings = compose.endless_pendulum(image) | {"ACTORLEARNER_CONFIG": "no_such_file"}
+    with compose.project(settings, compose.FILE) as project:
+        project.compose("up", "-d", "--no-deps", "learner")
+        learner = project.container("learner")
+        project.wait(lambda: "waiting to be stopped" in learner.log, "the refusal")
+        assert "actorlearner: error: no_such_file: no such file (--config)" in learner.log
+        assert learner.state["State"]["Running"]
+        project.compose("stop")
+        assert (learner.state["RestartCount"], learner.state["State"]["ExitCode"]) == (0, 2)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,12 @@ pytestmark = pytest.mark.skipif(not compose.command(), reason="needs docker-comp
 
 
 def _merged(**environment: str) -> Services:
+    return _config(FILE, TLS_FILE, **environment)
+
+
+def _config(*files: Path, **environment: str) -> Services:
     text = compose.run(
-        *(*compose.command(), "-f", str(FILE), "-f", str(TLS_FILE), "config"),
+        *(*compose.command(), *(argument for file in files for argument in ("-f", str(file))), "config"),
         environment={"ACTORLEARNER_CERTIFICATES": "/made"} | environment,
     )
     return dict(yaml.safe_load(text)["services"])
@@ -36,6 +41,15 @@ def test_no_container_has_rights_or_memory_without_end(services: Services) -> No
         assert service["restart"] == "on-failure"
         assert service["mem_limit"]
         assert "user" not in service  # The image's, which is not root.
+
+
+def test_no_role_is_tried_for_ever_with_a_configuration_that_it_refuses(services: Services) -> None:
+    roles = ("replay-server", "collect-actor", "eval-actor", "learner")
+    plain = _config(FILE)
+    for role in roles:
+        for service in (plain[role], services[role]):
+            assert service["entrypoint"][:2] == ["python", "/opt/actorlearner/hold.py"]
+            assert service["entrypoint"][2] == "python"
 
 
 def test_the_replay_server_has_no_network(services: Services) -> None:

@@ -2,7 +2,8 @@
 
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import pytest
 
@@ -29,6 +30,59 @@ def test_the_index_is_the_number_of_the_container_or_the_end_of_its_address(
     names: Sequence[str], expected: int
 ) -> None:
     assert index(ADDRESS, names) == expected
+
+
+def test_ipv6_addresses_that_end_alike_give_different_indices() -> None:
+    """Of pods on two nodes, only the middle of the address differs."""
+    first, second = (index(f"fd00:10:244:{node}::7", []) for node in (1, 2))
+    assert first != second
+    assert max(first, second) < 10**9
+    assert index("fd00:10:244:0001:0::7", []) == first
+    assert index("fd00::7", ["run_collect-actor_3.run_default"]) == 2
+
+
+def _found(*addresses: str) -> Callable[..., list[Any]]:
+    """What getaddrinfo returns for a host with these addresses."""
+    families = [socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses]
+    found = [(family, 1, 6, "", (address, 0)) for family, address in zip(families, addresses, strict=True)]
+    return lambda *given, **named: found
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [(["fd00::7"], "fd00::7"), (["fd00::7", ADDRESS], ADDRESS), (["fe80::7%e0"], "fe80::7")],
+)
+def test_a_container_may_have_ipv6_only(
+    addresses: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container.socket, "getaddrinfo", _found(*addresses))
+    monkeypatch.setattr(container, "names_of", lambda address: [])
+    assert container.own_index() == index(expected, [])
+
+
+def test_the_address_of_a_pod_may_be_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POD_IP", "fd00:10:244:1::7")
+    assert container.own_index() == index("fd00:10:244:1::7", [])
+
+
+def test_an_address_that_is_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(*given: Any, **named: Any) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setenv("POD_IP", "node-7")
+    with pytest.raises(SystemExit, match="2"):
+        container.own_index()
+    monkeypatch.delenv("POD_IP")
+    monkeypatch.setattr(container.socket, "gethostname", lambda: "here")
+    monkeypatch.setattr(container.socket, "getaddrinfo", unknown)
+    with pytest.raises(SystemExit, match="2"):
+        container.own_index()
+    assert capsys.readouterr().err.splitlines() == [
+        "POD_IP 'node-7': has to be an IPv4 or IPv6 address",
+        "the address of 'here' is not known (Name or service not known): give --actor_index",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +112,7 @@ def test_machines_tell_their_actors_apart_by_the_first_index(monkeypatch: pytest
     assert index(ADDRESS, ["run_collect-actor_3.run_default"], first=100) == 102
     monkeypatch.setenv("FIRST_ACTOR_INDEX", "100")
     monkeypatch.setattr(container, "names_of", lambda address: ["run_collect-actor_3.run_default"])
-    monkeypatch.setattr(container.socket, "gethostbyname", lambda name: ADDRESS)
+    monkeypatch.setattr(container.socket, "getaddrinfo", _found(ADDRESS))
     assert container.own_index() == 102
 
 
@@ -82,7 +136,13 @@ def _answer(question: bytes, target: bytes) -> bytes:
     return head + question[12:] + struct.pack("!HHHIH", 0xC00C, 12, 1, 600, len(target)) + target
 
 
-def test_the_name_server_is_asked_again_until_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("address", "reverse"),
+    [(ADDRESS, "7.0.19.172.in-addr.arpa"), ("fd00::7", "7." + "0." * 27 + "0.0.d.f.ip6.arpa")],
+)
+def test_the_name_server_is_asked_again_until_it_answers(
+    address: str, reverse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server on the loopback interface: it overlooks the first question."""
     import threading
 
@@ -101,9 +161,9 @@ def test_the_name_server_is_asked_again_until_it_answers(monkeypatch: pytest.Mon
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert names_of(ADDRESS) == ["run_collect-actor_3.run_default"]
+        assert names_of(address) == ["run_collect-actor_3.run_default"]
         thread.join()
-    assert asked[0][12:] == _label("7.0.19.172.in-addr.arpa") + struct.pack("!HH", 12, 1)
+    assert asked[0][12:] == _label(reverse) + struct.pack("!HH", 12, 1)
 
 
 def test_names_that_are_cut_short_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:

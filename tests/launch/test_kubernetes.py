@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from actorlearner.cli import parser
+from actorlearner.errors import EXIT_USAGE
 from tests.support.processes import REPOSITORY
 
 _FOLDER = REPOSITORY / "launch" / "kubernetes"
 _VERSIONS = ("1.30", "1.37")
-_WORKLOADS = ("StatefulSet", "Deployment", "Job")
 _ROLES = ("replay-server", "collect-actor", "eval-actor", "learner")
 
 Object = dict[str, Any]
@@ -54,7 +54,7 @@ def _merged(there: Any, patch: Any) -> Any:
 
 def _pods(things: Iterator[Object]) -> dict[str, Object]:
     """The pod of each workload, by its name."""
-    return {t["metadata"]["name"]: t["spec"]["template"] for t in things if t["kind"] in _WORKLOADS}
+    return {t["metadata"]["name"]: t["spec"]["template"] for t in things if t["kind"] == "Job"}
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
@@ -96,6 +96,22 @@ def test_every_role_is_started_and_probed_as_the_command_line_wants_it() -> None
             assert (program, read.command, read.role, read.run_dir) == (
                 "actorlearner", "health", role, "/run_dir",
             )  # fmt: skip
+
+
+def test_a_refused_configuration_ends_the_job() -> None:
+    jobs = {thing["metadata"]["name"]: thing["spec"] for thing in _gpu() if thing["kind"] == "Job"}
+    assert sorted(jobs) == sorted(_ROLES)
+    for role, job in jobs.items():
+        pod = job["template"]["spec"]
+        assert pod["restartPolicy"] == "Never"  # Kubernetes refuses a pod failure policy otherwise.
+        ends = [rule for rule in job["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"]
+        assert ends == [
+            {
+                "action": "FailJob",
+                "onExitCodes": {"containerName": role, "operator": "In", "values": [EXIT_USAGE]},
+            }
+        ]
+        assert [container["name"] for container in pod["containers"]] == [role]
 
 
 def test_no_role_is_root_or_without_limits() -> None:

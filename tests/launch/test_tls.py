@@ -112,8 +112,12 @@ def test_a_role_without_its_proxy_is_ended(start: Start, tmp_path: Path) -> None
     [
         ([], "host:1", "'': has to be server or client"),
         (["learner"], "host:1", "'learner': has to be server or client"),
-        (["client", "learner"], "", "TLS_CONNECT '': has to be HOST:PORT"),
-        (["client", "learner"], "host", "TLS_CONNECT 'host': has to be HOST:PORT"),
+        (["client", "learner"], "", "TLS_CONNECT '': has to be HOST:PORT with a port from 1 to 65535"),
+        (
+            ["client", "learner"],
+            "host",
+            "TLS_CONNECT 'host': has to be HOST:PORT with a port from 1 to 65535",
+        ),
     ],
 )
 def test_bad_input_starts_nothing(
@@ -135,3 +139,8 @@ def test_both_ends_want_a_certificate_and_talk_plain_on_the_loopback_interface_a
     assert client["checkHost"] == "replay-server"
     # From 127.0.0.1, a client in another container with the server's process id would be given a pointer.
     assert server["local"] == "127.0.0.2"
+
+
+def test_stunnel_gets_an_ipv6_address_without_brackets() -> None:
+    """With them, it looks for a host of that name."""
+    assert "connect = fd00::7:8443\n" in tls.settings("client", "[fd00::7]:8443")

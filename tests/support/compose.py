@@ -110,6 +110,15 @@ class Container:
     def health(self) -> str:
         return str(self.state["State"]["Health"]["Status"])
 
+    @property
+    def log(self) -> str:
+        """What its processes said, on both streams."""
+        command = ["docker", "logs", self.id]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=True
+        )
+        return done.stdout
+
     def execute(self, *command: str) -> str:
         """Runs a command in it; returns nothing if that fails, as it does where there is no container yet."""
         done = subprocess.run(

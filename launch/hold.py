@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Runs a command, and keeps its container when the command refuses its configuration (exit code 2).
+
+  hold.py COMMAND...
+
+An engine that starts a container again after an error cannot tell exit codes apart, and would try a wrong
+configuration for ever. So the container stays, without the role and unhealthy, until it is stopped; then it
+ends with 2. Any other exit code is passed on at once.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+
+_USAGE_ERROR = 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command; returns its exit code, or 128 and the number of the signal that killed it.
+
+    SIGTERM and SIGINT are passed on to the command. Blocks until it has ended, and after exit code 2 until
+    one of the two has come.
+    """
+    stopped = threading.Event()
+    with subprocess.Popen(arguments) as role:
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            stopped.set()
+            if role.returncode is None:
+                os.kill(role.pid, number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        code = role.wait()
+    if code == _USAGE_ERROR and not stopped.is_set():
+        print(
+            "refused, see above: starting it again would not help; waiting to be stopped",
+            file=sys.stderr,
+            flush=True,
+        )
+        stopped.wait()
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
