@@ -106,7 +106,7 @@ class CollectJob:
 
 
 class TrainJob:
-    """A train job: pushes the variables after every train step."""
+    """A train job: takes a train step and pushes the variables, or does each at larger intervals."""
 
     def __init__(
         self,
@@ -115,8 +115,23 @@ class TrainJob:
         address: str,
         root_dir: Path,
         batch_size: int,
+        train_steps: int = 1,
+        push_interval: int = 1,
     ) -> None:
-        """Connects to the server at `address` and pushes the first variables."""
+        """Connects to the server at `address` and pushes the first variables.
+
+        Args:
+          agent: to train.
+          train_step: counts its train steps.
+          address: HOST:PORT.
+          root_dir: where checkpoints and SavedModels go.
+          batch_size: transitions in a train step.
+          train_steps: in one call of the learner's graph.
+          push_interval: train steps between two pushes of the variables, a multiple of `train_steps`.
+        """
+        self.train_steps = train_steps
+        self._push_interval = push_interval
+        self._since_push = 0
         self._variables = _variables(agent.collect_policy, train_step)
         self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
         self.push()
@@ -138,9 +153,12 @@ class TrainJob:
         self._container.push(self._variables)
 
     def step(self) -> None:
-        """Takes a train step and pushes the variables."""
-        self._learner.run(iterations=1)
-        self.push()
+        """Takes `train_steps` train steps; pushes the variables if the interval is over."""
+        self._learner.run(iterations=self.train_steps)
+        self._since_push += self.train_steps
+        if self._since_push >= self._push_interval:
+            self.push()
+            self._since_push = 0
 
 
 class EvalJob:

@@ -20,7 +20,8 @@ def _measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     ran: list[str] = []
 
     def run(arguments: Sequence[str], check: bool) -> subprocess.CompletedProcess[bytes]:
-        assert list(arguments[:3]) == [sys.executable, "-m", "benchmarks"] and not check
+        assert list(arguments[:3]) == [sys.executable, "-m", "benchmarks"]
+        assert not check
         ran.append(name := arguments[3])
         rows = {"writer": REACHED, "learner": MISSED}
         if name not in rows:
@@ -40,8 +41,7 @@ def test_a_missed_goal_ends_with_1_and_is_named_after_all_have_run(
     assert command.main([*names, "--directory", str(tmp_path)]) == 1
     assert measured == names
     assert capsys.readouterr().err.splitlines() == [
-        "benchmarks: error: goal missed: "
-        "learner: train steps a second (threads 1 and 2): 0.96, goal ≥ 0.97",
+        "benchmarks: error: goal missed: learner: train steps a second (threads 1 and 2): 0.96, goal ≥ 0.97",
         "benchmarks: error: memory failed",
     ]
     assert not (tmp_path / "memory.json").exists()
@@ -60,16 +60,16 @@ def test_a_benchmark_by_itself_ends_with_the_same_code(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Ended(Exception):
+    class EndedError(Exception):
         """In the place of the process's end."""
 
     def end(ended_with: int) -> None:
         assert ended_with == code
-        raise Ended
+        raise EndedError
 
     monkeypatch.setattr(command.os, "_exit", end)
     monkeypatch.setattr("benchmarks.writer.run", lambda: ([row], {}))
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         command.main(["writer", "--directory", str(tmp_path)])
     assert ("goal missed" in capsys.readouterr().err) == bool(code)
     assert report.load(tmp_path) == [row]
