@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import reverb
 import tensorflow as tf
 import tree
@@ -19,7 +20,7 @@ from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
 from tf_agents.specs import tensor_spec
 from tf_agents.train import actor, learner
 from tf_agents.train.utils import train_utils
-from tf_agents.trajectories import trajectory
+from tf_agents.trajectories import policy_step, trajectory
 
 EXPERIENCE_TABLE = reverb_replay_buffer.DEFAULT_TABLE
 VARIABLES_TABLE = reverb_variable_container.DEFAULT_TABLE
@@ -66,7 +67,7 @@ def collect_randomly(
 
 
 class ObserverForEach:
-    """Writes the trajectories of a batch of environments; has an observer for each, as they take no batches."""
+    """Writes a batch of environments' trajectories with an observer for each: stock's take no batches."""
 
     def __init__(self, client: reverb.Client, environments: int) -> None:
         """Opens a writer for each environment."""
@@ -98,9 +99,16 @@ def batched(load: Callable[[], py_environment.PyEnvironment], count: int) -> py_
 
 def eager(policy: Any, environments: int) -> py_tf_eager_policy.PyTFEagerPolicy:
     """Makes a TFPolicy act in Python for an environment, or for a batch of several."""
-    return py_tf_eager_policy.PyTFEagerPolicy(
-        policy, use_tf_function=True, batch_time_steps=environments == 1
-    )
+    if environments == 1:
+        return py_tf_eager_policy.PyTFEagerPolicy(policy, use_tf_function=True)
+    return _ForBatch(policy, use_tf_function=True, batch_time_steps=False)
+
+
+class _ForBatch(py_tf_eager_policy.PyTFEagerPolicy):
+    """Returns arrays for a batch as stock does for one environment: it would return slow eager tensors."""
+
+    def _action(self, *arguments: Any, **options: Any) -> policy_step.PolicyStep:
+        return tree.map_structure(np.asarray, super()._action(*arguments, **options))
 
 
 class CollectJob:
