@@ -1,7 +1,8 @@
 """Runs the benchmarks: `python -m benchmarks` those of BY_DEFAULT, `python -m benchmarks NAME ...` any.
 
-Each prints a table and writes DIRECTORY/NAME.json; `--table` prints what is there as Markdown instead. Each
-runs in a process of its own, so that none inherits the state of another.
+Each prints a table and writes DIRECTORY/NAME.json; `--table` prints the files as Markdown instead. Each
+benchmark runs in its own process, so that none inherits the state of another. The exit code is 1 if a
+benchmark failed or missed a goal; the last lines on stderr name each.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from actorlearner.environments.quiet import quiet_output
@@ -49,13 +51,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(line)
         return 0
     if len(options.names) == 1:
-        _measure(options.names[0], options.directory)
+        missed = _measure(options.names[0], options.directory)
+        _print_errors(missed)
         sys.stdout.flush()
-        os._exit(0)  # Threads that are blocked inside Reverb would make the interpreter's shutdown crash.
+        os._exit(1 if missed else 0)  # Reverb's blocked threads would make the interpreter's shutdown crash.
     return _run_all(options.names or BY_DEFAULT, options.directory)
 
 
-def _measure(name: str, directory: Path) -> None:
+def _measure(name: str, directory: Path) -> list[str]:
+    """Runs a benchmark, prints and saves its rows; returns a line for each missed goal."""
     began = time.monotonic()
     directory.mkdir(parents=True, exist_ok=True)
     with quiet_output(str(directory / f"{name}.log")):
@@ -66,31 +70,41 @@ def _measure(name: str, directory: Path) -> None:
     for line in report.lines(details):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     console.print(f"{path}: with every single value, after {time.monotonic() - began:.0f} s")
+    return _missed(rows)
+
+
+def _missed(rows: Sequence[report.Row]) -> list[str]:
+    return [f"goal missed: {row.missed}" for row in rows if row.missed]
+
+
+def _print_errors(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(f"benchmarks: error: {line}", file=sys.stderr, flush=True)
 
 
 def _table(name: str, rows: Sequence[report.Row]) -> Table:
     """The rows as a table that is legible in 80 columns."""
     table = Table(title=name)
-    what, *figures = report.HEADER[1:]
+    _, what, _, *figures = report.HEADER
     table.add_column(what, min_width=28)
     for heading in figures:
         table.add_column(heading)
     for row in rows:
-        table.add_row(*report.cells(row)[1:], end_section=True)
+        _, what, settings, *values = report.cells(row)
+        table.add_row(escape(f"{what}\n({settings})" if settings else what), *values, end_section=True)
     return table
 
 
 def _run_all(names: Sequence[str], directory: Path) -> int:
-    failed = [
-        name
-        for name in names
-        if subprocess.run(
-            [sys.executable, "-m", "benchmarks", name, "--directory", str(directory)], check=False
-        ).returncode
-    ]
-    for name in failed:
-        print(f"benchmarks: error: {name} failed", file=sys.stderr)
-    return 1 if failed else 0
+    """Runs each benchmark in its own process, however the ones before ended; returns the exit code."""
+    errors: list[str] = []
+    for name in names:
+        (directory / f"{name}.json").unlink(missing_ok=True)  # `--table` must not show an earlier run's rows.
+        command = [sys.executable, "-m", "benchmarks", name, "--directory", str(directory)]
+        if subprocess.run(command, check=False).returncode:
+            errors += _missed(report.load(directory, name)) or [f"{name} failed"]
+    _print_errors(errors)
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
-"""`actor`: env steps a second of a whole collect actor, beside bare stepping and the stock Actor."""
+"""`actor`: env steps a second of a complete collect actor, beside bare stepping and the stock Actor."""
 
 import functools
 import itertools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import reverb
 from tf_agents.environments import py_environment, suite_pybullet
-from tf_agents.policies import py_tf_eager_policy
 
 from actorlearner.agents.make import make_agent
 from actorlearner.collecting.collect_metrics import CollectMetrics
@@ -24,79 +23,123 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.learning.publisher import Publisher
 from actorlearner.lifecycle.stop import Stop
-from actorlearner.machine.devices import use_cpu
 from actorlearner.policy_function import PolicyFunction, RandomFunction
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ServerMonitor
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.puller import VariablePuller
 from actorlearner.waiting import wait_until
-from benchmarks import rounds, stock
+from benchmarks import rounds, servers, stock, threads
 from benchmarks.halfcheetah import NAME, configuration
-from benchmarks.report import Row
-from benchmarks.servers import replay_server
+from benchmarks.report import Row, plural
 
 _GOALS = {NAME: 0.85, "AntBulletEnv-v0": 0.85, "MinitaurBulletEnv-v0": 0.95}
 _DEFAULT, _MANY = 8, 16
 """Environments of the actor: as local mode has on two cores, and for simulators as fast as these."""
 
-# Short rounds in turn: the machine's speed changes from one second to the next.
-_ROUNDS = 41
-_ROUND_S = 0.5
-_STOCK_GOAL = 4
+_LIKE_STOCK_GOAL = 1
+"""At equal settings our actor must not be slower, although it also checks the environments' answers."""
+
+_SHIPPED_GOAL = 4
+_SHIPPED = "stock as it ships"
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Measures in one process with one thread, as a collect actor has; the server is another process."""
-    use_cpu(threads=1)
+def run(
+    names: Sequence[str] = tuple(_GOALS), turns: int = 25, round_s: float = 0.5
+) -> tuple[list[Row], dict[str, Any]]:
+    """Measures in one process with one thread, as a collect actor has; the server is another process.
+
+    Args:
+      names: the environments of pybullet to measure in, of those with a goal.
+      turns: rounds. Many short ones: the machine's speed changes from one second to the next.
+      round_s: seconds of each measurement.
+    """
+    set_threads = threads.like_an_actor()
+    details: dict[str, Any] = {name: {} for name in names}
     rows: list[Row] = []
-    details: dict[str, Any] = {}
-    for name, goal in _GOALS.items():
-        details[name] = {}
-        values = _measure(name, details[name])
-        for environments, wanted in ((_MANY, goal), (_DEFAULT, None)):
-            rate, bare = values[f"ours, {environments}"], values["bare"]
-            ratio = rounds.ratio(details[name], f"ours, {environments}", "bare")
-            what = f"env steps a second in {name}, {environments} environments"
-            rows.append(Row("actor", f"{what}; ratio to bare stepping", bare, rate, ratio, wanted, True))
-        if "stock" in values:
-            ratio = rounds.ratio(details[name], f"ours, {_DEFAULT}", "stock")
-            what += "; ratio to the stock Actor with a pull a step"
-            rows.append(Row("actor", what, values["stock"], rate, ratio, _STOCK_GOAL, True))
+    for name in names:
+        values = _measure(name, turns, round_s, details[name])
+        rows += _rows(name, values, details[name], set_threads)
     return rows, details
 
 
-def _measure(name: str, details: dict[str, list[float]]) -> dict[str, float]:
+def _rows(
+    name: str, values: dict[str, float], details: dict[str, list[float]], set_threads: str
+) -> list[Row]:
+    def row(count: int, beside: str, to: str, goal: float | None, settings: str) -> Row:
+        ours = f"ours, {count}"
+        what = f"env steps a second in {name}; ratio to {to}"
+        ratio = rounds.ratio(details, ours, beside)
+        return Row("actor", what, values[beside], values[ours], ratio, goal, True, settings)
+
+    def both(count: int) -> str:
+        return f"both: {plural(count, 'environment')}, {set_threads}"
+
+    rows = [
+        row(_MANY, f"bare, {_MANY}", "bare stepping", _GOALS[name], both(_MANY)),
+        row(_DEFAULT, f"bare, {_DEFAULT}", "bare stepping", None, both(_DEFAULT)),
+    ]
+    if _SHIPPED in values:
+        interval = configuration().collect.variables_interval_s
+        pulls = f"at most a pull every {interval:g} s"
+        rows += [
+            row(count, f"stock, {count}", "the stock Actor", _LIKE_STOCK_GOAL, f"{both(count)}, {pulls}")
+            for count in (1, _DEFAULT)
+        ]
+        settings = (
+            f"ours: {_DEFAULT} environments, {pulls}; "
+            f"stock: 1 environment, a pull after each env step; both: {set_threads}"
+        )
+        example = "the stock Actor as its example runs it"
+        rows.append(row(_DEFAULT, _SHIPPED, example, _SHIPPED_GOAL, settings))
+    return rows
+
+
+def _measure(name: str, turns: int, round_s: float, details: dict[str, list[float]]) -> dict[str, float]:
     config = configuration(name=name)
-    with replay_server(name) as server, tempfile.TemporaryDirectory() as directory:
-        bare = Bare(suite_pybullet.load(name))
-        measurements: dict[str, rounds.Measurement] = {"bare": lambda: rounds.rate(bare.step, _ROUND_S)}
-        for environments in (_DEFAULT, _MANY):
-            step = _collector(config, environments, server.address, Path(directory) / str(environments))
-            measure = functools.partial(rounds.rate, step, _ROUND_S, environments)
-            measurements[f"ours, {environments}"] = measure
+    steps: dict[str, tuple[Callable[[], object], int]] = {}
+    with servers.replay_server(name) as server, tempfile.TemporaryDirectory() as directory:
+        for count in (_DEFAULT, _MANY):
+            steps[f"bare, {count}"] = Bare([suite_pybullet.load(name) for _ in range(count)]).step, count
+        for count in (1, _DEFAULT, _MANY) if name == NAME else (_DEFAULT, _MANY):
+            steps[f"ours, {count}"] = (
+                _collector(config, count, server.address, Path(directory) / f"ours-{count}"),
+                count,
+            )
         if name == NAME:
-            job = _stock_job(config, server.address, Path(directory))
-            measurements["stock"] = lambda: rounds.rate(job.step, _ROUND_S)
-        return rounds.medians(measurements, _ROUNDS, details)
+            interval = config.collect.variables_interval_s
+            for label, count, pull_interval_s in (
+                ("stock, 1", 1, interval),
+                (f"stock, {_DEFAULT}", _DEFAULT, interval),
+                (_SHIPPED, 1, 0.0),
+            ):
+                job = _stock_job(config, server.address, Path(directory) / label, count, pull_interval_s)
+                steps[label] = job.step, count
+        measurements: dict[str, rounds.Measurement] = {
+            label: functools.partial(rounds.rate, step, round_s, count)
+            for label, (step, count) in steps.items()
+        }
+        return rounds.medians(measurements, turns, details)
 
 
 class Bare:
-    """Steps the environment of TF-Agents' suite with random actions, and does nothing else."""
+    """Steps environments of TF-Agents' suite in turn with random actions, and does nothing else."""
 
-    def __init__(self, environment: py_environment.PyEnvironment) -> None:
+    def __init__(self, environments: Sequence[py_environment.PyEnvironment]) -> None:
         """Draws the actions beforehand."""
-        self._environment = environment
-        spec = environment.action_spec()
+        self._environments = environments
+        spec = environments[0].action_spec()
         size = (1_000, *spec.shape)
         self._actions = np.random.default_rng(0).uniform(-1, 1, size).astype(spec.dtype)
-        self._steps = 0
-        environment.reset()
+        self._actions_taken = 0
+        for environment in environments:
+            environment.reset()
 
     def step(self) -> None:
-        """Takes an env step; a new episode begins by itself."""
-        self._environment.step(self._actions[self._steps % len(self._actions)])
-        self._steps += 1
+        """Takes an env step in each environment; a new episode begins by itself."""
+        for environment in self._environments:
+            environment.step(self._actions[self._actions_taken % len(self._actions)])
+            self._actions_taken += 1
 
 
 def _collector(config: Config, count: int, address: str, directory: Path) -> Callable[[], None]:
@@ -138,10 +181,14 @@ def _then_randomly(policy: PolicyFunction, specs: EnvironmentSpecs, count: int) 
     return act
 
 
-def _stock_job(config: Config, address: str, directory: Path) -> stock.CollectJob:
+def _stock_job(
+    config: Config, address: str, directory: Path, count: int, pull_interval_s: float
+) -> stock.CollectJob:
+    """Makes a stock collect job; `_collector` has published the variables that it pulls first."""
     environment = load_environment(config.environment, 0)
-    agent = make_agent(config, environment_specs(environment)).agent
+    policy = make_agent(config, environment_specs(environment)).agent.collect_policy
     environment.close()
-    suite = suite_pybullet.load(config.environment.name)
-    policy = py_tf_eager_policy.PyTFEagerPolicy(agent.collect_policy, use_tf_function=True)
-    return stock.CollectJob(suite, policy, address, directory / "stock", agent.collect_policy)
+    suite = stock.batched(lambda: suite_pybullet.load(config.environment.name), count)
+    return stock.CollectJob(
+        suite, stock.eager(policy, count), address, directory, policy, pull_interval_s=pull_interval_s
+    )

@@ -3,8 +3,6 @@
 import dataclasses
 from typing import Any
 
-import tree
-
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
@@ -44,8 +42,3 @@ def random_env_steps(
     steps = [batch.step(policy(batch.observations, batch.first), RANDOM_POLICY) for _ in range(count)]
     batch.close()
     return specs, steps
-
-
-def single(steps: list[EnvSteps]) -> list[EnvSteps]:
-    """The env steps of the first environment alone."""
-    return [tree.map_structure(lambda leaf: leaf[:1], step) for step in steps]

@@ -1,10 +1,12 @@
 """`learner`: train steps a second over Reverb, beside one fixed batch in memory and the stock learner."""
 
+import functools
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import reverb
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
@@ -12,70 +14,82 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import MeasuredLearner
-from actorlearner.machine.devices import share_cpus
+from actorlearner.learning.publisher import Publisher
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
-from benchmarks import rounds
+from benchmarks import rounds, servers, stock, threads
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
 from benchmarks.report import Row
-from benchmarks.servers import replay_server
-from benchmarks.stock import TrainJob
 
-_ENV_STEPS = 20_000
-_ROUNDS = 15
-_ROUND_S = 2.0
+_FIXED, _OURS, _STOCK, _AS_SHIPPED = "fixed batch", "ours", "stock", "stock as it ships"
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Measures the three in turn; the server is another process on the same machine."""
-    details: dict[str, Any] = {}
+def run(env_steps: int = 20_000, turns: int = 13, round_s: float = 2.0) -> tuple[list[Row], dict[str, Any]]:
+    """Measures all in turn; the server is another process on the same machine.
+
+    Args:
+      env_steps: in replay.
+      turns: rounds.
+      round_s: seconds of each measurement.
+    """
     config = configuration()
-    share_cpus(config.learn.intra_op_threads)
-    with replay_server() as server, tempfile.TemporaryDirectory() as directory:
-        specs = fill(server, _ENV_STEPS)
-        ours = training(
-            config, specs, Path(directory) / "ours", lambda: _replay(config, specs, server.address)
-        )
-        fixed = training(
-            config, specs, Path(directory) / "fixed", lambda: fixed_batch(config, specs, server.address)
-        )
-        parts = make_agent(config, specs)
-        stock = TrainJob(
-            parts.agent, parts.train_step, server.address, Path(directory) / "stock", config.learn.batch_size
-        )
-        stock.step()  # Traces the graph.
-        values = rounds.medians(
-            {
-                "fixed batch": lambda: rounds.rate(fixed.step, _ROUND_S, fixed.train_steps),
-                "ours": lambda: rounds.rate(ours.step, _ROUND_S, ours.train_steps),
-                "stock": lambda: rounds.rate(stock.step, _ROUND_S),
-            },
-            _ROUNDS,
-            details,
-        )
-    what = "train steps a second over Reverb"
-    rate = values["ours"]
+    set_threads = threads.like_a_learner(config)
+    details: dict[str, list[float]] = {}
+    with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
+        specs = fill(server, env_steps)
+        learners = _learners(config, specs, server.address, Path(directory))
+        measurements = {
+            name: functools.partial(rounds.rate, learner.step, round_s, learner.train_steps)
+            for name, learner in learners.items()
+        }
+        values = rounds.medians(measurements, turns, details)
+
+    def row(beside: str, to: str, goal: float, settings: str) -> Row:
+        ratio = rounds.ratio(details, _OURS, beside)
+        what = f"train steps a second over Reverb; ratio to {to}"
+        return Row("learner", what, values[beside], values[_OURS], ratio, goal, True, settings)
+
+    train_steps, interval = config.learn.train_steps_per_call, config.learn.publish_interval
+    common = f"{train_steps} train steps a call, publishing every {interval}, {set_threads}"
+    shipped = f"ours: {common}; stock: 1 train step a call, publishing after each, same threads"
     return [
-        Row(
-            "learner",
-            f"{what}; ratio to one fixed batch",
-            values["fixed batch"],
-            rate,
-            rounds.ratio(details, "ours", "fixed batch"),
-            0.97,
-            True,
-        ),
-        Row(
-            "learner",
-            f"{what}; ratio to the stock learner",
-            values["stock"],
-            rate,
-            rounds.ratio(details, "ours", "stock"),
-            3,
-            True,
-        ),
+        row(_FIXED, "one fixed batch", 0.97, f"both: {common}"),
+        row(_STOCK, "the stock learner", 3, f"both: {common}"),
+        row(_AS_SHIPPED, "the stock learner as its example runs it", 3, shipped),
     ], details
+
+
+def _learners(
+    config: Config, specs: EnvironmentSpecs, address: str, directory: Path
+) -> dict[str, "Training | stock.TrainJob"]:
+    """Makes the learners, each with its own agent; each has taken its first train steps."""
+    ours = training(config, specs, directory / "ours", lambda: _replay(config, specs, address))
+    fixed = training(config, specs, directory / "fixed", lambda: fixed_batch(config, specs, address))
+    for learner in (ours, fixed):
+        learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
+    shared = config.learn.train_steps_per_call, config.learn.publish_interval
+    return {
+        _FIXED: fixed,
+        _OURS: ours,
+        _STOCK: _stock_learner(config, specs, address, directory / "stock", *shared),
+        _AS_SHIPPED: _stock_learner(config, specs, address, directory / "shipped", 1, 1),
+    }
+
+
+def _stock_learner(
+    config: Config,
+    specs: EnvironmentSpecs,
+    address: str,
+    directory: Path,
+    train_steps: int,
+    push_interval: int,
+) -> stock.TrainJob:
+    parts = make_agent(config, specs)
+    batch = config.learn.batch_size
+    job = stock.TrainJob(parts.agent, parts.train_step, address, directory, batch, train_steps, push_interval)
+    job.step()  # Traces the graph.
+    return job
 
 
 class Training:
@@ -86,11 +100,22 @@ class Training:
         self.learner = learner
         self.train_steps = train_steps
         self.parts = parts
+        self._publisher: Publisher | None = None
+        self._since_publication = 0
+        self._publish_interval = 0
         self.step()
 
+    def publish(self, publisher: Publisher | None, interval: int) -> None:
+        """From now on publishes the policy variables every `interval` train steps; with None, never."""
+        self._publisher, self._publish_interval, self._since_publication = publisher, interval, 0
+
     def step(self) -> None:
-        """Calls the training graph once."""
+        """Calls the training graph once; publishes if the interval is over."""
         self.learner.run(iterations=self.train_steps)
+        self._since_publication += self.train_steps
+        if self._publisher is not None and self._since_publication >= self._publish_interval:
+            self._publisher.publish()
+            self._since_publication = 0
 
 
 def training(

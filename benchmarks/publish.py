@@ -1,9 +1,11 @@
 """`publish`: what publishing the policy variables to listening actors costs the learner."""
 
 import contextlib
+import functools
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,64 +13,69 @@ from typing import Any
 import reverb
 
 from actorlearner.learning.publisher import Publisher
-from actorlearner.machine.devices import share_cpus
-from benchmarks import rounds
+from benchmarks import rounds, servers, threads
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
 from benchmarks.learner import Training, fixed_batch, training
 from benchmarks.report import Row
-from benchmarks.servers import replay_server
 
-_ACTORS = 4
-_INTERVAL = 100
-# Short rounds in turn: the machine's speed changes from one second to the next.
-_ROUNDS = 41
-_CALLS = 3
-"""Of _INTERVAL train steps each, in one measurement."""
+_GOALS = {100: 0.99, 20: 0.95}
+"""By train steps between two publications. Five times as many may cost five times as much."""
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Measures in turn with and without publishing; the actors listen all the while."""
+def run(
+    actors: int = 4, turns: int = 31, train_steps: int = 300, env_steps: int = 4_000
+) -> tuple[list[Row], dict[str, Any]]:
+    """Measures in turn with and without publishing; the actors listen all the while.
+
+    Args:
+      actors: processes that pull every version.
+      turns: rounds. Many short ones: the machine's speed changes from one second to the next.
+      train_steps: in each measurement, a multiple of all intervals.
+      env_steps: in replay.
+    """
     details: dict[str, Any] = {}
     config = configuration()
-    share_cpus(config.learn.intra_op_threads)
-    with replay_server() as server, tempfile.TemporaryDirectory() as directory:
-        specs = fill(server, env_steps=4_000)
+    set_threads = threads.like_a_learner(config)
+    with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
+        specs = fill(server, env_steps)
         learner = training(config, specs, Path(directory), lambda: fixed_batch(config, specs, server.address))
         publisher = Publisher(reverb.Client(server.address), learner.parts)
-        with _listening_actors(server.address, config.collect.variables_interval_s):
-            values = rounds.medians(
-                {
-                    "without": lambda: _rate(learner, None),
-                    "publishing": lambda: _rate(learner, publisher),
-                },
-                _ROUNDS,
-                details,
-            )
-    ratio = rounds.ratio(details, "publishing", "without")
-    what = f"train steps a second, publishing every {_INTERVAL} to {_ACTORS} actors; ratio to not publishing"
-    return [Row("publish", what, values["without"], values["publishing"], ratio, 0.99, True)], details
+        measurements = {"without": functools.partial(_rate, learner, train_steps, None, 0)} | {
+            f"every {interval}": functools.partial(_rate, learner, train_steps, publisher, interval)
+            for interval in _GOALS
+        }
+        with _listening_actors(actors, server.address, config.collect.variables_interval_s):
+            values = rounds.medians(measurements, turns, details)
+    settings = f"both: one fixed batch, {config.learn.train_steps_per_call} train steps a call, {set_threads}"
+    rows = []
+    for interval, goal in _GOALS.items():
+        name = f"every {interval}"
+        what = f"train steps a second, publishing {name} to {actors} actors; ratio to not publishing"
+        settings = (
+            f"both: one fixed batch, {config.learn.train_steps_per_call} train steps a call, {set_threads}"
+        )
+        ratio = rounds.ratio(details, name, "without")
+        rows.append(Row("publish", what, values["without"], values[name], ratio, goal, True, settings))
+    return rows, details
 
 
-def _rate(learner: Training, publisher: Publisher | None) -> float:
-    import time
-
+def _rate(learner: Training, train_steps: int, publisher: Publisher | None, interval: int) -> float:
+    """Takes `train_steps` train steps; returns train steps a second."""
+    learner.publish(publisher, interval)
     began = time.perf_counter()
-    for _ in range(_CALLS):
-        for _ in range(_INTERVAL // learner.train_steps):
-            learner.step()
-        if publisher is not None:
-            publisher.publish()
-    return _CALLS * _INTERVAL / (time.perf_counter() - began)
+    for _ in range(train_steps // learner.train_steps):
+        learner.step()
+    return train_steps / (time.perf_counter() - began)
 
 
 @contextlib.contextmanager
-def _listening_actors(address: str, interval_s: float) -> Iterator[None]:
+def _listening_actors(count: int, address: str, interval_s: float) -> Iterator[None]:
     """Processes that pull every new version, as collect actors do."""
     command = [sys.executable, "-m", "benchmarks.publish", address, str(interval_s)]
     actors = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(_ACTORS)
+        for _ in range(count)
     ]
     try:
         for actor in actors:

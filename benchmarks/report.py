@@ -24,6 +24,7 @@ class Row:
       figure: the figure that the goal is about: ours, or its ratio to `stock`.
       goal: the bound on `figure`; None for what is only stated.
       at_least: whether the goal is a lower bound, else an upper one.
+      settings: what was set on both sides (environments, threads, publishing, ...), or on each.
     """
 
     benchmark: str
@@ -33,6 +34,7 @@ class Row:
     figure: float
     goal: float | None
     at_least: bool
+    settings: str = ""
 
     @property
     def reached(self) -> bool:
@@ -41,8 +43,16 @@ class Row:
             return True
         return self.figure >= self.goal if self.at_least else self.figure <= self.goal
 
+    @property
+    def missed(self) -> str | None:
+        """A line that names the row, its figure and its goal; None where the goal was reached."""
+        if self.reached:
+            return None
+        _, what, settings, *_, figure, goal, _ = cells(self)
+        return f"{self.benchmark}: {what} ({settings}): {figure}, goal {goal}"
 
-HEADER = ("benchmark", "what", "beside", "ours", "figure", "goal", "reached")
+
+HEADER = ("benchmark", "what", "settings", "beside", "ours", "figure", "goal", "reached")
 """The columns of a table; `figure` is ours, or its ratio to what is beside it."""
 
 
@@ -52,6 +62,7 @@ def cells(row: Row) -> tuple[str, ...]:
     return (
         row.benchmark,
         row.what,
+        row.settings,
         "" if row.stock is None else number(row.stock),
         number(row.ours),
         number(row.figure),
@@ -61,8 +72,13 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Three significant digits, more for whole thousands."""
+    """Formats with three significant digits, or as a whole number from 100 on."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Formats `1 environment`, `8 environments`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def save(directory: Path, name: str, rows: Sequence[Row], details: dict[str, Any], took_s: float) -> Path:
@@ -81,11 +97,13 @@ def save(directory: Path, name: str, rows: Sequence[Row], details: dict[str, Any
     return path
 
 
-def load(directory: Path) -> list[Row]:
-    """Reads the rows of every JSON file in `directory`, in the order of their names."""
-    fields = [field.name for field in dataclasses.fields(Row)]
+def load(directory: Path, name: str = "*") -> list[Row]:
+    """Reads the rows of DIRECTORY/NAME.json, or of all such files in the order of their names."""
+    fields = {field.name for field in dataclasses.fields(Row)}
     return [
-        Row(**{name: row[name] for name in fields}) for record in _load(directory) for row in record["rows"]
+        Row(**{key: value for key, value in row.items() if key in fields})
+        for record in _load(directory, name)
+        for row in record["rows"]
     ]
 
 
@@ -100,8 +118,8 @@ def lines(details: dict[str, Any]) -> list[str]:
     return ["", *said] if said else []
 
 
-def _load(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))]
+def _load(directory: Path, name: str = "*") -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(directory.glob(f"{name}.json"))]
 
 
 def machine() -> str:

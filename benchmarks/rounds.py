@@ -29,7 +29,7 @@ def medians(
 
 
 def ratio(details: Mapping[str, Sequence[float]], ours: str, beside: str) -> float:
-    """The median of the rounds' ratios: both figures of a round are from the same seconds of the machine."""
+    """Returns the median of the rounds' ratios: the machine's speed changes from round to round."""
     return statistics.median(a / b for a, b in zip(details[ours], details[beside], strict=True))
 
 

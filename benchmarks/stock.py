@@ -3,19 +3,24 @@
 Everything that is measured beside ours uses these, and so do the tests that such jobs can join our runs.
 """
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import reverb
 import tensorflow as tf
+import tree
 from tf_agents.agents import tf_agent
-from tf_agents.environments import py_environment
+from tf_agents.environments import batched_py_environment, py_environment
 from tf_agents.experimental.distributed import reverb_variable_container
-from tf_agents.policies import random_py_policy
+from tf_agents.policies import py_tf_eager_policy, random_py_policy
 from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
 from tf_agents.specs import tensor_spec
 from tf_agents.train import actor, learner
 from tf_agents.train.utils import train_utils
+from tf_agents.trajectories import policy_step, trajectory
 
 EXPERIENCE_TABLE = reverb_replay_buffer.DEFAULT_TABLE
 VARIABLES_TABLE = reverb_variable_container.DEFAULT_TABLE
@@ -61,8 +66,53 @@ def collect_randomly(
     initial.run()
 
 
+class ObserverForEach:
+    """Writes a batch of environments' trajectories with an observer for each: stock's take no batches."""
+
+    def __init__(self, client: reverb.Client, environments: int) -> None:
+        """Opens a writer for each environment."""
+        self._observers = [_observer(client) for _ in range(environments)]
+
+    def __call__(self, batch: trajectory.Trajectory) -> None:
+        """Writes a trajectory of tensors [environments, ...]."""
+        for index, observer in enumerate(self._observers):
+            observer(tree.map_structure(lambda leaf, index=index: leaf[index], batch))
+
+    def flush(self) -> None:
+        """Blocks until the server has taken everything, for as long as its rate limiter blocks writers."""
+        for observer in self._observers:
+            observer.flush()
+
+
+def _observer(client: reverb.Client) -> reverb_utils.ReverbAddTrajectoryObserver:
+    return reverb_utils.ReverbAddTrajectoryObserver(
+        client, EXPERIENCE_TABLE, sequence_length=2, stride_length=1
+    )
+
+
+def batched(load: Callable[[], py_environment.PyEnvironment], count: int) -> py_environment.PyEnvironment:
+    """Loads an environment, or several as TF-Agents' batch of them, which steps them in turn."""
+    if count == 1:
+        return load()
+    return batched_py_environment.BatchedPyEnvironment([load() for _ in range(count)], multithreading=False)
+
+
+def eager(policy: Any, environments: int) -> py_tf_eager_policy.PyTFEagerPolicy:
+    """Makes a TFPolicy act in Python for an environment, or for a batch of several."""
+    if environments == 1:
+        return py_tf_eager_policy.PyTFEagerPolicy(policy, use_tf_function=True)
+    return _ForBatch(policy, use_tf_function=True, batch_time_steps=False)
+
+
+class _ForBatch(py_tf_eager_policy.PyTFEagerPolicy):
+    """Returns arrays for a batch as stock does for one environment: it would return slow eager tensors."""
+
+    def _action(self, *arguments: Any, **options: Any) -> policy_step.PolicyStep:
+        return tree.map_structure(np.asarray, super()._action(*arguments, **options))
+
+
 class CollectJob:
-    """A collect job: pulls the variables before every env step."""
+    """A collect job: takes an env step in each environment and pulls the variables, or does so less often."""
 
     def __init__(
         self,
@@ -71,42 +121,50 @@ class CollectJob:
         address: str,
         summaries: Path,
         source: Any = None,
+        pull_interval_s: float = 0.0,
     ) -> None:
         """Connects to the server at `address` and pulls the first variables.
 
         Args:
-          environment: to act in.
+          environment: to act in; see `batched`.
           policy: to act with.
           address: HOST:PORT.
           summaries: where TensorBoard summaries go.
           source: whose variables are pulled: the TFPolicy under `policy`; None where `policy` is saved.
+          pull_interval_s: least seconds between two pulls of the variables.
         """
         self.train_step = train_utils.create_train_step()
         self._variables = _variables(source or policy, self.train_step)
         self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
         self._container.update(self._variables)
+        self._pull_interval_s = pull_interval_s
+        self._pulled = time.monotonic()
         self.environment = environment
-        self.observer = reverb_utils.ReverbAddTrajectoryObserver(
-            reverb.Client(address), EXPERIENCE_TABLE, sequence_length=2, stride_length=1
+        self.environments = environment.batch_size or 1
+        client = reverb.Client(address)
+        self.observer = (
+            ObserverForEach(client, self.environments) if environment.batched else _observer(client)
         )
         self._actor = actor.Actor(
             environment,
             policy,
             self.train_step,
-            steps_per_run=1,
+            steps_per_run=self.environments,
             metrics=actor.collect_metrics(10),
             summary_dir=str(summaries),
             observers=[self.observer],
         )
 
     def step(self) -> None:
-        """Takes an env step and pulls the variables."""
+        """Takes an env step in each environment; pulls the variables if the interval is over."""
         self._actor.run()
-        self._container.update(self._variables)
+        if time.monotonic() - self._pulled >= self._pull_interval_s:
+            self._container.update(self._variables)
+            self._pulled = time.monotonic()
 
 
 class TrainJob:
-    """A train job: pushes the variables after every train step."""
+    """A train job: takes a train step and pushes the variables, or does each at larger intervals."""
 
     def __init__(
         self,
@@ -115,8 +173,23 @@ class TrainJob:
         address: str,
         root_dir: Path,
         batch_size: int,
+        train_steps: int = 1,
+        push_interval: int = 1,
     ) -> None:
-        """Connects to the server at `address` and pushes the first variables."""
+        """Connects to the server at `address` and pushes the first variables.
+
+        Args:
+          agent: to train.
+          train_step: counts its train steps.
+          address: HOST:PORT.
+          root_dir: where checkpoints and SavedModels go.
+          batch_size: transitions in a train step.
+          train_steps: in one call of the learner's graph.
+          push_interval: train steps between two pushes of the variables, a multiple of `train_steps`.
+        """
+        self.train_steps = train_steps
+        self._push_interval = push_interval
+        self._since_push = 0
         self._variables = _variables(agent.collect_policy, train_step)
         self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
         self.push()
@@ -138,9 +211,12 @@ class TrainJob:
         self._container.push(self._variables)
 
     def step(self) -> None:
-        """Takes a train step and pushes the variables."""
-        self._learner.run(iterations=1)
-        self.push()
+        """Takes `train_steps` train steps; pushes the variables if the interval is over."""
+        self._learner.run(iterations=self.train_steps)
+        self._since_push += self.train_steps
+        if self._since_push >= self._push_interval:
+            self.push()
+            self._since_push = 0
 
 
 class EvalJob:

@@ -1,7 +1,8 @@
 """`writer`: CPU time of an actor for writing one env step into a replay server in another process."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,50 +13,51 @@ from tf_agents.trajectories import trajectory
 
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.replay.layout import ReplayLayout, make_layout
-from benchmarks import rounds, stock
-from benchmarks.halfcheetah import configuration, random_env_steps, single
-from benchmarks.report import Row
-from benchmarks.servers import replay_server
+from benchmarks import rounds, servers, stock
+from benchmarks.halfcheetah import configuration, random_env_steps
+from benchmarks.report import Row, plural
 
-_ENV_STEPS = 8_000
-_ROUNDS = 5
 _FLUSH_S = 60
+_GOAL = 0.25
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Measures all threads of the writing process together, confirmation by the server included."""
-    details: dict[str, Any] = {}
+def run(
+    env_steps: int = 8_000, turns: int = 5, environments: Sequence[int] = (1, 4, 8)
+) -> tuple[list[Row], dict[str, Any]]:
+    """Measures all threads of the writing process together, confirmation by the server included.
+
+    Args:
+      env_steps: of all environments together, in one measurement.
+      turns: rounds.
+      environments: of one actor, each a row.
+    """
+    details: dict[str, list[float]] = {}
     config = configuration()
-    with replay_server() as server:
+    measurements: dict[str, rounds.Measurement] = {}
+    with servers.replay_server() as server:
         client = reverb.Client(server.address)
-        measurements: dict[str, rounds.Measurement] = {}
-        for environments in (1, 4, 8):
-            specs, steps = random_env_steps(config, environments, _ENV_STEPS // environments)
+        for count in environments:
+            specs, steps = random_env_steps(config, count, env_steps // count)
             layout = make_layout(config, specs)
-            measurements[f"ours, {environments} environments"] = _measure(
-                functools.partial(_write_ours, layout, client, environments, steps)
-            )
-            if environments == 1:
-                stock_steps = _trajectories(single(steps))
-        measurements["stock"] = _measure(functools.partial(_write_stock, client, stock_steps))
-        values = rounds.medians(measurements, _ROUNDS, details)
-    rows = [
-        Row(
-            "writer",
-            f"CPU µs an env step for writing, {environments} environments an actor; ratio",
-            values["stock"],
-            values[f"ours, {environments} environments"],
-            values[f"ours, {environments} environments"] / values["stock"],
-            0.25,
-            False,
+            ours = functools.partial(_write_ours, layout, client, count, steps)
+            theirs = functools.partial(_write_stock, client, trajectories(steps, count))
+            measurements[f"ours, {count}"] = functools.partial(_cpu_us, ours, env_steps)
+            measurements[f"stock, {count}"] = functools.partial(_cpu_us, theirs, env_steps)
+        values = rounds.medians(measurements, turns, details)
+    rows = []
+    for count in environments:
+        ours, theirs = f"ours, {count}", f"stock, {count}"
+        ratio = rounds.ratio(details, ours, theirs)
+        what = "CPU µs an env step for writing; ratio to the stock observer"
+        settings = (
+            f"both: {plural(count, 'environment')}; stock: an observer for each, as it takes no batches"
         )
-        for environments in (1, 4, 8)
-    ]
+        rows.append(Row("writer", what, values[theirs], values[ours], ratio, _GOAL, False, settings))
     return rows, details
 
 
-def _measure(write: Callable[[], None]) -> rounds.Measurement:
-    return lambda: 1e6 * rounds.cpu_seconds(write) / _ENV_STEPS
+def _cpu_us(write: Callable[[], None], env_steps: int) -> float:
+    return 1e6 * rounds.cpu_seconds(write) / env_steps
 
 
 def _write_ours(
@@ -70,20 +72,30 @@ def _write_ours(
         raise RuntimeError(f"the server did not take all items within {_FLUSH_S} s")
 
 
-def _write_stock(client: reverb.Client, steps: list[trajectory.Trajectory]) -> None:
-    observer = reverb_utils.ReverbAddTrajectoryObserver(client, stock.EXPERIENCE_TABLE, sequence_length=2)
-    for step in steps:
-        observer(step)
-    observer.flush()
-    observer.close()
+def _write_stock(client: reverb.Client, steps: list[list[trajectory.Trajectory]]) -> None:
+    observers = [
+        reverb_utils.ReverbAddTrajectoryObserver(client, stock.EXPERIENCE_TABLE, sequence_length=2)
+        for _ in steps
+    ]
+    for together in zip_longest(*steps):
+        for observer, step in zip(observers, together, strict=True):
+            if step is not None:  # An environment with fewer ends of episodes has fewer trajectories.
+                observer(step)
+    for observer in observers:
+        observer.flush()
+        observer.close()
 
 
-def _trajectories(steps: list[EnvSteps]) -> list[trajectory.Trajectory]:
-    """What a stock driver hands to its observer for these env steps of one environment."""
+def trajectories(steps: list[EnvSteps], environments: int) -> list[list[trajectory.Trajectory]]:
+    """Returns what stock drivers hand to their observers for these env steps, for each environment."""
+    return [_trajectories(steps, index) for index in range(environments)]
+
+
+def _trajectories(steps: list[EnvSteps], index: int) -> list[trajectory.Trajectory]:
     first, middle, last = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))
     made = []
-    for step in steps:
-        step = tree.map_structure(lambda leaf: leaf[0], step)
+    for batch in steps:
+        step = tree.map_structure(lambda leaf: leaf[index], batch)
         made.append(
             trajectory.Trajectory(
                 step_type=first if step.first else middle,
