@@ -46,13 +46,13 @@ def run(
         values = rounds.medians(measurements, turns, details)
     rows = []
     for count in environments:
-        ours, theirs = f"ours, {count}", f"stock, {count}"
-        ratio = rounds.ratio(details, ours, theirs)
+        packed, stock = f"ours, {count}", f"stock, {count}"
+        ratio = rounds.ratio(details, packed, stock)
         what = "CPU µs an env step for writing; ratio to the stock observer"
         settings = (
             f"both: {plural(count, 'environment')}; stock: an observer for each, as it takes no batches"
         )
-        rows.append(Row("writer", what, values[theirs], values[ours], ratio, _GOAL, False, settings))
+        rows.append(Row("writer", what, values[stock], values[packed], ratio, _GOAL, False, settings))
     return rows, details
 
 
