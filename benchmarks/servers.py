@@ -3,10 +3,17 @@
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import portpicker
+import reverb
 
+from actorlearner.agents.make import make_agent
+from actorlearner.environments.specs import load_specs
+from actorlearner.machine.devices import use_cpu
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.variables.container import variable_tables
 from benchmarks.halfcheetah import NAME, configuration
 from benchmarks.processes import MeasuredProcess
 
@@ -16,9 +23,19 @@ _SERVING = "serving\n"
 @contextlib.contextmanager
 def replay_server(environment: str = NAME, capacity: int = 1_000_000) -> Iterator["ServerProcess"]:
     """Starts a server of the experiment on a pybullet environment; ends it on leaving."""
+    with serving("benchmarks.servers", environment, str(capacity)) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def serving(module: str, *arguments: str) -> Iterator["ServerProcess"]:
+    """Runs `python -m MODULE PORT ARGUMENTS`, which calls `serve`; ends it on leaving.
+
+    Blocks until the process serves; Reverb and TensorFlow take some seconds.
+    """
     port = portpicker.pick_unused_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.servers", str(port), environment, str(capacity)],
+        [sys.executable, "-m", module, str(port), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -27,10 +44,18 @@ def replay_server(environment: str = NAME, capacity: int = 1_000_000) -> Iterato
     try:
         assert process.stdout is not None
         if _SERVING not in process.stdout:  # pybullet prints lines of its own before.
-            raise RuntimeError("the benchmark's replay server did not start")
+            raise RuntimeError(f"the replay server of {module} did not start")
         yield ServerProcess(process.pid, f"localhost:{port}")
     finally:
         process.communicate(timeout=30)  # Closes its standard input, at which it ends.
+
+
+def serve(tables: Sequence[reverb.Table], port: int) -> None:
+    """Serves the tables on `port` until standard input is closed."""
+    server = start_server(tables, port)
+    print(_SERVING, end="", flush=True)
+    sys.stdin.read()
+    server.stop()
 
 
 class ServerProcess(MeasuredProcess):
@@ -42,24 +67,19 @@ class ServerProcess(MeasuredProcess):
         self.address = address
 
 
-def _serve(port: int, environment: str, capacity: int) -> None:
-    from actorlearner.agents.make import make_agent
-    from actorlearner.environments.specs import load_specs
-    from actorlearner.machine.devices import use_cpu
-    from actorlearner.replay.layout import make_layout
-    from actorlearner.replay.tables import experience_table, start_server
-    from actorlearner.variables.container import variable_tables
-
-    use_cpu(threads=1)
+def experience_and_variables(environment: str, capacity: int) -> list[reverb.Table]:
+    """Makes the experience tables of both layouts, and the variable container."""
     tables = []
     for layout in ("packed", "trajectory"):
         config = configuration(layout, environment, capacity=capacity)
         specs = load_specs(config.environment)
         tables.append(experience_table(config, make_layout(config, specs)))
-    server = start_server([*tables, *variable_tables(make_agent(config, specs).policy_variables)], port)
-    print(_SERVING, end="", flush=True)
-    sys.stdin.read()
-    server.stop()
+    return [*tables, *variable_tables(make_agent(config, specs).policy_variables)]
+
+
+def _serve(port: int, environment: str, capacity: int) -> None:
+    use_cpu(threads=1)
+    serve(experience_and_variables(environment, capacity), port)
 
 
 if __name__ == "__main__":

@@ -26,25 +26,46 @@ EXPERIENCE_TABLE = reverb_replay_buffer.DEFAULT_TABLE
 VARIABLES_TABLE = reverb_variable_container.DEFAULT_TABLE
 
 
-def tables(agent: tf_agent.TFAgent, train_step: tf.Variable, capacity: int) -> list[reverb.Table]:
-    """The experience table and the variable container of a replay server."""
+def tables(
+    agent: tf_agent.TFAgent,
+    train_step: tf.Variable,
+    capacity: int,
+    limiter: reverb.rate_limiters.RateLimiter | None = None,
+) -> list[reverb.Table]:
+    """Makes the experience table and the variable container of a replay server.
+
+    Args:
+      agent: whose experience and variables they hold.
+      train_step: is held beside the variables.
+      capacity: items in the experience table.
+      limiter: of the experience table; None for the one of TF-Agents' example, which keeps no ratio.
+    """
     experience = tensor_spec.add_outer_dim(tensor_spec.from_spec(agent.collect_data_spec))
     variables = tf.nest.map_structure(
         lambda variable: tf.TensorSpec(variable.shape, dtype=variable.dtype),
         _variables(agent.collect_policy, train_step),
     )
     return [
-        _table(EXPERIENCE_TABLE, capacity, experience),
-        _table(VARIABLES_TABLE, 1, variables),
+        _table(EXPERIENCE_TABLE, capacity, experience, limiter or reverb.rate_limiters.MinSize(1)),
+        _table(VARIABLES_TABLE, 1, variables, reverb.rate_limiters.MinSize(1)),
     ]
 
 
-def _table(name: str, capacity: int, signature: Any) -> reverb.Table:
+def ratio_limiter(samples_per_insert: float, min_size: int) -> reverb.rate_limiters.SampleToInsertRatio:
+    """Makes the limiter that keeps a ratio, with the tolerance of a tenth that Acme's agents have."""
+    return reverb.rate_limiters.SampleToInsertRatio(
+        samples_per_insert, min_size, error_buffer=0.1 * samples_per_insert * min_size
+    )
+
+
+def _table(
+    name: str, capacity: int, signature: Any, limiter: reverb.rate_limiters.RateLimiter
+) -> reverb.Table:
     return reverb.Table(
         name,
         sampler=reverb.selectors.Uniform(),
         remover=reverb.selectors.Fifo(),
-        rate_limiter=reverb.rate_limiters.MinSize(1),
+        rate_limiter=limiter,
         max_size=capacity,
         signature=signature,
     )
@@ -88,6 +109,11 @@ def _observer(client: reverb.Client) -> reverb_utils.ReverbAddTrajectoryObserver
     return reverb_utils.ReverbAddTrajectoryObserver(
         client, EXPERIENCE_TABLE, sequence_length=2, stride_length=1
     )
+
+
+def make_observer(client: reverb.Client, environment: py_environment.PyEnvironment) -> Any:
+    """Makes what writes the trajectories of an environment, or of a batch of them."""
+    return ObserverForEach(client, environment.batch_size) if environment.batched else _observer(client)
 
 
 def batched(load: Callable[[], py_environment.PyEnvironment], count: int) -> py_environment.PyEnvironment:

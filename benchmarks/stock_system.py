@@ -1,12 +1,13 @@
-"""TF-Agents' tutorial loop and distributed jobs on HalfCheetah: each a process that prints its rates.
+"""TF-Agents' tutorial loop and distributed jobs on HalfCheetah, each a process.
 
-`python -m benchmarks.stock_system tutorial WARM_UP_S SECONDS`, `... train ADDRESS WARM_UP_S SECONDS`, and
-`... collect ADDRESS`, which goes on until its standard input is closed.
+`python -m benchmarks.stock_system PORT SETTINGS` serves replay. With `tutorial SETTINGS WARM_UP_S SECONDS`,
+`train SETTINGS WARM_UP_S SECONDS ADDRESS` or `collect SETTINGS ADDRESS` as arguments it runs a job. SETTINGS
+is a `Settings` as JSON. The first two jobs print their rates; the third runs until it is killed.
 """
 
+import dataclasses
 import json
 import os
-import select
 import sys
 import tempfile
 import time
@@ -15,68 +16,118 @@ from pathlib import Path
 
 import reverb
 from tf_agents.environments import suite_pybullet
-from tf_agents.policies import py_tf_eager_policy
-from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
+from tf_agents.replay_buffers import reverb_replay_buffer
 from tf_agents.train import actor, learner
 
 from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
-from benchmarks import rounds, stock
+from benchmarks import rounds, servers, stock, threads
 from benchmarks.halfcheetah import NAME, configuration
 
-_RANDOM_STEPS = 1_000
+RANDOM_STEPS = 1_000
+_CAPACITY = 1_000_000
+_TIMEOUT_S = 30
 
 
-def main(job: str, *arguments: str) -> None:
-    """Runs one job; prints its rates as JSON on its last line."""
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What is set for stock; the defaults are those of TF-Agents' tutorial and examples.
+
+    Attributes:
+      our_threads: whether each process has the TensorFlow threads of our role, else TensorFlow's defaults.
+      environments: stepped by the one collecting process, with one policy call for all.
+      train_steps: in one call of the learner's graph, in the distributed train job.
+      push_interval: train steps between two pushes of the variables.
+      pull_interval_s: least seconds between two pulls of the variables.
+      updates_per_env_step: that the server's rate limiter keeps; None: no ratio is kept.
+    """
+
+    our_threads: bool = False
+    environments: int = 1
+    train_steps: int = 1
+    push_interval: int = 1
+    pull_interval_s: float = 0.0
+    updates_per_env_step: float | None = None
+
+
+def like_ours(config: Config, environments: int) -> Settings:
+    """Returns the settings of a run of ours with so many environments and one update an env step."""
+    return Settings(
+        our_threads=True,
+        environments=environments,
+        train_steps=config.learn.train_steps_per_call,
+        push_interval=config.learn.publish_interval,
+        pull_interval_s=config.collect.variables_interval_s,
+        updates_per_env_step=1.0,
+    )
+
+
+def main(job: str, settings_json: str, *arguments: str) -> None:
+    """Runs one job; see the module."""
     config = configuration("trajectory")
+    settings = Settings(**json.loads(settings_json))
+    if settings.our_threads and job in ("tutorial", "train"):
+        threads.like_a_learner(config)
+    elif settings.our_threads:
+        threads.like_an_actor()
     parts = make_agent(config, load_specs(config.environment))
     with tempfile.TemporaryDirectory() as directory:
         if job == "tutorial":
-            step = _tutorial_loop(parts, Path(directory), config.learn.batch_size)
-            rate = _rate(step, *map(float, arguments))
+            step = tutorial_loop(parts, Path(directory), config.learn.batch_size, settings)
+            rate = _rate(step, settings.environments, *map(float, arguments))
             print(json.dumps({"train_steps_per_s": rate, "env_steps_per_s": rate}))
         elif job == "train":
-            train = stock.TrainJob(
-                parts.agent, parts.train_step, arguments[0], Path(directory), config.learn.batch_size
-            )
-            print(json.dumps({"train_steps_per_s": _rate(train.step, *map(float, arguments[1:]))}))
+            *seconds, address = arguments
+            train = train_job(parts, Path(directory), config.learn.batch_size, settings, address)
+            print(json.dumps(measure(train, address, *map(float, seconds))))
+        elif job == "collect":
+            step = collect_job(parts, Path(directory), settings, arguments[0])
+            while True:
+                step()
         else:
-            print(json.dumps({"env_steps_per_s": _collect(parts, Path(directory), arguments[0])}))
+            servers.serve(tables(parts, config.learn.batch_size, settings), port=int(job))
     sys.stdout.flush()
     os._exit(0)  # Threads that are blocked inside Reverb would make the interpreter's shutdown hang.
 
 
-def _rate(step: Callable[[], object], warm_up_s: float, seconds: float) -> float:
+def _rate(step: Callable[[], object], per_step: int, warm_up_s: float, seconds: float) -> float:
     step()  # Traces.
     rounds.rate(step, warm_up_s)
-    return rounds.rate(step, seconds)
+    return rounds.rate(step, seconds, per_step)
 
 
-def _eager(parts: AgentParts) -> py_tf_eager_policy.PyTFEagerPolicy:
-    return py_tf_eager_policy.PyTFEagerPolicy(parts.agent.collect_policy, use_tf_function=True)
+def tables(parts: AgentParts, batch_size: int, settings: Settings) -> list[reverb.Table]:
+    """Makes the tables of the distributed jobs' replay server."""
+    limiter = None
+    if settings.updates_per_env_step is not None:  # An item is an env step.
+        limiter = stock.ratio_limiter(batch_size * settings.updates_per_env_step, RANDOM_STEPS)
+    return stock.tables(parts.agent, parts.train_step, _CAPACITY, limiter)
 
 
-def _tutorial_loop(parts: AgentParts, directory: Path, batch_size: int) -> Callable[[], None]:
-    """One env step and one train step in turn, with replay in the same process."""
-    experience = stock.tables(parts.agent, parts.train_step, capacity=100_000)[0]
-    server = reverb.Server([experience])
+def tutorial_loop(
+    parts: AgentParts,
+    directory: Path,
+    batch_size: int,
+    settings: Settings,
+    random_steps: int = RANDOM_STEPS,
+) -> Callable[[], None]:
+    """Returns a function that takes an env step in each environment and as many train steps."""
+    server = reverb.Server(stock.tables(parts.agent, parts.train_step, _CAPACITY)[:1])
     replay = reverb_replay_buffer.ReverbReplayBuffer(
         parts.agent.collect_data_spec,
         sequence_length=2,
         table_name=stock.EXPERIENCE_TABLE,
         local_server=server,
     )
-    observer = reverb_utils.ReverbAddTrajectoryObserver(
-        replay.py_client, stock.EXPERIENCE_TABLE, sequence_length=2, stride_length=1
-    )
-    environment = suite_pybullet.load(NAME)
-    stock.collect_randomly(environment, parts.train_step, observer, _RANDOM_STEPS)
+    environment = stock.batched(lambda: suite_pybullet.load(NAME), settings.environments)
+    observer = stock.make_observer(replay.py_client, environment)
+    stock.collect_randomly(environment, parts.train_step, observer, random_steps)
     collect = actor.Actor(
         environment,
-        _eager(parts),
+        stock.eager(parts.agent.collect_policy, settings.environments),
         parts.train_step,
-        steps_per_run=1,
+        steps_per_run=settings.environments,
         metrics=actor.collect_metrics(10),
         summary_dir=str(directory / "collect"),
         observers=[observer],
@@ -90,25 +141,74 @@ def _tutorial_loop(parts: AgentParts, directory: Path, batch_size: int) -> Calla
 
     def step() -> None:
         collect.run()
-        train.run(iterations=1)
+        train.run(iterations=settings.environments)
 
     return step
 
 
-def _collect(parts: AgentParts, directory: Path, address: str) -> float:
-    """Collects until standard input is closed; returns env steps a second with the policy."""
-    server = reverb.Client(address)
-    while not server.server_info(timeout=30)[stock.VARIABLES_TABLE].current_size:
-        time.sleep(0.1)  # Until the train job has pushed the first variables.
-    job = stock.CollectJob(
-        suite_pybullet.load(NAME), _eager(parts), address, directory, parts.agent.collect_policy
+def train_job(
+    parts: AgentParts, directory: Path, batch_size: int, settings: Settings, address: str
+) -> stock.TrainJob:
+    """Makes the distributed train job; it has pushed the first variables."""
+    return stock.TrainJob(
+        parts.agent,
+        parts.train_step,
+        address,
+        directory,
+        batch_size,
+        settings.train_steps,
+        settings.push_interval,
     )
-    stock.collect_randomly(job.environment, job.train_step, job.observer, _RANDOM_STEPS)
-    began, env_steps = time.perf_counter(), 0
-    while not select.select([sys.stdin], [], [], 0)[0]:
+
+
+def measure(job: stock.TrainJob, address: str, warm_up_s: float, seconds: float) -> dict[str, float]:
+    """Trains; returns train steps a second, and env steps a second as they arrive at the server."""
+    job.step()  # Traces, and waits until there is enough to sample.
+    rounds.rate(job.step, warm_up_s)
+    client = reverb.Client(address)
+    before, began = _inserts(client), time.perf_counter()
+    rate = rounds.rate(job.step, seconds, job.train_steps)
+    env_steps = _inserts(client) - before
+    return {"train_steps_per_s": rate, "env_steps_per_s": env_steps / (time.perf_counter() - began)}
+
+
+def _inserts(client: reverb.Client) -> int:
+    table = client.server_info(timeout=_TIMEOUT_S)[stock.EXPERIENCE_TABLE]
+    return int(table.rate_limiter_info.insert_stats.completed)
+
+
+def collect_job(
+    parts: AgentParts,
+    directory: Path,
+    settings: Settings,
+    address: str,
+    random_steps: int = RANDOM_STEPS,
+) -> Callable[[], None]:
+    """Returns what takes an env step in each environment, after the random ones at the start.
+
+    Blocks until the train job has pushed the first variables.
+    """
+    server = reverb.Client(address)
+    while not server.server_info(timeout=_TIMEOUT_S)[stock.VARIABLES_TABLE].current_size:
+        time.sleep(0.1)
+    policy = parts.agent.collect_policy
+    environment = stock.batched(lambda: suite_pybullet.load(NAME), settings.environments)
+    job = stock.CollectJob(
+        environment,
+        stock.eager(policy, settings.environments),
+        address,
+        directory,
+        policy,
+        pull_interval_s=settings.pull_interval_s,
+    )
+    stock.collect_randomly(environment, job.train_step, job.observer, random_steps)
+
+    def step() -> None:
         job.step()
-        env_steps += 1
-    return env_steps / (time.perf_counter() - began)
+        if settings.updates_per_env_step is not None:
+            job.observer.flush()  # Else the limiter blocks only the writer's thread, and its queue grows.
+
+    return step
 
 
 if __name__ == "__main__":

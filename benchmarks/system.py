@@ -1,49 +1,116 @@
-"""`system`: env steps and train steps a second of whole systems on this machine, after warm-up."""
+"""`system`: env steps and train steps a second of complete systems on this machine, after warm-up."""
 
+import dataclasses
+import functools
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import rounds, servers, threads
+from benchmarks.halfcheetah import configuration
 from benchmarks.report import Row
-from benchmarks.servers import replay_server
+from benchmarks.stock_system import RANDOM_STEPS, Settings, like_ours
 
-_ROUNDS = 3
-_TRAIN_STEPS = 6_000
-_WARM_UP = 1_500
-_RANDOM_STEPS = 1_000
-_STOCK_WARM_UP_S = 5.0
-_STOCK_S = 20.0
+_ENVIRONMENTS = 8
+_OURS = "ours"
 _DEADLINE_S = 300.0
 
+_LIKE_OURS_GOAL = 1
+"""At equal settings a user who changes from stock to ours must not lose speed."""
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Measures local mode, TF-Agents' tutorial loop and its distributed roles in turn."""
-    measurements = {"ours": _local_mode, "tutorial loop": _tutorial, "distributed roles": _distributed}
-    details: dict[str, Any] = {name: [] for name in measurements}
-    for _ in range(_ROUNDS):
+_SHIPPED_GOALS = {"tutorial loop": 3, "distributed roles": 5}
+
+Rates = dict[str, float]
+Measurements = Mapping[str, Callable[[], Rates]]
+
+
+def run(turns: int = 3, measurements: Measurements | None = None) -> tuple[list[Row], dict[str, Any]]:
+    """Measures local mode, TF-Agents' tutorial loop and its distributed roles in turn.
+
+    Args:
+      turns: rounds.
+      measurements: return `train_steps_per_s` and other rates, by the names of `measured_systems`; None
+        measures those.
+    """
+    measurements = measured_systems() if measurements is None else measurements
+    details: dict[str, list[Rates]] = {name: [] for name in measurements}
+    for _ in range(turns):
         for name, measure in measurements.items():
             details[name].append(measure())
-    train = {
-        name: statistics.median(rates["train_steps_per_s"] for rates in details[name]) for name in details
+    return rows(details), details
+
+
+def measured_systems(train_steps: int = 5_000, warm_up_s: float = 5.0, seconds: float = 15.0) -> Measurements:
+    """Returns what measures each system, by its name.
+
+    Args:
+      train_steps: that ours takes; the first quarter is its warm-up.
+      warm_up_s: of stock's systems, after their first train step.
+      seconds: in which stock's systems are measured after that.
+    """
+    stock_s = (warm_up_s, seconds)
+    alike, shipped = like_ours(configuration(), _ENVIRONMENTS), Settings()
+    return {
+        _OURS: functools.partial(local_mode, train_steps),
+        "tutorial loop": functools.partial(_tutorial, alike, *stock_s),
+        "distributed roles": functools.partial(_distributed, alike, *stock_s),
+        _shipped("tutorial loop"): functools.partial(_tutorial, shipped, *stock_s),
+        _shipped("distributed roles"): functools.partial(_distributed, shipped, *stock_s),
     }
-    ours = train["ours"]
-    rows = []
-    for name, goal in (("tutorial loop", 3), ("distributed roles", 5)):
-        what = f"train steps a second, HalfCheetah, one update an env step; ratio to TF-Agents' {name}"
-        rows.append(Row("system", what, train[name], ours, ours / train[name], goal, True))
-    return rows, details
 
 
-def _local_mode() -> dict[str, float]:
+def _shipped(name: str) -> str:
+    return f"{name} as shipped"
+
+
+def rows(details: Mapping[str, Sequence[Rates]]) -> list[Row]:
+    """Returns the rows of these rates, which are lists with a value for each round."""
+    train = {name: [rates["train_steps_per_s"] for rates in values] for name, values in details.items()}
+
+    def row(beside: str, goal: float, settings: str) -> Row:
+        what = f"train steps a second, HalfCheetah; ratio to TF-Agents' {beside}"
+        theirs, ours = statistics.median(train[beside]), statistics.median(train[_OURS])
+        return Row("system", what, theirs, ours, rounds.ratio(train, _OURS, beside), goal, True, settings)
+
+    settings = _settings()
+    return [row(name, _LIKE_OURS_GOAL, settings[name]) for name in _SHIPPED_GOALS] + [
+        row(_shipped(name), goal, settings[_shipped(name)]) for name, goal in _SHIPPED_GOALS.items()
+    ]
+
+
+def _settings() -> dict[str, str]:
+    config = configuration()
+    ratio = "one update an env step"
+    ours = f"{_ENVIRONMENTS} environments, {ratio}, {threads.of_a_learner(config)}"
+    roles = (
+        f"a push every {config.learn.publish_interval} train steps, a pull every "
+        f"{config.collect.variables_interval_s:g} s, {config.learn.train_steps_per_call} train steps a call"
+    )
+    return {
+        "tutorial loop": f"both: {ours}; stock: {_ENVIRONMENTS} train steps a call",
+        "distributed roles": f"both: {ours} for training, {threads.OF_AN_ACTOR} for acting, {roles}",
+        _shipped("tutorial loop"): f"ours: {ours}; stock: 1 environment, {ratio}, {threads.DEFAULTS}",
+        _shipped("distributed roles"): (
+            f"ours: {ours}, {roles}; stock: 1 environment, no ratio kept, a push after each train step, "
+            f"a pull after each env step, {threads.DEFAULTS}"
+        ),
+    }
+
+
+def local_mode(train_steps: int) -> Rates:
+    """Runs local mode; returns its rates without its start and the first quarter."""
     settings = [
-        f"collect.initial_random_steps={_RANDOM_STEPS}",
-        f"replay.min_size={_RANDOM_STEPS}",
-        f"learn.train_steps={_TRAIN_STEPS}",
-        f"evaluate.interval={_TRAIN_STEPS}",
+        "collect.actors=1",
+        f"collect.envs_per_actor={_ENVIRONMENTS}",
+        f"collect.initial_random_steps={RANDOM_STEPS}",
+        f"replay.min_size={RANDOM_STEPS}",
+        f"learn.train_steps={train_steps}",
+        f"evaluate.interval={train_steps}",
         "evaluate.episodes=1",
     ]
     with tempfile.TemporaryDirectory() as directory:
@@ -56,47 +123,50 @@ def _local_mode() -> dict[str, float]:
             check=True,
         )
         lines = (run_directory / "metrics" / "learner.jsonl").read_text().splitlines()
-    records = [record for record in map(json.loads, lines) if record["train_step"] >= _WARM_UP]
-    first, last = records[0], records[-1]
-    seconds = last["time"] - first["time"]
+    return mean_rates([json.loads(line) for line in lines], train_steps // 4)
+
+
+def mean_rates(records: Sequence[dict[str, float]], warm_up: int) -> Rates:
+    """Returns the mean rates of a learner's records from train step `warm_up` on."""
+    first, *later = [record for record in records if record["train_step"] >= warm_up]
+    seconds = later[-1]["time"] - first["time"]
     return {
-        "train_steps_per_s": (last["train_step"] - first["train_step"]) / seconds,
-        "env_steps_per_s": (last["env_steps"] - first["env_steps"]) / seconds,
-        "data_wait_fraction": statistics.median(record["data_wait_fraction"] for record in records[1:]),
+        "train_steps_per_s": (later[-1]["train_step"] - first["train_step"]) / seconds,
+        "env_steps_per_s": (later[-1]["env_steps"] - first["env_steps"]) / seconds,
+        "data_wait_fraction": statistics.median(record["data_wait_fraction"] for record in later),
     }
 
 
-def _tutorial() -> dict[str, float]:
-    return _stock_process("tutorial")
+def _tutorial(settings: Settings, warm_up_s: float, seconds: float) -> Rates:
+    return _finish(_start("tutorial", settings, str(warm_up_s), str(seconds)))
 
 
-def _distributed() -> dict[str, float]:
-    with replay_server() as server:
-        collect = _start("collect", server.address)
+def _distributed(settings: Settings, warm_up_s: float, seconds: float) -> Rates:
+    with servers.serving("benchmarks.stock_system", _as_json(settings)) as server:
+        collect = _start("collect", settings, server.address)
         try:
-            train = _stock_process("train", server.address)
-            collect_rates, _ = collect.communicate(input="", timeout=60)  # At which it ends.
+            return _finish(_start("train", settings, str(warm_up_s), str(seconds), server.address))
         finally:
             collect.kill()
-    return train | json.loads(collect_rates.splitlines()[-1])
+            collect.communicate()
 
 
-def _start(job: str, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.stock_system", job, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def _as_json(settings: Settings) -> str:
+    return json.dumps(dataclasses.asdict(settings))
 
 
-def _stock_process(job: str, *arguments: str) -> dict[str, float]:
-    process = _start(job, *arguments, str(_STOCK_WARM_UP_S), str(_STOCK_S))
+def _start(job: str, settings: Settings, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "benchmarks.stock_system", job, _as_json(settings), *arguments]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+
+def _finish(process: "subprocess.Popen[str]") -> Rates:
+    """Waits for a job to print its rates, for up to _DEADLINE_S."""
     try:
         printed, _ = process.communicate(timeout=_DEADLINE_S)
     finally:
         process.kill()
     if process.returncode:
-        raise RuntimeError(f"the stock {job} job ended with exit code {process.returncode}")
-    rates: dict[str, float] = json.loads(printed.splitlines()[-1])
+        raise RuntimeError(f"a stock job ended with exit code {process.returncode}: {process.args!r}")
+    rates: Rates = json.loads(printed.splitlines()[-1])
     return rates

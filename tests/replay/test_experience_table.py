@@ -134,6 +134,7 @@ def test_inserts_wait_for_samples_at_the_planned_bound(
     writer = replay.layout.writer(replay.client, 20 * MOST_ROWS)
     writer.write(numbered(np.arange(20 * MOST_ROWS)))
     # More items than may be unconfirmed are held back: the actor is told so, and does not hang.
+    eventually(lambda: replay.status().inserts >= most * MOST_ROWS)
     assert not writer.flush(SHORT_S)
     assert replay.status().inserts == most * MOST_ROWS
     for sampled in (2, 4, 6):
@@ -157,14 +158,15 @@ def test_samples_wait_for_inserts_at_the_planned_bound(serve: Serve, small_confi
     assert replay.status().inserts == (limit.min_size + 1) * MOST_ROWS
 
 
-def test_a_writer_held_back_loses_nothing(serve: Serve) -> None:
+def test_a_writer_held_back_loses_nothing(serve: Serve, eventually: Callable[..., None]) -> None:
     replay = serve(**RATIO)
     count = 10 * MOST_ROWS
     writer = replay.layout.writer(replay.client, count)
     writer.write(numbered(np.arange(count)))
+    held_back = 5
+    eventually(lambda: replay.status().inserts >= count - held_back * MOST_ROWS)
     assert not writer.flush(SHORT_S, pending_items=0)
-    held_back = count // MOST_ROWS - replay.status().inserts // MOST_ROWS
-    assert held_back == 5
+    assert replay.status().inserts == count - held_back * MOST_ROWS
     list(replay.client.sample(replay.layout.table, 2 * held_back))
     assert writer.close(LONG_S)
     assert replay.status() == ReplayStatus(size=count, inserts=count, samples=10 * MOST_ROWS)

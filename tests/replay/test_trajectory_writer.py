@@ -8,17 +8,22 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.reverb_calls import within
 from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_barred, with_replay
 
 
 @pytest.fixture
-def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
+def config(small_config: Config) -> Config:
     """One update an env step, from one item on."""
-    config = with_replay(
+    return with_replay(
         small_config, layout="trajectory", updates_per_env_step=1.0, capacity=100_000, min_size=1
     )
+
+
+@pytest.fixture
+def replay(config: Config, free_port: int) -> Iterator[Replay]:
     layout = make_layout(config, SPECS)
     server = start_server([experience_table(config, layout)], free_port)
     address = f"localhost:{free_port}"
@@ -26,10 +31,15 @@ def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
     server.stop()
 
 
-def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(replay: Replay) -> None:
+def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(
+    replay: Replay, config: Config
+) -> None:
     writer = replay.layout.writer(replay.client, environments=1)
+    limit = plan_rate_limit(config, replay.layout.transitions_per_item)
+    assert limit.samples_per_insert is not None
+    accepted = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
     written = 0
-    while writer.flush(SHORT_S):
+    while writer.flush(SHORT_S) or replay.status().inserts < accepted:
         writer.write(numbered(np.array([written])))  # An episode of one env step.
         written += 1
         assert written < 10_000
