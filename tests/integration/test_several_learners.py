@@ -141,7 +141,7 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
     evaluations = records(tmp_path / "eval-actor" / "metrics" / "eval.jsonl")
     assert [record["train_step"] for record in evaluations] == [0, 1500, _TRAIN_STEPS]
     left = {path.name for path in cluster.directory(1).rglob("*")}
-    assert left == {"config.yaml", "manifest.json", "events.jsonl", "logs", "learner-1.log", "health"}
+    assert left == {"config.yaml", "manifest.json", "events.jsonl", "lock", "logs", "learner-1.log", "health"}
 
 
 def test_learners_that_starve_are_stopped_and_saved(start: Start, tmp_path: Path) -> None:

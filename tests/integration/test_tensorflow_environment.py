@@ -22,10 +22,11 @@ def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None
         .replace("suite: gym\n  name: Pendulum-v1", "suite: tests.support.tensors:make")
     )
     Path(own).write_text(text)
-    doctor = start("-m", "actorlearner", "doctor", "--config", own)
+    doctor = start("-m", "actorlearner", "doctor", "--config", own, fresh=True)
     train = start(
         *("-m", "actorlearner", "local", "--config", own, "--run_dir", "run", "--set", *TINY_RUN),
         *("learn.train_steps=100", "evaluate.interval=100", "learn.strategy=mirrored:2"),
+        fresh=True,  # As a user has it: local mode makes a tensor, and its roles are no forks of it.
     )
     assert train.finish() == 0, train.err
     assert (
@@ -33,7 +34,7 @@ def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None
     )  # Of a collect actor, and the eval actor.
     assert " died: " not in train.out
     assert doctor.finish() == 0, doctor.out
-    play = start("-m", "actorlearner", "rollout", "run", "--episodes", "2")
+    play = start("-m", "actorlearner", "rollout", "run", "--episodes", "2", fresh=True)
     assert play.finish() == 0, play.err
     assert play.out.count("Episode #") == 2
     assert records(tmp_path / "run" / "metrics" / "eval.jsonl")[-1]["train_step"] == 100

@@ -138,6 +138,8 @@ def refuse_all(cases: Iterable[Case], folder: Path) -> list[Refusal]:
         (place / "start").mkdir(parents=True)
         refusal = _refuse(case, place, inputs, run)
         left = {*map(str, (place / "start").rglob("*")), *(_tree(inputs) ^ before)}
+        # The file of a run directory's lock stays: another command may be about to take the lock.
+        left = {name for name in left if not name.endswith("/lock")}
         return dataclasses.replace(refusal, left=tuple(sorted(left)))
 
     jobs: list[tuple[int, Case, Run]] = []
