@@ -125,7 +125,7 @@ def _misfit(environment: EnvironmentConfig, sources: Sources, reason: str, known
 
 
 def _unfindable(module: str) -> str:
-    """What to do about a module that Python does not find; empty if it does, or if it is built in."""
+    """Returns advice about a module that Python does not find; empty if it finds the module."""
     package = module.partition(".")[0]
     if package in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(package):
         return ""

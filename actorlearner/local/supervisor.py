@@ -187,7 +187,7 @@ class Supervisor:
             self._due |= {other: now + delay_s for other in others if self._children[other].exit_code == 0}
 
     def _fails_alike(self, child: Child) -> bool:
-        """Whether a role crashed before it was ready as its process before did, and so would the next one."""
+        """Returns whether a role and its process before crashed with one error before they were ready."""
         earlier = [each for each in self.started if each.name == child.name and each is not child]
         if child.ready or not child.error or not earlier:
             return False

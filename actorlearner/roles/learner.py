@@ -176,7 +176,7 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs:
 
 
 def _missing(min_size: int, sizes: Mapping[str, int]) -> str:
-    """What the learner waits for; of several servers it names those that no actor may be writing to."""
+    """Returns what the learner waits for, with the servers that perhaps no actor writes to."""
     wanted = f"{min_size} transitions in each replay server"
     short = [f"{address} holds {size}" for address, size in sizes.items() if size < min_size]
     if len(sizes) == 1 or not short:
