@@ -10,12 +10,15 @@ BIN = .venv/bin
 ENTER = unset ARGS CONFIG MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS; exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint types lock clean venv user-venv
+.PHONY: help setup train test test-long test-containers test-learning lint types lock clean venv user-venv
 
 help:
 	@echo "make setup                                            make .venv, with the developers' tools too"
 	@echo "make train [CONFIG=configs/NAME.yaml] [ARGS='...']    train in local mode (default: $(CONFIG))"
-	@echo "make test  [ARGS='...']                               run the tests (ARGS: for pytest)"
+	@echo "make test  [ARGS='...']                               run the tests (ARGS: for pytest), in 8 minutes"
+	@echo "make test-long                                        run those of minutes of real processes each"
+	@echo "make test-containers                                  run those that need a container engine"
+	@echo "make test-learning                                    train what is shipped, and check the returns"
 	@echo "make lint                                             ruff: rules and formatting"
 	@echo "make types                                            mypy"
 	@echo "make lock  [ARGS=--upgrade]                           write both lock files from pyproject.toml"
@@ -31,8 +34,21 @@ train: user-venv
 
 # Side by side: the tests of real processes wait more than they compute. tests/conftest.py has their order, and which of
 # them stay together.
+SIDE_BY_SIDE = --numprocesses 4 --no-loadscope-reorder
+
 test: venv
-	@$(ENTER) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder $(ARGS)
+	@$(ENTER) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not (long or container or learning)' $(ARGS)
+
+# With examples that no run has had before; `make test` always has the same ones.
+test-long: venv
+	@$(ENTER) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'long or examples' --hypothesis-seed $$(date +%s) $(ARGS)
+
+test-containers: venv
+	@$(ENTER) $(BIN)/python -m pytest -m container -rs $(ARGS) tests/integration
+
+# One after the other: each trains with all processors.
+test-learning: venv
+	@$(ENTER) $(BIN)/python -m pytest -m learning --capture no $(ARGS) tests/integration
 
 lint: venv
 	@$(BIN)/python -m ruff check .

@@ -11,32 +11,35 @@ from benchmarks.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random
 from benchmarks.report import Row
 from benchmarks.servers import ServerProcess, replay_server
 
-_ENV_STEPS = 200_000
-_RECORDED = 40_000
 _ENVIRONMENTS = 8
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Fills a server with each layout in turn; the first fifth is not counted, in which pools grow."""
+def run(recorded: int = 40_000, times: int = 5) -> tuple[list[Row], dict[str, Any]]:
+    """Fills a server with each layout in turn; the first time is not counted, in which pools grow.
+
+    Args:
+      recorded: env steps, of all environments together.
+      times: how often they are written, at least 2.
+    """
     details: dict[str, Any] = {"bytes_of_numbers": 4 * NUMBERS_PER_TRANSITION}
     for layout in ("trajectory", "packed"):
         with replay_server() as server:
-            details[layout] = _bytes_a_transition(layout, server)
+            details[layout] = _bytes_a_transition(layout, server, recorded, times)
     ratios = {layout: details[layout] / details["bytes_of_numbers"] for layout in ("trajectory", "packed")}
     what = "bytes of the server a HalfCheetah transition; ratio to the bytes of its numbers"
     row = Row("memory", what, details["trajectory"], details["packed"], ratios["packed"], 1.5, False)
     return [row], details
 
 
-def _bytes_a_transition(name: str, server: ServerProcess) -> float:
+def _bytes_a_transition(name: str, server: ServerProcess, recorded: int, times: int) -> float:
     config = configuration(name)
-    specs, steps = random_env_steps(config, _ENVIRONMENTS, _RECORDED // _ENVIRONMENTS)
+    specs, steps = random_env_steps(config, _ENVIRONMENTS, recorded // _ENVIRONMENTS)
     layout = make_layout(config, specs)
     client = reverb.Client(server.address)
     monitor = ServerMonitor(client, layout)
     writer: ReplayWriter = layout.writer(client, _ENVIRONMENTS)
     held, sizes = [], []
-    for _ in range(_ENV_STEPS // _RECORDED):
+    for _ in range(times):
         for step in steps:
             writer.write(step)
             while not writer.flush(timeout_s=5):

@@ -8,6 +8,7 @@ import dataclasses
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -27,23 +28,31 @@ from benchmarks.scaling_figures import (
     table,
 )
 
-_SIZES = (1, 2, 4, 8, 16, 32)
 _WAIT_S = 0.02
-_WINDOW_S = 15.0
 _PUBLISH_INTERVAL_S = 5.0
 
 _LINEAR_TO = 16
 _LINEAR_GOAL = 0.95
 
-_LATE_BESIDE = 16
-_LATE_ROUNDS = 3
 _LATE_GOAL_S = 15.0
 
 _ON_PAPER = 1_000
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Adds collect actors to one run, and measures at each size once all of them act."""
+def run(
+    actors: Sequence[int] = (1, 2, 4, 8, 16, 32),
+    window_s: float = 15.0,
+    late_beside: int = 16,
+    late_turns: int = 3,
+) -> tuple[list[Row], dict[str, Any]]:
+    """Adds collect actors to one run, and measures at each size once all of them act.
+
+    Args:
+      actors: the sizes, ascending.
+      window_s: seconds of each measurement.
+      late_beside: the size beside which one more actor is started; one of `actors`.
+      late_turns: how often.
+    """
     use_cpu(threads=1)
     config = configuration(_WAIT_S)
     sizes: list[Size] = []
@@ -51,11 +60,11 @@ def run() -> tuple[list[Row], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         fleet = stack.enter_context(closing(Fleet(config, Path(directory) / "run")))
         publishing = stack.enter_context(closing(Publishing(config, fleet, _PUBLISH_INTERVAL_S)))
-        for size in _SIZES:
+        for size in actors:
             fleet.grow(size)
-            sizes.append(_measure(fleet, publishing))
-            if size == _LATE_BESIDE:
-                late = [fleet.start_late() for _ in range(_LATE_ROUNDS)]
+            sizes.append(_measure(fleet, publishing, window_s))
+            if size == late_beside:
+                late = [fleet.start_late() for _ in range(late_turns)]
         experiment = Experiment(
             variables_interval_s=config.collect.variables_interval_s,
             publish_interval_s=_PUBLISH_INTERVAL_S,
@@ -69,15 +78,15 @@ def run() -> tuple[list[Row], dict[str, Any]]:
         "lines": [*table(sizes), "", *on_paper(_ON_PAPER, sizes, experiment)],
     }
     rows = [_linear(size, sizes[0]) for size in sizes[1:]]
-    return [*rows, _late([seconds for seconds, _ in late])], details
+    return [*rows, _late([seconds for seconds, _ in late], late_beside)], details
 
 
-def _measure(fleet: Fleet, publishing: Publishing) -> Size:
-    """Blocks for _WINDOW_S."""
+def _measure(fleet: Fleet, publishing: Publishing, window_s: float) -> Size:
+    """Blocks for `window_s`."""
     actors = fleet.actors
     processes = [fleet.server, *actors]
     began, used = time.time(), [process.cpu_s for process in processes]
-    time.sleep(_WINDOW_S)
+    time.sleep(window_s)
     server_s, *actors_s = (process.cpu_s - before for process, before in zip(processes, used, strict=True))
     ended = time.time()
     records = [fleet.records(index) for index in range(len(actors))]
@@ -100,7 +109,7 @@ def _linear(size: Size, one: Size) -> Row:
     return Row("scaling", what, size.env_steps_per_s / share, size.env_steps_per_s, share, goal, True)
 
 
-def _late(seconds: list[float]) -> Row:
-    what = f"seconds from the start of a late actor, beside {_LATE_BESIDE}, to its first env step"
+def _late(seconds: list[float], beside: int) -> Row:
+    what = f"seconds from the start of a late actor, beside {beside}, to its first env step"
     figure = statistics.median(seconds)
     return Row("scaling", what, None, figure, figure, _LATE_GOAL_S, False)

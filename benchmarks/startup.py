@@ -12,16 +12,19 @@ from typing import Any
 
 from benchmarks.report import Row
 
-_ROUNDS = 3
 _DEADLINE_S = 120.0
 _FILES = {"first env step": "collect-0.jsonl", "first train step": "learner.jsonl"}
 _GOALS = {"first env step": 10, "first train step": 20}
 
 
-def run() -> tuple[list[Row], dict[str, Any]]:
-    """Starts sac_halfcheetah as it is shipped in local mode, and interrupts it after its first train step."""
+def run(turns: int = 3) -> tuple[list[Row], dict[str, Any]]:
+    """Starts sac_halfcheetah as it is shipped in local mode, and interrupts it after its first train step.
+
+    Args:
+      turns: rounds.
+    """
     details: dict[str, list[Any]] = {what: [] for what in _FILES} | {"phases": []}
-    for _ in range(_ROUNDS):
+    for _ in range(turns):
         seconds, phases = _start_once()
         for what in _FILES:
             details[what].append(seconds[what])

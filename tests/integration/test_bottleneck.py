@@ -55,6 +55,7 @@ def test_slow_environments(start: Start, tmp_path: Path) -> None:
     assert _told(after) == ["environments"], after["waits"]
 
 
+@pytest.mark.long
 def test_large_networks(start: Start, tmp_path: Path) -> None:
     """A train step takes much longer than eight env steps of a pendulum."""
     large = ("agent.critic_joint_layers=[512,512]", "learn.batch_size=256", "learn.train_steps_per_call=2")
@@ -66,6 +67,7 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
     assert status["waits"]["actors"]["rate limiter"] > 0.5
 
 
+@pytest.mark.long
 def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
     """A batch takes 25 ms to arrive, and a train step much less; nobody waits for the rate limiter."""
     port = free_port()

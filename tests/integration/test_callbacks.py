@@ -87,6 +87,7 @@ def test_each_role_tells_what_happens_in_it(start: Callable[..., Command], tmp_p
     assert all(len(told(tmp_path, role)["close"]) == 1 for role in ("learner", "eval-actor"))
 
 
+@pytest.mark.long
 def test_a_run_may_be_resumed_with_other_callbacks(start: Callable[..., Command], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_CODE)
     (tmp_path / "told").mkdir()
@@ -113,6 +114,7 @@ def test_one_that_is_not_there_is_refused_before_anything_starts(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_weights_and_biases_records_a_run(start: Callable[..., Command], tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="the extra wandb is not installed")
     run = start(

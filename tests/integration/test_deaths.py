@@ -18,7 +18,7 @@ from tests.support.processes import (
 
 pytestmark = pytest.mark.integration
 
-_TRAIN_STEPS = 5000
+_TRAIN_STEPS = 3000
 
 
 def _column(run: Path, name: str, key: str) -> list[int]:
@@ -38,7 +38,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
 
     def wait_for_train_steps() -> None:
         """Waits until training has gone on, so that what died before is back and at work."""
-        wanted = saved_train_step(run) + 600
+        wanted = saved_train_step(run) + 400
 
         def trained() -> bool:
             assert command.process.poll() is None, command.process.communicate()

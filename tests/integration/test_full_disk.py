@@ -22,7 +22,7 @@ from tests.support.processes import (
     wait_for,
 )
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _ON_A_SMALL_DISK = 'mount -t tmpfs -o size=32m tmpfs run && exec "$@" >console 2>&1'
 _WHAT = {

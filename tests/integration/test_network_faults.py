@@ -13,7 +13,7 @@ from tests.support.cluster import Cluster
 from tests.support.hosts import Host, connected_hosts
 from tests.support.processes import Command, marked_processes, wait_for
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _PORT = 8008
 _CUT_S = 30.0

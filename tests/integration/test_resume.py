@@ -136,6 +136,7 @@ def _curve(run: Path, role: str, tag: str) -> list[int]:
     return [event.step for event in events.Reload().Tensors(tag)]
 
 
+@pytest.mark.long
 def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     _check_curves(run, _TRAIN_STEPS)
 
 
+@pytest.mark.long
 def test_damaged_checkpoints_are_named_and_those_before_them_used(
     start: Start, mark: str, tmp_path: Path
 ) -> None:

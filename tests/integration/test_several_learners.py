@@ -144,6 +144,7 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
     assert left == {"config.yaml", "manifest.json", "events.jsonl", "lock", "logs", "learner-1.log", "health"}
 
 
+@pytest.mark.long
 def test_learners_that_starve_are_stopped_and_saved(start: Start, tmp_path: Path) -> None:
     cluster = Cluster(start, tmp_path)
     actor, learners = cluster.actor(), cluster.learners()

@@ -14,7 +14,7 @@ from actorlearner.environments.specs import load_specs
 from benchmarks.stock import CollectJob, EvalJob, TrainJob, collect_randomly, saved_policy
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 _TRAIN_STEPS = 100

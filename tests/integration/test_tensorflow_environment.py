@@ -14,6 +14,7 @@ Start = Callable[..., Command]
 _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
 
+@pytest.mark.long
 def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None:
     own = str(tmp_path / "own.yaml")
     text = (

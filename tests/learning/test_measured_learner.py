@@ -1,10 +1,8 @@
 """What the learner measures while it trains."""
 
 import contextlib
-import dataclasses
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +20,6 @@ from actorlearner.learning.outputs import Outputs
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.training_data import as_transition
 from tests.support.training import (
-    DQN,
     LAYOUT,
     fixed_dataset,
     fixed_rows,
@@ -33,7 +30,6 @@ from tests.support.training import (
 )
 
 BATCH = 6
-DELAY_S = 0.1
 
 
 def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> MeasuredLearner:
@@ -110,42 +106,68 @@ def test_taking_the_statistics_starts_anew(tmp_path: Path) -> None:
     assert staleness(learner.take_statistics()) == (3.0, 3)
 
 
-def timed(
-    directory: Path, dataset: tf.data.Dataset, iterations: int, calls: int = 1
-) -> list[tuple[float, float]]:
-    """Seconds waited for data and seconds taken by each call, once the training graph has run."""
-    # Large enough for a train step of some milliseconds; fetching a batch from memory takes a tenth of one.
-    parts = make_parts(dataclasses.replace(DQN, layers=[512, 512]))
-    learner = make_learner(directory, parts, lambda: dataset)
-    learner.run(iterations=1)
-    learner.take_statistics()
-    taken = []
-    for _ in range(calls):
-        started = time.monotonic()
-        learner.run(iterations=iterations)
-        taken.append((learner.take_statistics().wait_s, time.monotonic() - started))
-    return taken
+class _Clock:
+    """A clock in the place of TensorFlow's.
 
+    It goes on by `fetch_s` while a batch is waited for, and by a second each time that one is decoded.
+    """
 
-def test_waiting_is_nearly_all_of_the_time_with_slow_data_and_little_with_fast_data(tmp_path: Path) -> None:
-    rows = fixed_rows(256)
+    def __init__(self, fetch_s: float) -> None:
+        self._fetch_s = fetch_s
+        self._now = 0.0
+        self._waits = threading.Semaphore(0)
+        self._read = 0
+        self.ended = False
 
-    def slow_rows() -> Iterator[np.ndarray]:
+    def timestamp(self) -> tf.Tensor:
+        return tf.ensure_shape(tf.numpy_function(self._look, [], tf.float64), [])
+
+    def _look(self) -> np.float64:
+        now = np.float64(self._now)
+        if self._read % 2 == 0:  # The first look of each train step: from now on it waits.
+            self._waits.release()
+        self._read += 1
+        return now
+
+    def rows(self) -> Iterator[np.ndarray]:
+        """The same batch for ever, each once a train step waits for it."""
+        rows = fixed_rows(BATCH)
         while True:
-            time.sleep(DELAY_S)
+            # Never blocks for good: destroying the dataset's iterator waits for this generator.
+            while not self._waits.acquire(timeout=0.05):
+                if self.ended:
+                    return
+            self._now += self._fetch_s
             yield rows
 
-    signature = tf.TensorSpec(rows.shape, rows.dtype)
-    slow = tf.data.Dataset.from_generator(slow_rows, output_signature=signature)
-    # tf.data prepares the next batch during a train step, so a little less than the whole delay is waited.
-    ((slow_wait_s, slow_s),) = timed(tmp_path, with_info(slow), iterations=6)
-    assert slow_wait_s > 0.6 * 6 * DELAY_S
-    assert 0.6 * slow_s < slow_wait_s <= slow_s
-    fast = with_info(tf.data.Dataset.from_tensors(rows).repeat())
-    calls = timed(tmp_path, fast, iterations=10, calls=10)
-    # A clock that is read only when the train step leaves a thread for it would say a quarter each time.
-    # Other processes take the processor from a fetch, too, but not from those of every call.
-    assert min(wait_s / taken_s for wait_s, taken_s in calls) < 0.2
+    def decode(self, batch: tf.Tensor) -> Any:
+        return LAYOUT.decode(
+            tf.ensure_shape(tf.numpy_function(self._work, [batch], batch.dtype), batch.shape)
+        )
+
+    def _work(self, rows: np.ndarray) -> np.ndarray:
+        self._now += 1.0
+        return rows
+
+
+@pytest.mark.parametrize("fetch_s", [0.0, 7.0])
+def test_waiting_is_the_time_until_a_batch_comes_and_not_that_of_the_train_step(
+    fetch_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = _Clock(fetch_s)
+    monkeypatch.setattr(tf, "timestamp", clock.timestamp)
+    rows = fixed_rows(BATCH)
+    dataset = tf.data.Dataset.from_generator(
+        clock.rows, output_signature=tf.TensorSpec(rows.shape, rows.dtype)
+    )
+    learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset), decode=clock.decode)
+    try:
+        learner.run(iterations=1)
+        assert learner.take_statistics().wait_s == fetch_s
+        learner.run(iterations=6)
+        assert learner.take_statistics().wait_s == 6 * fetch_s
+    finally:
+        clock.ended = True
 
 
 def test_it_tells_whether_a_train_step_waits_for_its_batch(

@@ -14,7 +14,7 @@ import pytest
 from actorlearner.lifecycle.die_with import die_with
 from tests.support.processes import REPOSITORY
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 GROUP = "multi_worker_mirrored"
 REPLICAS = {"default": 1, "mirrored:2": 2, GROUP: 2}

@@ -264,7 +264,8 @@ def separately(transitions: StoredTransition) -> list[StoredTransition]:
 
 
 @pytest.mark.timeout(600)
-@hypothesis.settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@pytest.mark.examples
+@hypothesis.settings(max_examples=60, deadline=None, database=None)
 @hypothesis.given(
     environments=episodes(),
     observation=st.sampled_from(sorted(OBSERVATIONS)),
