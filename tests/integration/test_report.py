@@ -13,7 +13,7 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, kill_role, re
 
 pytestmark = pytest.mark.integration
 
-_SETTINGS = ("learn.train_steps=2000", "evaluate.interval=500", "collect.actors=1")
+_SETTINGS = ("learn.train_steps=1000", "evaluate.interval=500", "collect.actors=1")
 
 
 def shown(value: float) -> str:
@@ -64,7 +64,7 @@ def test_the_page_tells_of_a_run_with_a_death(
     assert re.search(r" collect-actor-0 died killed by signal 9 ", text)
     assert re.search(r" collect-actor-0 2 1 0 [\d,]+ env steps/s [\d,]+ MiB ", text)
     assert re.search(r" learner 1 0 0 [\d,]+ train steps/s ", text)
-    assert " learn.train_steps 2000 100000 " in text
+    assert " learn.train_steps 1000 100000 " in text
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert f" run id {manifest['run_id']} " in text
     assert f" tensorflow {manifest['versions']['tensorflow']} " in text

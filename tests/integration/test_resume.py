@@ -31,7 +31,7 @@ Start = Callable[..., Command]
 _RUN = "run [lr=3e-4] *"
 """Also a pattern, and markup of a terminal, where a path is taken for one."""
 
-_TRAIN_STEPS = 3_000
+_TRAIN_STEPS = 2_000
 """Far more than are taken while a run is being stopped."""
 
 
