@@ -17,7 +17,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "sampling": {"env_steps": 2_000, "turns": 1, "calls": 5, "stock_calls": 1},
     "learner": {"env_steps": 2_000, "turns": 1, "round_s": 0.1},
     "writer": {"env_steps": 800, "turns": 1},
-    "actor": {"turns": 1, "round_s": 0.1},
+    "actor": {"names": ["HalfCheetahBulletEnv-v0"], "turns": 1, "round_s": 0.1},
     "publish": {"actors": 1, "turns": 1, "train_steps": 100, "env_steps": 2_000},
     "system": {"turns": 1},
     "memory": {"recorded": 16_000, "times": 2},
@@ -31,7 +31,7 @@ import dataclasses, importlib, json, os, sys
 benchmark = importlib.import_module(f"benchmarks.{sys.argv[1]}")
 options = json.loads(sys.argv[2])
 if sys.argv[1] == "system":
-    options["measurements"] = benchmark.measured_systems(train_steps=1_000, warm_up_s=1.0, seconds=2.0)
+    options["measurements"] = benchmark.measured_systems(train_steps=1_000, warm_up_s=0.5, seconds=1.0)
 rows, details = benchmark.run(**options)
 print(json.dumps({"rows": [dataclasses.asdict(row) for row in rows], "details": details}), flush=True)
 os._exit(0)  # As the command does.
