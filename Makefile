@@ -15,7 +15,7 @@ ENTER = unset ARGS CONFIG MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS; exec
 help:
 	@echo "make setup                                            make .venv, with the developers' tools too"
 	@echo "make train [CONFIG=configs/NAME.yaml] [ARGS='...']    train in local mode (default: $(CONFIG))"
-	@echo "make test  [ARGS='...']                               run the tests (ARGS: for pytest), in 8 minutes"
+	@echo "make test  [ARGS='...']                               run the tests (ARGS: for pytest)"
 	@echo "make test-long                                        run those of minutes of real processes each"
 	@echo "make test-containers                                  run those that need a container engine"
 	@echo "make test-learning                                    train what is shipped, and check the returns"
