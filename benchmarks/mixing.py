@@ -26,10 +26,10 @@ from benchmarks.servers import replay_server
 
 _BATCH = 256
 _GOAL = 1.1
-"""Of single batches, which hold no two rows of an item."""
+"""The highest design effect of a single batch, in which no two rows come from the same item."""
 
 _GOALS_OF_SHARED = {1: 12.0, 8: 4.5}
-"""Of all batches that share their items, by environments of the actor.
+"""The highest design effect of all batches dealt from the same items, by environments of the actor.
 
 Each item is a stretch of episodes, a longer one where a single environment fills it. These bounds show when
 mixing becomes worse than it was."""

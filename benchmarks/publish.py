@@ -52,9 +52,6 @@ def run(
     for interval, goal in _GOALS.items():
         name = f"every {interval}"
         what = f"train steps a second, publishing {name} to {actors} actors; ratio to not publishing"
-        settings = (
-            f"both: one fixed batch, {config.learn.train_steps_per_call} train steps a call, {set_threads}"
-        )
         ratio = rounds.ratio(details, name, "without")
         rows.append(Row("publish", what, values["without"], values[name], ratio, goal, True, settings))
     return rows, details

@@ -32,7 +32,7 @@ _TIMEOUT_S = 30
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is set for stock; the defaults are those of TF-Agents' tutorial and examples.
+    """Settings of the stock systems; the defaults are those of TF-Agents' tutorial and examples.
 
     Attributes:
       our_threads: whether each process has the TensorFlow threads of our role, else TensorFlow's defaults.

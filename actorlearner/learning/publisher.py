@@ -130,7 +130,7 @@ class Publisher:
             self._changed.notify_all()
 
     def take_over(self, unevaluated: Sequence[EvaluationRequest], stop: Stop) -> None:
-        """Queues the evaluations of this learner's checkpoint in place of those that are queued.
+        """Replaces the queued evaluations by those of this learner's checkpoint.
 
         Those may be of train steps that came after the checkpoint, which are lost and will be taken again.
         Blocks until the queue is empty, however long the server is away, or until a stop.

@@ -1,4 +1,4 @@
-"""What the shipped configurations learn, by the return of the greedy policy: learning is the product."""
+"""Trains the shipped configurations, and checks the return of the greedy policy."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -20,14 +20,16 @@ def begin(client: reverb.Client, roles: Sequence[str]) -> list[int]:
     return [begin_life(client, role, Stop()) for role in roles]
 
 
+def checkpoints_in(directory: Path, config: Config) -> ReplayCheckpoints:
+    size = make_layout(config, SPECS).transitions_per_item
+    return ReplayCheckpoints(directory, plan_rate_limit(config, size), items(config.replay.capacity, size))
+
+
 def test_each_role_counts_its_own_starts_also_after_a_restore(
     small_config: Config, tmp_path: Path, free_port: int
 ) -> None:
     layout = make_layout(small_config, SPECS)
-    size = layout.transitions_per_item
-    checkpoints = ReplayCheckpoints(
-        tmp_path, plan_rate_limit(small_config, size), items(small_config.replay.capacity, size)
-    )
+    checkpoints = checkpoints_in(tmp_path, small_config)
     experience = experience_table(small_config, layout)
     server = start_server([experience, lives_table()], free_port, checkpoints)
     client = reverb.Client(f"localhost:{free_port}")
@@ -49,12 +51,9 @@ def test_each_role_counts_its_own_starts_also_after_a_restore(
 def test_a_run_that_was_saved_without_counts_is_restored(
     small_config: Config, tmp_path: Path, free_port: int
 ) -> None:
-    """As earlier versions saved it."""
+    """Checkpoints of earlier versions have no counts."""
     layout = make_layout(small_config, SPECS)
-    size = layout.transitions_per_item
-    checkpoints = ReplayCheckpoints(
-        tmp_path, plan_rate_limit(small_config, size), items(small_config.replay.capacity, size)
-    )
+    checkpoints = checkpoints_in(tmp_path, small_config)
     server = start_server([experience_table(small_config, layout)], free_port, checkpoints)
     client = reverb.Client(f"localhost:{free_port}")
     assert checkpoints.save(client, ServerMonitor(client, layout))

@@ -69,7 +69,7 @@ def address(config: Config, free_port: int) -> Iterator[str]:
 
 
 def life(config: Config, address: str, path: Path, index: int = 0) -> list[Any]:
-    """What an actor does in its environments until it is stopped. Its run directory is new."""
+    """Runs a collect actor in a new run directory; returns all that its environments were asked to do."""
     global _stop
     _stop = Stop()
     _acted.clear()
