@@ -8,6 +8,7 @@ from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
     check_vector_observation,
+    create_moments,
     discrete_action,
     td_loss_function,
 )
@@ -65,7 +66,7 @@ class DqnBuilder:
         check_vector_observation("dqn", specs)
         discrete_action("dqn", specs)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
-        return agent_class(
+        agent = agent_class(
             specs.time_step,
             specs.action,
             q_network=q_network.QNetwork(specs.observation, specs.action, fc_layer_params=config.layers),
@@ -81,6 +82,8 @@ class DqnBuilder:
             summarize_grads_and_vars=config.gradient_summaries,
             train_step_counter=train_step,
         )
+        create_moments(agent._optimizer, agent._q_network.trainable_variables)
+        return agent
 
 
 def _decaying_epsilon(config: DqnConfig, train_step: "tf.Variable") -> Callable[[], "tf.Tensor"]:

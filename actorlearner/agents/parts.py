@@ -1,7 +1,7 @@
 """What the algorithms here share: common keys, checks of the specs, losses and optimisers."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from actorlearner.config.schema import AgentConfig
@@ -71,6 +71,16 @@ def adam(learning_rate: float) -> "tf.keras.optimizers.legacy.Optimizer":
     import tensorflow as tf
 
     return tf.keras.optimizers.legacy.Adam(learning_rate=learning_rate)
+
+
+def create_moments(
+    optimizer: "tf.keras.optimizers.legacy.Optimizer", variables: "Sequence[tf.Variable]"
+) -> None:
+    """Creates Adam's moments of these variables, which the first train step would do otherwise.
+
+    TensorFlow traces a graph that creates variables a second time, which takes seconds.
+    """
+    optimizer._create_all_weights(variables)
 
 
 def check_vector_observation(algorithm: str, specs: "EnvironmentSpecs") -> None:

@@ -10,6 +10,7 @@ from actorlearner.agents.parts import (
     adam,
     check_vector_observation,
     continuous_action,
+    create_moments,
     td_loss_function,
 )
 from actorlearner.config.schema import AgentConfig
@@ -72,7 +73,7 @@ class SacBuilder:
         assert isinstance(config, SacConfig)
         check_vector_observation("sac", specs)
         continuous_action("sac", specs)
-        return _agent_class()(
+        agent = _agent_class()(
             specs.time_step,
             specs.action,
             critic_network=_critic_network(config, specs),
@@ -92,6 +93,11 @@ class SacBuilder:
             summarize_grads_and_vars=config.gradient_summaries,
             train_step_counter=train_step,
         )
+        critics = (agent._critic_network_1, agent._critic_network_2)
+        create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
+        create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])
+        create_moments(agent._alpha_optimizer, [agent._log_alpha])
+        return agent
 
 
 def _agent_class() -> "type[sac_agent.SacAgent]":

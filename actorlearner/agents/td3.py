@@ -8,6 +8,7 @@ from actorlearner.agents.parts import (
     adam,
     check_vector_observation,
     continuous_action,
+    create_moments,
     td_loss_function,
 )
 from actorlearner.config.schema import AgentConfig
@@ -77,7 +78,7 @@ class Td3Builder:
         action = continuous_action("td3", specs)
         # TF-Agents takes noise in the action's own units; bounds may differ between its elements.
         half_range = (action.maximum - action.minimum) / 2
-        return Td3Agent(
+        agent = Td3Agent(
             specs.time_step,
             specs.action,
             actor_network=_actor_network(config, specs),
@@ -98,6 +99,10 @@ class Td3Builder:
             summarize_grads_and_vars=config.gradient_summaries,
             train_step_counter=train_step,
         )
+        critics = (agent._critic_network_1, agent._critic_network_2)
+        create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
+        create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])
+        return agent
 
 
 def _check_no_strategy() -> None:

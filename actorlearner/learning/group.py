@@ -166,7 +166,7 @@ class Workers(Group):
             value = tf.cast(variable, tf.int32) if variable.dtype.is_bool else variable
             return tf.where(is_chiefs, value, tf.zeros_like(value))
 
-        @tf.function
+        @tf.function(autograph=False)
         def assign_all() -> None:
             for variable in variables:
                 values = self.strategy.run(chiefs, args=(variable,))

@@ -67,7 +67,7 @@ class MeasuredLearner(learner.Learner):
     """Trains on batches as they come from replay, which are decoded inside the train step.
 
     Everything else is TF-Agents' `Learner`: `strategy.run` for each train step, several of them in one
-    graph call, summaries. Only its graph is traced once instead of three times, and before there is data:
+    graph call, summaries. Only its graph is traced just once, and before there is data:
     tracing takes seconds, in which replay can fill.
     """
 
@@ -137,19 +137,24 @@ class MeasuredLearner(learner.Learner):
         self._traced = True
         return None
 
-    @common.function(autograph=True)
+    @common.function(autograph=False)  # Converting all that is called here takes longer than tracing it.
     def _train_steps(self, iterations: tf.Tensor, iterator: Iterator[Any]) -> tf_agent.LossInfo:
         """Takes train steps; returns the losses of the last, each a mean over the whole batch.
 
         A loop's variables need their structure before the loop, but only a train step tells that of the
         losses. A vector has the same structure whatever they are.
         """
-        losses = tf.zeros([0])
-        for _ in tf.range(iterations):
-            tf.autograph.experimental.set_loop_options(
-                shape_invariants=[(losses, tf.TensorShape([None]))], parallel_iterations=1
-            )
-            losses = self._as_vector(self.single_train_step(iterator))
+
+        def train_step(count: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return count + 1, self._as_vector(self.single_train_step(iterator))
+
+        _, losses = tf.while_loop(
+            lambda count, _: count < iterations,
+            train_step,
+            (tf.zeros_like(iterations), tf.zeros([0])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+            parallel_iterations=1,
+        )
         return self._as_loss_info(self._together.sum(losses))
 
     def _as_vector(self, loss_info: tf_agent.LossInfo) -> tf.Tensor:

@@ -271,7 +271,7 @@ def assigner(variables: Sequence[tf.Variable], train_step: tf.Variable) -> Calla
     """Returns a function that assigns a version to `variables` and `train_step` in one graph call."""
     specs = [tf.TensorSpec(v.shape, v.dtype) for v in variables]
 
-    @tf.function(input_signature=[specs, tf.TensorSpec([], tf.int64)])
+    @tf.function(input_signature=[specs, tf.TensorSpec([], tf.int64)], autograph=False)
     def assign(values: list[tf.Tensor], step: tf.Tensor) -> None:
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)

@@ -20,7 +20,8 @@ def test_epsilon_decays_with_the_train_step_inside_one_graph(discrete, agents):
     agent = agents("dqn", discrete, **DECAY)
     observation = tf.random.normal([4000, 3])
     # Traced once, as an actor does; the train step then changes as when an actor pulls it.
-    act = tf.function(lambda: agent.collect_policy.action(time_step.restart(observation, 4000)).action)
+    step = time_step.restart(observation, 4000)
+    act = tf.function(lambda: agent.collect_policy.action(step).action, autograph=False)
     # A random action is the greedy one of four in a quarter of the cases. The standard deviation of a
     # fraction of 4,000 is below 0.008.
     for train_step, epsilon in ((0, 1.0), (50, 0.6), (100, 0.2), (1000, 0.2)):

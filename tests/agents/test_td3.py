@@ -12,9 +12,8 @@ HALF_RANGE = np.array([2.0, 0.5], np.float32)
 
 def test_exploration_noise_is_in_halves_of_each_actions_range(continuous, agents):
     agent = agents("td3", continuous, exploration_noise=0.1)
-    one = tf.function(
-        functools.partial(exploration, agent, environments=1)
-    )  # Traced once: fifty times as fast.
+    # Traced once: fifty times as fast.
+    one = tf.function(functools.partial(exploration, agent, environments=1), autograph=False)
     noise = np.concatenate([one().numpy() for _ in range(1000)])
     # The standard deviation of a standard deviation from n samples is 1 / sqrt(2 n), here 2.2 %.
     np.testing.assert_allclose(noise.std(axis=0), 0.1 * HALF_RANGE, rtol=0.1)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents import dqn
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.agents.sac import SacConfig
@@ -88,6 +89,13 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     assert_equal(values_of(resumed), values_of(whole))
 
 
+def names_of(parts: AgentParts, directory: Path) -> set[str]:
+    """The names of all that a checkpoint of these parts holds."""
+    checkpoint = LearnerCheckpoint(directory, parts)
+    checkpoint.save()
+    return {name for name, _ in tf.train.list_variables(str(directory / "ckpt-0"))}
+
+
 def trained(directory: Path, agent: AgentConfig, extra: str = "") -> tuple[AgentParts, LearnerCheckpoint]:
     """An agent whose optimisers have their slots, perhaps with one more variable, and its checkpoint."""
     specs = SPECS if isinstance(agent, DqnConfig) else CONTINUOUS
@@ -122,6 +130,23 @@ def test_every_variable_is_saved_and_restored(tmp_path: Path, agent: AgentConfig
     assert [bool(np.any(variable)) for variable in variables] == [i % 2 == 1 for i in range(len(variables))]
 
 
+@pytest.mark.parametrize(
+    "agent",
+    [
+        SacConfig(actor_layers=[4], critic_joint_layers=[4]),
+        Td3Config(actor_layers=[4], critic_joint_layers=[4]),
+        DQN,
+    ],
+    ids=lambda agent: agent.name,
+)
+def test_the_agent_has_all_its_variables_before_it_is_trained(tmp_path: Path, agent: AgentConfig) -> None:
+    """A train step that makes variables is traced twice."""
+    specs = SPECS if isinstance(agent, DqnConfig) else CONTINUOUS
+    made = names_of(make_agent(Config(agent=agent), specs), tmp_path / "made")
+    assert made == names_of(trained(tmp_path, agent)[0], tmp_path / "trained")
+    assert sum("OPTIMIZER_SLOT" in name for name in made) > 0
+
+
 def test_a_variable_that_the_checkpoint_does_not_hold_is_not_left_fresh(tmp_path: Path) -> None:
     trained(tmp_path, DQN)[1].save()
     files = {path.name for path in (tmp_path / "checkpoints").iterdir()}
@@ -137,11 +162,14 @@ def test_a_saved_variable_that_the_agent_does_not_have_is_not_dropped(tmp_path: 
         checkpoint.restore_again()
 
 
-def test_slots_that_the_checkpoint_does_not_hold_are_not_left_fresh(tmp_path: Path) -> None:
-    LearnerCheckpoint(tmp_path / "checkpoints", make_parts()).save()  # Without a learner, no slots.
-    _, checkpoint = trained(tmp_path, DQN)
+def test_slots_that_the_checkpoint_does_not_hold_are_not_left_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as without_slots:
+        without_slots.setattr(dqn, "create_moments", lambda *_: None)
+        LearnerCheckpoint(tmp_path / "checkpoints", make_parts()).save()
     with pytest.raises(RunError, match="ckpt-0 was not restored"):
-        checkpoint.restore_again()
+        trained(tmp_path, DQN)
 
 
 def test_a_variable_of_another_shape_is_refused(tmp_path: Path) -> None:
