@@ -15,7 +15,7 @@ from tests.support.slow_link import slow_link
 
 pytestmark = pytest.mark.integration
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 Start = Callable[..., Command]
 
 

@@ -32,7 +32,7 @@ class Recorder(Callback):
 class Broken(Callback):
     def on_evaluation(self, evaluation): raise ValueError("not today")
 """
-_LOCAL = ("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml"))
+_LOCAL = ("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"))
 _SETTINGS = ("learn.train_steps=400", "evaluate.interval=200", "learn.checkpoint_interval=200")
 
 

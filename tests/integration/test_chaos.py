@@ -11,7 +11,7 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_proces
 
 pytestmark = pytest.mark.integration
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 _ROLES = ("replay-server", "learner", "collect-actor-0", "eval-actor")
 
 

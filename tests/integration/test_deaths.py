@@ -29,7 +29,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+    config = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
     command = start(
         *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--quiet"),
         *("--set", *TINY_RUN, f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=1000"),

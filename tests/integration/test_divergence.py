@@ -23,7 +23,7 @@ def test_a_nan_ends_the_run_and_spoils_neither_policy_nor_checkpoint(
         *("learn.train_steps=100000", "learn.checkpoint_interval=100", "evaluate.interval=100000"),
     )
     command = start(
-        *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml")),
+        *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml")),
         *("--run_dir", "run", "--set", *TINY_RUN, *settings),
     )
     assert command.finish() == 1

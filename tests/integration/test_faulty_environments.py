@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 
 
 def _local(start: Start, faults: int, *settings: str) -> Command:

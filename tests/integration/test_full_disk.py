@@ -65,7 +65,7 @@ def _said(console: Path, line: str) -> list[str]:
 
 def test_a_full_disk_ends_nothing(start: Callable[..., Command], mark: str, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+    config = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
     command = start(
         *("-c", "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"),
         *(*unshare(), "sh", "-c", _ON_A_SMALL_DISK, "sh"),

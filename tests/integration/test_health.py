@@ -16,7 +16,7 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, wait_for
 
 pytestmark = pytest.mark.integration
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 
 
 def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(

@@ -24,12 +24,14 @@ pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 
 
-def _local(start: Start, *settings: str, flags: Sequence[str] = (), fresh: bool = False) -> Command:
+def _local(
+    start: Start, *settings: str, config: str = _PENDULUM, flags: Sequence[str] = (), fresh: bool = False
+) -> Command:
     return start(
-        *("-m", "actorlearner", "local", "--config", _PENDULUM, "--run_dir", "run", *flags),
+        *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", *flags),
         *("--set", *TINY_RUN, *settings),
         fresh=fresh,
     )
@@ -51,6 +53,7 @@ def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path
         "collect.actors=2",
         "collect.envs_per_actor=2",
         "learn.profile=500,520",
+        config="sac_pendulum",
         fresh=True,
     )
     assert command.finish() == 0, command.err
@@ -166,7 +169,7 @@ def test_ctrl_c_while_replay_fills_ends_in_time(start: Start, mark: str, tmp_pat
 
 def test_a_run_of_another_configuration_is_refused(start: Start, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.yaml").write_text((REPOSITORY / "configs" / "sac_pendulum.yaml").read_text())
+    (tmp_path / "run" / "config.yaml").write_text((REPOSITORY / "configs" / "td3_pendulum.yaml").read_text())
     command = _local(start)
     assert command.finish() == 2
     lines = command.err.splitlines()
@@ -176,7 +179,7 @@ def test_a_run_of_another_configuration_is_refused(start: Start, tmp_path: Path)
 
 def test_a_run_that_cannot_be_written_to_is_not_resumed(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run")
-    run.prepare(load_config("sac_pendulum", TINY_RUN))
+    run.prepare(load_config("td3_pendulum", TINY_RUN))
     read_only = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
     arguments = ["-m", "actorlearner", "local", "--config", str(run.config), "--run_dir", str(run.path)]
     result = subprocess.run(

@@ -14,7 +14,7 @@ def test_a_run_is_drawn_while_it_is_going_on_and_at_its_end(
     start: Callable[..., Command], tmp_path: Path
 ) -> None:
     run = start(
-        *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml")),
+        *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml")),
         *("--run_dir", "run", "--set", *TINY_RUN, "learn.train_steps=600", "evaluate.interval=300"),
     )
     metrics = tmp_path / "run" / "metrics"

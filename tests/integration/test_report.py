@@ -30,7 +30,7 @@ def test_the_page_tells_of_a_run_with_a_death(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
     run = start(
-        *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml")),
+        *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml")),
         *("--run_dir", str(tmp_path / "run"), "--set", *TINY_RUN, *_SETTINGS),
     )
     events = tmp_path / "run" / "events.jsonl"
@@ -57,7 +57,7 @@ def test_the_page_tells_of_a_run_with_a_death(
     assert base64.b64decode(video[1]) == filmed.read_bytes()
 
     text = page_text(tmp_path / "run" / "report.html")
-    assert " sac on Pendulum-v1, seed 0 finished " in text
+    assert " td3 on Pendulum-v1, seed 0 finished " in text
     for record in records(metrics / "eval.jsonl"):
         average = shown(record["average_return"])
         assert f" {record['train_step']:,} {record['env_steps']:,} {average} " in text

@@ -36,7 +36,7 @@ _TRAIN_STEPS = 2_000
 
 
 def _local(start: Start, train_steps: int, *settings: str, network: str = "private") -> Command:
-    config = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+    config = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
     return start(
         *("-m", "actorlearner", "local", "--config", config, "--run_dir", _RUN, "--network", network),
         *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", *settings),

@@ -13,7 +13,7 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_proces
 
 pytestmark = pytest.mark.integration
 
-_CONFIG = ("--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml"))
+_CONFIG = ("--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"))
 _TRAIN_STEPS = 8_000
 _SETTINGS = (
     *TINY_RUN,

@@ -25,7 +25,7 @@ from tests.support.processes import TINY_RUN, Command, records, wait_for
 
 
 class Cluster:
-    """A run on SAC with tiny networks, whose environments have Pendulum's actions.
+    """A run on TD3 with tiny networks, whose environments have Pendulum's actions.
 
     Attributes:
       config: of all its roles.
@@ -48,7 +48,7 @@ class Cluster:
         self._address = address
         self._steps = directory / "steps"
         self._actors: list[Command] = []
-        self.config = _numbered(load_config("sac_pendulum", [*TINY_RUN, *settings]), self._steps, interval_s)
+        self.config = _numbered(load_config("td3_pendulum", [*TINY_RUN, *settings]), self._steps, interval_s)
         (directory / "experiment.yaml").write_text(to_yaml(self.config))
 
     def replay_server(self, host: Host | None = None) -> Command:
