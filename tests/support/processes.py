@@ -15,8 +15,8 @@ from actorlearner.local.private_network import PrivateNetwork
 from tests.support.warm import MARK_VARIABLE, WarmPopen
 from tests.support.warm import REPOSITORY as REPOSITORY
 
-# SAC or TD3 on Pendulum with tiny networks: all that a run of a few seconds needs. TensorFlow traces and saves TD3 in a
-# quarter of the time, so tests take it where the algorithm does not matter.
+# SAC or TD3 on Pendulum with tiny networks: all that a run of a few seconds needs. TensorFlow traces and
+# saves TD3 in a quarter of the time, so tests take it where the algorithm does not matter.
 TINY_RUN = (
     "replay.min_size=200",
     "collect.initial_random_steps=200",
