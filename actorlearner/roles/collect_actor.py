@@ -52,7 +52,7 @@ def run(
     """
     start_up = StartUp()
     use_cpu(threads=1)
-    tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index))
+    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index))
     name = f"{_ROLE}-{actor_index}"
     callbacks = Callbacks(config, name)
     count = envs_per_actor(config.collect)
@@ -68,7 +68,7 @@ def run(
     life = begin_life(own.client, name, stop)
     if life > 0:
         # Otherwise replay would get the transitions of the life before again.
-        tf.random.set_seed(seed_for(config.seed, _ROLE, actor_index, life=life))
+        tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index, life=life))
         for environment in environments:
             environment.close()
         environments = _load_environments(config, actor_index, life)

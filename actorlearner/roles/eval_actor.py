@@ -68,7 +68,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     """
     start_up = StartUp()
     use_cpu(threads=1)
-    tf.random.set_seed(seed_for(config.seed, _ROLE, 0))
+    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
     environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0)
     specs = environment_specs(environment)
     callbacks = Callbacks(config, _ROLE)

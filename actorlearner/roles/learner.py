@@ -8,7 +8,7 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
-from actorlearner.environments.specs import load_specs
+from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.files.run_directory import RunDirectory
 from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.group import Group, join_group
@@ -66,10 +66,8 @@ def _train(
     replay_address: tuple[str, ...],
     start_up: StartUp,
 ) -> None:
-    tf.random.set_seed(seed_for(config.seed, _ROLE, group.index))
     specs = load_specs(config.environment)
-    with group.strategy.scope():
-        parts = make_agent(config, specs)
+    parts = make_seeded_agent(config, specs, group)
     outputs = ChiefOutputs(directory, parts, config) if group.index == 0 else Outputs()
     alone = group.size == 1
     if alone:
@@ -109,6 +107,16 @@ def _train(
         outputs.end(stopped=stop.requested, settled=settled)
     else:
         outputs.end(stopped=stop.requested)
+
+
+def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> AgentParts:
+    """Makes the agent under the group's strategy; equal seeds give equal initial variables.
+
+    Python's random numbers are seeded as well: Keras draws the seeds of some initialisers from them.
+    """
+    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, group.index))
+    with group.strategy.scope():
+        return make_agent(config, specs)
 
 
 def seed_training(seed: int, restored: int) -> None:

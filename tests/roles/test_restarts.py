@@ -1,6 +1,7 @@
-"""Roles that are started again in a run draw other random numbers than before."""
+"""Roles are seeded: the same in every run of a seed, and otherwise when they are started again in a run."""
 
 import dataclasses
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,19 @@ import pytest
 import reverb
 import tensorflow as tf
 
+from actorlearner.config.load import load_config
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
 from actorlearner.files.run_directory import RunDirectory
+from actorlearner.learning.group import Group
 from actorlearner.lifecycle.stop import Stop
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.lives import lives_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import collect_actor, eval_actor
-from actorlearner.roles.learner import seed_training
+from actorlearner.roles.learner import make_seeded_agent, seed_training
 from actorlearner.run_identity import announce, identity_table
 from actorlearner.variables.container import variable_tables
 
@@ -127,3 +130,20 @@ def test_a_learner_goes_on_with_other_random_numbers() -> None:
 
     assert len({drawn(0), drawn(500), drawn(1_000)}) == 3
     assert drawn(500) == drawn(500)
+
+
+@pytest.mark.parametrize("name", ["sac_pendulum", "td3_pendulum", "dqn_cartpole"])
+def test_equal_seeds_begin_with_equal_policies(name: str) -> None:
+    def policy(seed: int) -> list[Any]:
+        config = load_config(name, [f"seed={seed}"])
+        random.seed()  # As in every new process.
+        parts = make_seeded_agent(config, specs, Group(tf.distribute.get_strategy(), Stop()))
+        return [variable.numpy() for variable in parts.policy_variables if np.any(variable.numpy())]
+
+    specs = load_specs(load_config(name).environment)
+    first, same, other = policy(3), policy(3), policy(4)
+    for values in zip(first, same, strict=True):
+        np.testing.assert_array_equal(*values)
+    assert not any(
+        np.array_equal(*values) for values in zip(first, other, strict=True) if values[0].ndim == 2
+    )
