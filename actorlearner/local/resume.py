@@ -61,14 +61,20 @@ def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
 
 def forget_after(directory: RunDirectory, train_step: int) -> None:
     """Forgets the metrics and curves of train steps after `train_step`: they are lost and taken again."""
+    _forget_records(directory.metrics("learner"), train_step)
+    evaluated = _forget_records(directory.metrics("eval"), train_step)
     for summaries in directory.summaries("learner").parent.glob("*"):
-        _restart_curves(summaries, train_step)
-    for name in ("learner", "eval"):
-        path = directory.metrics(name)
-        records = read_records(path)
-        kept = [record for record in records if record["train_step"] <= train_step]
-        if len(kept) < len(records):
-            write_atomically(path, "".join(json.dumps(record) + "\n" for record in kept))
+        # The points of an evaluation are written before its record.
+        _restart_curves(summaries, evaluated if summaries == directory.summaries("eval") else train_step)
+
+
+def _forget_records(path: Path, train_step: int) -> int:
+    """Removes the records of train steps after `train_step`; returns that of the last that is left, or -1."""
+    records = read_records(path)
+    kept = [record for record in records if record["train_step"] <= train_step]
+    if len(kept) < len(records):
+        write_atomically(path, "".join(json.dumps(record) + "\n" for record in kept))
+    return int(kept[-1]["train_step"]) if kept else -1
 
 
 def _restart_curves(summaries: Path, train_step: int) -> None:

@@ -203,6 +203,10 @@ class EvaluationRecorder:
         train_step = request.version.train_step
         returns, lengths = ([*column] for column in zip(*episodes, strict=True))
         average_return, average_length = float(np.mean(returns)), float(np.mean(lengths))
+        curves = {"eval/AverageReturn": average_return, "eval/AverageEpisodeLength": average_length}
+        self._summaries.scalars(curves, train_step)
+        self._summaries.flush()
+        # Last: what is recorded is not evaluated again, and its points would be missing for ever.
         self._metrics.write(
             {
                 "train_step": train_step,
@@ -214,9 +218,6 @@ class EvaluationRecorder:
                 "memory_bytes": resident_bytes(),
             }
         )
-        curves = {"eval/AverageReturn": average_return, "eval/AverageEpisodeLength": average_length}
-        self._summaries.scalars(curves, train_step)
-        self._summaries.flush()
         self.train_step = train_step
         _log.info(
             "train step %d: AverageReturn %.*f, AverageEpisodeLength %.1f over %d episodes",

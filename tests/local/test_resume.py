@@ -54,6 +54,19 @@ def test_metrics_and_curves_go_on_without_a_break(directory: RunDirectory, role:
     assert [event.step for event in events.Tensors("curve")] == expected
 
 
+def test_points_of_an_evaluation_that_was_killed_before_its_record_are_forgotten(
+    directory: RunDirectory,
+) -> None:
+    _write(directory, "eval", range(0, 50, 10))
+    records = directory.metrics("eval").read_text().splitlines(keepends=True)
+    directory.metrics("eval").write_text("".join(records[:-1]))
+    forget_after(directory, 50)
+    _age(directory, "eval")
+    _write(directory, "eval", range(40, 90, 10))
+    events = EventAccumulator(str(directory.summaries("eval")), tensor_size_guidance={"scalars": 0}).Reload()
+    assert [event.step for event in events.Tensors("curve")] == list(range(0, 90, 10))
+
+
 def _save(directory: Path, name: str, **facts: int) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / name).write_text("what was saved")
