@@ -22,15 +22,15 @@ from tests.support.processes import (
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
 
-_TRAIN_STEPS = 3_000
+_TRAIN_STEPS = 2_000
 _SETTINGS = (
     *("learn.strategy=multi_worker_mirrored", "agent.layers=[16]", "learn.batch_size=32"),
-    *(f"learn.train_steps={_TRAIN_STEPS}", "learn.checkpoint_interval=200", "replay.updates_per_env_step=1"),
+    *(f"learn.train_steps={_TRAIN_STEPS}", "learn.checkpoint_interval=100", "replay.updates_per_env_step=1"),
     *(
         "replay.min_size=64",
         "collect.initial_random_steps=64",
         "evaluate.episodes=1",
-        "evaluate.interval=1500",
+        "evaluate.interval=1000",
     ),
 )
 
@@ -81,7 +81,7 @@ class Cluster:
 
     def wait_for_train_steps(self, learners: list[Command]) -> None:
         """Waits until training goes on from what was saved before."""
-        wanted = self.saved + 200
+        wanted = self.saved + 100
 
         def trained() -> bool:
             for learner in learners:
@@ -128,7 +128,7 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
     other.finish()
     assert f"restored train step {stopped_at}" in chief.err
     saved = cluster.saved
-    assert stopped_at + 200 <= saved < _TRAIN_STEPS
+    assert stopped_at + 100 <= saved < _TRAIN_STEPS
 
     chief, other = cluster.learners()
     assert (chief.finish(2 * PATIENCE_S), other.finish()) == (0, 0), chief.err + other.err
@@ -139,7 +139,7 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
     assert marked_processes(mark) == []
     assert records(metrics)[-1]["train_step"] == cluster.saved == _TRAIN_STEPS
     evaluations = records(tmp_path / "eval-actor" / "metrics" / "eval.jsonl")
-    assert [record["train_step"] for record in evaluations] == [0, 1500, _TRAIN_STEPS]
+    assert [record["train_step"] for record in evaluations] == [0, 1000, _TRAIN_STEPS]
     left = {path.name for path in cluster.directory(1).rglob("*")}
     assert left == {"config.yaml", "manifest.json", "events.jsonl", "lock", "logs", "learner-1.log", "health"}
 

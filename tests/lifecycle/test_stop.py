@@ -76,6 +76,8 @@ def run_script(body: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=60,
         check=False,
+        # Under nohup it would be ignored, there and in what is started.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 
