@@ -2,7 +2,7 @@
 
 import sys
 
-from actorlearner.cli import main
+from actorlearner.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

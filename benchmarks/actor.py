@@ -11,24 +11,24 @@ import numpy as np
 import reverb
 from tf_agents.environments import py_environment, suite_pybullet
 
+from actorlearner.acting.collect_metrics import CollectMetrics
+from actorlearner.acting.collector import Collector
+from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.make import make_agent
-from actorlearner.collecting.collect_metrics import CollectMetrics
-from actorlearner.collecting.collector import Collector
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.learning.publisher import Publisher
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.policy_function import PolicyFunction, RandomFunction
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ServerMonitor
 from actorlearner.variables.container import PolicyOrder
+from actorlearner.variables.publisher import Publisher
 from actorlearner.variables.puller import VariablePuller
-from actorlearner.waiting import wait_until
 from benchmarks import rounds, servers, stock, threads
 from benchmarks.halfcheetah import NAME, configuration
 from benchmarks.report import Row, plural

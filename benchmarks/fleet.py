@@ -15,13 +15,13 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
-from actorlearner.files.metrics import read_records
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.learning.publisher import Publisher
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer
-from actorlearner.machine.ports import free_port
-from actorlearner.notify import NOTIFY_VARIABLE
+from actorlearner.process.ports import free_port
+from actorlearner.records.metrics import read_records
+from actorlearner.records.notify import NOTIFY_VARIABLE
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.variables.publisher import Publisher
 from benchmarks import waiting
 from benchmarks.processes import MeasuredProcess
 

@@ -3,13 +3,13 @@
 import dataclasses
 from typing import Any
 
+from actorlearner.acting.policy_function import RandomFunction
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
-from actorlearner.policy_function import RandomFunction
 from actorlearner.replay.transition import RANDOM_POLICY
 
 NAME = "HalfCheetahBulletEnv-v0"

@@ -12,11 +12,11 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import MeasuredLearner
-from actorlearner.learning.publisher import Publisher
+from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
+from actorlearner.variables.publisher import Publisher
 from benchmarks import rounds, servers, stock, threads
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration

@@ -20,8 +20,8 @@ import numpy as np
 
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
-from actorlearner.files.metrics import read_records
-from actorlearner.files.run_directory import RunDirectory
+from actorlearner.records.metrics import read_records
+from actorlearner.records.run_directory import RunDirectory
 from benchmarks import markdown
 
 _HEADER = ("experiment", "layout", "seed", "train steps: AverageReturn", "train steps/s", "minutes")

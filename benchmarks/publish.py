@@ -12,7 +12,7 @@ from typing import Any
 
 import reverb
 
-from actorlearner.learning.publisher import Publisher
+from actorlearner.variables.publisher import Publisher
 from benchmarks import rounds, servers, threads
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
@@ -86,8 +86,8 @@ def _listening_actors(count: int, address: str, interval_s: float) -> Iterator[N
 
 
 def _listen(address: str, interval_s: float) -> None:
-    from actorlearner.lifecycle.stop import Stop
-    from actorlearner.machine.devices import use_cpu
+    from actorlearner.process.devices import use_cpu
+    from actorlearner.process.stop import Stop
     from actorlearner.variables.puller import VariablePuller
 
     use_cpu(threads=1)

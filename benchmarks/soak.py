@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from actorlearner.files.metrics import read_records
+from actorlearner.records.metrics import read_records
 
 _Column = npt.NDArray[np.float64]
 

@@ -1,8 +1,8 @@
 """The TensorFlow threads of a measuring process, set and described."""
 
 from actorlearner.config.schema import Config
-from actorlearner.machine.choices import cores
-from actorlearner.machine.devices import share_cpus, use_cpu
+from actorlearner.process.choices import cores
+from actorlearner.process.devices import share_cpus, use_cpu
 
 DEFAULTS = "TensorFlow's default threads"
 OF_AN_ACTOR = "1 TensorFlow thread"

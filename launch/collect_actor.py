@@ -7,7 +7,7 @@ Example:
 
 import sys
 
-from actorlearner.cli import main
+from actorlearner.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main(["collect-actor", *sys.argv[1:]]))

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from actorlearner.flags import host_and_port
+from actorlearner.cli.flags import host_and_port
 
 _PORT = 8008  # Where the replay server is, or seems to be; the ports of docker-compose.yml.
 _SOCKET = Path("/door/replay")

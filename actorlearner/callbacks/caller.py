@@ -17,8 +17,8 @@ from actorlearner.callbacks.callback import (
 )
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.notify import say
+from actorlearner.records.notify import say
+from actorlearner.records.run_directory import RunDirectory
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ _IMPORTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _PROFILE = re.compile(r"([0-9]{1,15}),([0-9]{1,15})")
 _MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
 MULTI_WORKER = "multi_worker_mirrored"
-"""The strategy of learners that train as one, see `actorlearner.cluster`."""
+"""The strategy of learners that train as one, see `actorlearner.learning.cluster`."""
 
 _STRATEGIES = ("default", "mirrored", MULTI_WORKER, "tpu")
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step
+from actorlearner.environments.finite import all_finite
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.wrapper import Wrapper
 from actorlearner.errors import RunError, one_line
-from actorlearner.finite import all_finite
-from actorlearner.notify import say
+from actorlearner.records.notify import say
 
 _log = logging.getLogger(__name__)
 

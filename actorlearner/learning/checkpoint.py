@@ -13,9 +13,12 @@ import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
-from actorlearner.files.disk import Outage
-from actorlearner.files.plain_path import plain_path
-from actorlearner.files.seal import (
+from actorlearner.learning.complete_restore import read_completely
+from actorlearner.learning.pending_evaluations import read_unevaluated, write_unevaluated
+from actorlearner.records.disk import Outage
+from actorlearner.records.notify import say
+from actorlearner.records.plain_path import plain_path
+from actorlearner.records.seal import (
     BrokenError,
     newest_whole,
     seal,
@@ -24,9 +27,6 @@ from actorlearner.files.seal import (
     unseal,
     write_atomically,
 )
-from actorlearner.learning.complete_restore import read_completely
-from actorlearner.learning.unevaluated import read_unevaluated, write_unevaluated
-from actorlearner.notify import say
 from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
 
 _log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from actorlearner.errors import RunError, one_line
-from actorlearner.files.plain_path import plain_path
+from actorlearner.records.plain_path import plain_path
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"

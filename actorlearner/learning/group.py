@@ -7,16 +7,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from actorlearner.cluster import Cluster, learner_cluster
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError, one_line
+from actorlearner.learning.cluster import Cluster, learner_cluster
 from actorlearner.learning.group_link import SILENCE_S, GroupLink
 from actorlearner.learning.measured_learner import Together
-from actorlearner.lifecycle.process import end_failed
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.machine.devices import check_group_batch, make_group_strategy, make_strategy
-from actorlearner.waiting import wait_until
+from actorlearner.process.devices import check_group_batch, make_group_strategy, make_strategy
+from actorlearner.process.process import end_failed
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
 
 _log = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ import logging
 import socket
 import time
 
-from actorlearner import flags
-from actorlearner.cluster import Cluster, learner_name
+from actorlearner.cli import flags
 from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.learning.cluster import Cluster, learner_name
 from actorlearner.learning.group_peer import Message, Peer, say_farewell
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.waiting import wait_until
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
 
 _log = logging.getLogger(__name__)
 

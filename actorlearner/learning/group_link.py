@@ -12,10 +12,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from actorlearner.cluster import Cluster
+from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.group_gathering import Gathering
 from actorlearner.learning.group_peer import Message, Peer, say_farewell
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
 
 _log = logging.getLogger(__name__)
 

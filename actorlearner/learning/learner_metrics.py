@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from actorlearner.files.metrics import MetricsWriter, Rate
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import DataStatistics
-from actorlearner.machine.resident_memory import resident_bytes
-from actorlearner.replay.barred import BarredTime
+from actorlearner.process.resident_memory import resident_bytes
+from actorlearner.records.metrics import MetricsWriter, Rate
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.summaries import Summaries
+from actorlearner.replay.blocked import BarredTime
 from actorlearner.replay.status import ReplayStatus
 
 _log = logging.getLogger(__name__)

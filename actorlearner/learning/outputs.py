@@ -12,22 +12,22 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.callbacks.callback import Checkpoint, Publication
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.summaries import Summaries
-from actorlearner.health.check import LEARNER
-from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.first_policies import FirstPolicies
+from actorlearner.learning.initial_policies import FirstPolicies
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.policy_export import PolicyExport
-from actorlearner.learning.predecessor import published_generation
+from actorlearner.learning.previous_learner import published_generation
 from actorlearner.learning.profiler import Profiler
-from actorlearner.learning.publisher import Publisher
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.health_check import LEARNER
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.summaries import Summaries
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
-from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.waiting import wait_until
+from actorlearner.variables.publisher import Publisher
 
 _log = logging.getLogger(__name__)
 

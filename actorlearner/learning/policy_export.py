@@ -9,8 +9,8 @@ from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config
-from actorlearner.files.disk import Outage
-from actorlearner.learning.policy_directory import PolicyDirectory
+from actorlearner.records.disk import Outage
+from actorlearner.records.policy_directory import PolicyDirectory
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from actorlearner.config.checks import profiled_steps
 from actorlearner.errors import one_line
-from actorlearner.notify import say
+from actorlearner.records.notify import say
 
 _log = logging.getLogger(__name__)
 

@@ -11,14 +11,14 @@ from tf_agents.agents.tf_agent import LossInfo
 from actorlearner.config.checks import profiled_steps
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
-from actorlearner.health.pulse import beat
 from actorlearner.learning.group import Group
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import Outputs
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.time_shares import TimeShares
-from actorlearner.waiting import wait_until
+from actorlearner.process.heartbeat import beat
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.time_shares import TimeShares
 
 _ROOM_INTERVAL_S = 1.0
 """Seconds between two attempts to save what came of a run on a disk that is full."""

@@ -5,11 +5,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from actorlearner.health.pulse import beat
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.heartbeat import beat
+from actorlearner.process.stop import Stop
 
 _log = logging.getLogger(__name__)
 

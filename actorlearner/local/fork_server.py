@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.lifecycle.die_with import die_with
-from actorlearner.lifecycle.module_command import module_command
 from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.process.die_with import die_with
+from actorlearner.process.module_command import module_command
 
 LONGEST_MESSAGE = 1 << 16
 """Bytes of a request, or of what is told of a fork."""

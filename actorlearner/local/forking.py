@@ -15,12 +15,12 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from actorlearner.lifecycle.die_with import die_with
-from actorlearner.lifecycle.uncollected import uncollected
 from actorlearner.local.fork_server import LONGEST_MESSAGE
+from actorlearner.process.die_with import die_with
+from actorlearner.process.uncollected import uncollected
 
 _SHARED = (
-    "actorlearner.cli",
+    "actorlearner.cli.main",
     "actorlearner.roles.replay_server",
     "actorlearner.roles.collect_actor",
     "actorlearner.roles.eval_actor",
@@ -92,9 +92,9 @@ def _run(request: dict[str, Any], notify: int) -> NoReturn:
     import numpy as np
     import setproctitle
 
-    from actorlearner.cli import main as command
-    from actorlearner.lifecycle import start_up
-    from actorlearner.notify import NOTIFY_VARIABLE
+    from actorlearner.cli.main import main as command
+    from actorlearner.process import start_up
+    from actorlearner.records.notify import NOTIFY_VARIABLE
 
     with open(request["log"], "ab") as log:
         os.dup2(log.fileno(), 1)

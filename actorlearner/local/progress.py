@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.files.metrics import MetricsTail, present_rate, time_left_s
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.machine.choices import collect_actors
+from actorlearner.process.choices import collect_actors
+from actorlearner.records.metrics import MetricsTail, present_rate, time_left_s
+from actorlearner.records.run_directory import RunDirectory
 
 
 class Progress:

@@ -10,11 +10,11 @@ from pathlib import Path
 from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from actorlearner.acting.best_facts import read_best
 from actorlearner.config.schema import Config
-from actorlearner.files.metrics import read_records
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
-from actorlearner.playing.best_facts import read_best
+from actorlearner.records.metrics import read_records
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)

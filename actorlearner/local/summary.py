@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from actorlearner.bottleneck.verdict import Bottleneck, verdict_lines
-from actorlearner.digits import decimals
-from actorlearner.duration import duration
-from actorlearner.files.run_directory import RunDirectory
+from actorlearner.acting.best_facts import read_best
+from actorlearner.inspect.bottleneck.verdict import Bottleneck, verdict_lines
 from actorlearner.local.progress import Progress
-from actorlearner.playing.best_facts import read_best
+from actorlearner.records.digits import decimals
+from actorlearner.records.duration import duration
+from actorlearner.records.run_directory import RunDirectory
 
 
 def summary_lines(

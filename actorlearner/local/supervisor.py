@@ -7,16 +7,16 @@ from pathlib import Path
 from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.files.events import DIED, EventLog
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.health.pulse import LONG_PATIENCE_S
-from actorlearner.lifecycle.stop import Stop
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
-from actorlearner.machine.choices import collect_actors
-from actorlearner.machine.ports import free_port
+from actorlearner.process.choices import collect_actors
+from actorlearner.process.heartbeat import LONG_PATIENCE_S
+from actorlearner.process.ports import free_port
+from actorlearner.process.stop import Stop
+from actorlearner.records.events import DIED, EventLog
+from actorlearner.records.run_directory import RunDirectory
 
 _READY_DEADLINE_S = 360.0
 """A minute more than a role waits for the replay server, which may have much to restore, and then says so."""

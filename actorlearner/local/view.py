@@ -10,9 +10,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from actorlearner.digits import decimals
-from actorlearner.duration import duration
 from actorlearner.local.progress import Progress
+from actorlearner.records.digits import decimals
+from actorlearner.records.duration import duration
 
 _PLAIN_INTERVAL_S = 10.0
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import reverb
 
-from actorlearner.files.disk import Outage
-from actorlearner.files.plain_path import plain_path
-from actorlearner.files.seal import BrokenError, newest_whole, seal, seal_path, sealed, sealed_facts
-from actorlearner.notify import say
+from actorlearner.records.disk import Outage
+from actorlearner.records.notify import say
+from actorlearner.records.plain_path import plain_path
+from actorlearner.records.seal import BrokenError, newest_whole, seal, seal_path, sealed, sealed_facts
 from actorlearner.replay.rate_limit import RateLimit
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayMonitor
-from actorlearner.reverb_calls import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 

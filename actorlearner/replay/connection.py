@@ -10,12 +10,12 @@ from reverb import reverb_types
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_identity import LengthError, join
-from actorlearner.waiting import wait_until
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.run_identity import LengthError, join
 
 CONNECT_DEADLINE_S = 300.0
 """How long a role waits for a replay server: roles may be started in any order, on any machine."""

@@ -10,8 +10,8 @@ import tree
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.machine.available_memory import available_bytes
-from actorlearner.notify import say
+from actorlearner.process.available_memory import available_bytes
+from actorlearner.records.notify import say
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MOST_ITEMS
 from actorlearner.replay.layout import ReplayLayout

@@ -16,7 +16,7 @@ import dataclasses
 import math
 
 from actorlearner.config.schema import Config
-from actorlearner.machine.choices import collect_actors
+from actorlearner.process.choices import collect_actors
 from actorlearner.replay.item_size import most_transitions_per_item
 
 _BUFFERED_ENV_STEPS = 64

@@ -7,7 +7,7 @@ import reverb
 from reverb import reverb_types
 
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.run_identity import check_same_run
+from actorlearner.replay.run_identity import check_same_run
 
 
 @dataclasses.dataclass(frozen=True)

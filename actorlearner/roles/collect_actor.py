@@ -4,30 +4,30 @@ import math
 
 import tensorflow as tf
 
+from actorlearner.acting.collect_metrics import CollectMetrics
+from actorlearner.acting.collector import RANDOM, Collector
+from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.caller import Callbacks
-from actorlearner.collecting.collect_metrics import CollectMetrics
-from actorlearner.collecting.collector import RANDOM, Collector
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.machine.choices import collect_actors, envs_per_actor
-from actorlearner.machine.devices import use_cpu
-from actorlearner.policy_function import PolicyFunction, RandomFunction
+from actorlearner.process.choices import collect_actors, envs_per_actor
+from actorlearner.process.devices import use_cpu
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.lives import begin_life
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.server_watch import ServerWatch
+from actorlearner.replay.starts import begin_life
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
-from actorlearner.replay.watch import ServerWatch
-from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import assigner
 from actorlearner.variables.puller import VariablePuller
-from actorlearner.waiting import wait_until
 
 _ROLE = "collect-actor"
 _STATUS_TIMEOUT_S = 5

@@ -9,38 +9,38 @@ import reverb
 import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
+from actorlearner.acting.best_facts import Returns
+from actorlearner.acting.best_policy import BestPolicy
+from actorlearner.acting.episodes import Episode, play_episodes
+from actorlearner.acting.policy_function import PolicyFunction
+from actorlearner.acting.policy_source import PolicySource
+from actorlearner.acting.saved_policy import load_policy
+from actorlearner.acting.training_videos import TrainingVideos
 from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
-from actorlearner.digits import decimals
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.hyperparameters import write_hyperparameters
-from actorlearner.files.metrics import MetricsWriter, read_records
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.summaries import Summaries
-from actorlearner.health.pulse import beat
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.machine.devices import use_cpu
-from actorlearner.machine.resident_memory import resident_bytes
-from actorlearner.notify import say
-from actorlearner.playing.best_facts import Returns
-from actorlearner.playing.best_policy import BestPolicy
-from actorlearner.playing.episodes import Episode, play_episodes
-from actorlearner.playing.policy import load_policy
-from actorlearner.playing.source import PolicySource
-from actorlearner.playing.training_videos import TrainingVideos
-from actorlearner.policy_function import PolicyFunction
+from actorlearner.process.devices import use_cpu
+from actorlearner.process.heartbeat import beat
+from actorlearner.process.resident_memory import resident_bytes
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import WaitReport, wait_until
+from actorlearner.records.digits import decimals
+from actorlearner.records.hyperparameters import write_hyperparameters
+from actorlearner.records.metrics import MetricsWriter, read_records
+from actorlearner.records.notify import say
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.summaries import Summaries
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.lives import begin_life
-from actorlearner.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.starts import begin_life
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
-from actorlearner.waiting import WaitReport, wait_until
 
 _log = logging.getLogger(__name__)
 

@@ -9,24 +9,24 @@ from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.health.pulse import LONG_PATIENCE_S, beat
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import ChiefOutputs, Outputs
 from actorlearner.learning.training_loop import TrainingLoop
 from actorlearner.learning.training_thread import train_on_a_thread
-from actorlearner.lifecycle.process import keep_until_exit
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.machine.devices import share_cpus
+from actorlearner.process.devices import share_cpus
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.process import keep_until_exit
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.server_watch import ReplayWatch
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
-from actorlearner.replay.watch import ReplayWatch
-from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.waiting import wait_until
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
@@ -37,7 +37,7 @@ _HAND_OUT_AFTER_S = 5.0
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
     """Trains until `learn.train_steps`, or `stop`; either way a checkpoint is written at the end.
 
-    Of a group of learners (see `actorlearner.cluster`) each waits for the others first, and leaves
+    Of a group of learners (see `actorlearner.learning.cluster`) each waits for the others first, and leaves
     training after the same call of the training graph; the chief alone writes and publishes.
 
     Args:

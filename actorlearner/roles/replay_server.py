@@ -11,25 +11,25 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, ReplayConfig
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
-from actorlearner.files.metrics import METRICS_INTERVAL_S, MetricsWriter
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.summaries import Summaries
-from actorlearner.health.pulse import LONG_PATIENCE_S, beat
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.machine.devices import use_cpu
-from actorlearner.machine.ports import check_port
-from actorlearner.machine.resident_memory import resident_bytes
-from actorlearner.replay.barred import BarredTime
+from actorlearner.process.devices import use_cpu
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.ports import check_port
+from actorlearner.process.resident_memory import resident_bytes
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
+from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.summaries import Summaries
+from actorlearner.replay.blocked import BarredTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.lives import lives_table
 from actorlearner.replay.rate_limit import items, plan_rate_limit
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.run_identity import announce, identity_table
+from actorlearner.replay.starts import lives_table
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.reverb_calls import UNREACHABLE
-from actorlearner.run_identity import announce, identity_table
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies
 

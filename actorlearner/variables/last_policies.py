@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import reverb
 
-from actorlearner.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import PolicyVariables, VariableContainer
 
 _log = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ import time
 
 import reverb
 
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.reverb_calls import UNREACHABLE, within
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import WaitReport
+from actorlearner.replay.reverb_calls import UNREACHABLE, within
 from actorlearner.variables.container import PolicyOrder, PolicyVariables, VariableContainer
-from actorlearner.waiting import WaitReport
 
 _log = logging.getLogger(__name__)
 

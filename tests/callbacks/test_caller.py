@@ -11,7 +11,7 @@ from actorlearner.callbacks import Callback, Checkpoint, Context, Episode, Evalu
 from actorlearner.callbacks.caller import Callbacks, find_callback
 from actorlearner.config.load import load_config
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.files.run_directory import RunDirectory
+from actorlearner.records.run_directory import RunDirectory
 
 HERE = __name__
 EPISODE = Episode(environment=0, episode_return=1.0, length=2, env_steps=3, train_step=4)

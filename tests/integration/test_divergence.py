@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from actorlearner.files.seal import sealed
+from actorlearner.records.seal import sealed
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
 pytestmark = pytest.mark.integration

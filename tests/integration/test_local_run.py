@@ -12,8 +12,8 @@ import portpicker
 import pytest
 
 from actorlearner.config.load import load_config
-from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.private_network import PrivateNetwork, RefusedError
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.item_size import MOST_ROWS
 from tests.support.full_disk import unshare
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from actorlearner.acting.best_facts import BestFacts, read_best
+from actorlearner.acting.episodes import play_episodes
+from actorlearner.acting.policy_source import find_policy
+from actorlearner.acting.saved_policy import load_policy
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import environment_specs
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.playing.best_facts import BestFacts, read_best
-from actorlearner.playing.episodes import play_episodes
-from actorlearner.playing.policy import load_policy
-from actorlearner.playing.source import find_policy
+from actorlearner.process.stop import Stop
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
 
 pytestmark = pytest.mark.integration

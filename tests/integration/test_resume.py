@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
-from actorlearner.files.seal import sealed
+from actorlearner.records.seal import sealed
 from tests.support.harm import corrupt, truncate
 from tests.support.processes import (
     REPOSITORY,

@@ -8,8 +8,8 @@ from pathlib import Path
 import portpicker
 import pytest
 
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.health.check import check
+from actorlearner.process.health_check import check
+from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import (
     PATIENCE_S,
     REPOSITORY,

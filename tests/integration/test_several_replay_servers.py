@@ -8,7 +8,7 @@ from pathlib import Path
 import portpicker
 import pytest
 
-from actorlearner.files.seal import sealed
+from actorlearner.records.seal import sealed
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from actorlearner.cli import parser
+from actorlearner.cli.main import parser
 from actorlearner.errors import EXIT_USAGE
 from tests.support.processes import REPOSITORY
 

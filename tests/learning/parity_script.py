@@ -32,7 +32,7 @@ from actorlearner.learning import group as learning_group
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.measured_learner import MeasuredLearner
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.transition import StoredTransition
 from tests.support.processes import wait_for

@@ -7,11 +7,11 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
-from actorlearner.cluster import Cluster
 from actorlearner.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 from actorlearner.learning import group
+from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.group import Workers
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
 
 
 @pytest.fixture

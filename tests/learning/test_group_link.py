@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 import portpicker
 import pytest
 
-from actorlearner.cluster import Cluster
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning import group_gathering, group_link
+from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.group_link import GroupLink
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
 
 PATIENCE_S = 60.0
 Eventually = Callable[..., None]

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 from tf_agents.agents.tf_agent import LossInfo
 
-from actorlearner.files import metrics as metrics_module
-from actorlearner.files.metrics import read_records
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.summaries import Summaries
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import DataStatistics
+from actorlearner.records import metrics as metrics_module
+from actorlearner.records.metrics import read_records
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.summaries import Summaries
 from actorlearner.replay.status import ReplayStatus
 
 

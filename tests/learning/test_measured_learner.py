@@ -17,7 +17,7 @@ from actorlearner.learning import training_thread
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.measured_learner import DataStatistics, MeasuredLearner
 from actorlearner.learning.outputs import Outputs
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
 from actorlearner.replay.training_data import as_transition
 from tests.support.training import (
     LAYOUT,

@@ -13,8 +13,8 @@ from actorlearner.learning.group import Group
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
 from tests.support.training import fixed_dataset, make_learner, make_parts
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import portpicker
 import pytest
 
-from actorlearner.lifecycle.die_with import die_with
+from actorlearner.process.die_with import die_with
 from tests.support.processes import REPOSITORY
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]

@@ -14,9 +14,9 @@ from actorlearner.learning.group import Group
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.lifecycle.start_up import StartUp
-from actorlearner.lifecycle.stop import Stop
-from actorlearner.time_shares import TimeShares
+from actorlearner.process.start_up import StartUp
+from actorlearner.process.stop import Stop
+from actorlearner.records.time_shares import TimeShares
 from tests.support.training import fixed_dataset, make_learner, make_parts
 
 _STEPS = 10

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from actorlearner import waiting
 from actorlearner.config.schema import Config
 from actorlearner.learning.outputs import Outputs
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process import waiting
+from actorlearner.process.stop import Stop
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import learner
 from tests.support.replay import with_replay

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
-from actorlearner.files.metrics import MetricsWriter
-from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
+from actorlearner.records.metrics import MetricsWriter
+from actorlearner.records.run_directory import RunDirectory
 
 
 @pytest.fixture

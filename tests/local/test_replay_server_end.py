@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.lifecycle.stop import Stop
 from actorlearner.local import supervisor
 from actorlearner.local.child import Child
+from actorlearner.process.stop import Stop
 
 SAVES = """
 import os, pathlib, signal, sys

@@ -9,11 +9,11 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from actorlearner.config.schema import Config
-from actorlearner.files.metrics import MetricsWriter, read_records
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.files.seal import seal, seal_path
-from actorlearner.files.summaries import Summaries
 from actorlearner.local.resume import Resumed, forget_after, look
+from actorlearner.records.metrics import MetricsWriter, read_records
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.seal import seal, seal_path
+from actorlearner.records.summaries import Summaries
 from tests.support.harm import corrupt
 
 
@@ -90,7 +90,7 @@ def test_how_far_a_run_is(directory: RunDirectory) -> None:
 def test_forgetting_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:
     directory.summaries("learner").mkdir(parents=True)
     script = (
-        "import sys; from pathlib import Path; from actorlearner.files.run_directory import RunDirectory; "
+        "import sys; from pathlib import Path; from actorlearner.records.run_directory import RunDirectory; "
         "from actorlearner.local.resume import forget_after; "
         "forget_after(RunDirectory(Path(sys.argv[1])), 50); "
         "assert 'tensorflow' not in sys.modules"

@@ -10,10 +10,10 @@ import pytest
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
-from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local import supervisor as supervising
 from actorlearner.local.restarts import Restarts
 from actorlearner.local.supervisor import Supervisor
+from actorlearner.records.run_directory import RunDirectory
 
 
 class Ended:

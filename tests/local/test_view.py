@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from actorlearner.config.schema import Config
-from actorlearner.duration import duration
-from actorlearner.files.metrics import MetricsWriter
-from actorlearner.files.run_directory import RunDirectory
 from actorlearner.local.progress import Progress
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.view import View
+from actorlearner.records.duration import duration
+from actorlearner.records.metrics import MetricsWriter
+from actorlearner.records.run_directory import RunDirectory
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.files.run_directory import RunDirectory
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay import connection, item_size
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.run_identity import announce, identity_table
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.run_identity import announce, identity_table
 from tests.support.processes import wait_for
 from tests.support.replay import SPECS
 

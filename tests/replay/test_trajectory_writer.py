@@ -9,8 +9,8 @@ import reverb
 from actorlearner.config.schema import Config
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
+from actorlearner.replay.reverb_calls import within
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.reverb_calls import within
 from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_barred, with_replay
 
 

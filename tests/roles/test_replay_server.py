@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
 from actorlearner.roles import replay_server
 
 

@@ -17,15 +17,15 @@ from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
-from actorlearner.files.run_directory import RunDirectory
 from actorlearner.learning.group import Group
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.lives import lives_table
+from actorlearner.replay.run_identity import announce, identity_table
+from actorlearner.replay.starts import lives_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import collect_actor, eval_actor
 from actorlearner.roles.learner import make_seeded_agent, seed_training
-from actorlearner.run_identity import announce, identity_table
 from actorlearner.variables.container import variable_tables
 
 ENV_STEPS = 40

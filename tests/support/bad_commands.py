@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from actorlearner.config.load import load_config
-from actorlearner.files.run_directory import RunDirectory
+from actorlearner.records.run_directory import RunDirectory
 from tests.support.bad_case import GOOD, LOCAL, Case, from_flags
 
 _CONFIG = ("--config", "{config}")

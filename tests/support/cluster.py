@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.chaos import numbered
-from actorlearner.chaos.account import Account, Writing, make_account
-from actorlearner.chaos.policies import steps_back
-from actorlearner.chaos.store import read_items
 from actorlearner.config.load import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.specs import load_specs
-from actorlearner.machine.ports import free_port
+from actorlearner.process.ports import free_port
 from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import make_layout
+from benchmarks.chaos import numbered
+from benchmarks.chaos.account import Account, Writing, make_account
+from benchmarks.chaos.policies import steps_back
+from benchmarks.chaos.store import read_items
 from tests.support.hosts import Host
 from tests.support.processes import TINY_RUN, Command, records, wait_for
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actorlearner.lifecycle.die_with import die_with
 from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.process.die_with import die_with
 from tests.support.warm import MARK_VARIABLE, WarmPopen
 from tests.support.warm import REPOSITORY as REPOSITORY
 

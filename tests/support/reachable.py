@@ -5,7 +5,7 @@ from pathlib import Path
 
 import reverb
 
-from actorlearner.reverb_calls import UNREACHABLE
+from actorlearner.replay.reverb_calls import UNREACHABLE
 
 
 def is_reachable(run: Path) -> bool:

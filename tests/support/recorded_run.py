@@ -8,7 +8,7 @@ from typing import Any
 
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
-from actorlearner.files.run_directory import RunDirectory
+from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import REPOSITORY
 
 BEGAN = 1.8e9

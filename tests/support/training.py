@@ -13,8 +13,8 @@ from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.files.summaries import Summaries
 from actorlearner.learning.measured_learner import Decode, MeasuredLearner
+from actorlearner.records.summaries import Summaries
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import RowFormat
 from actorlearner.replay.transition import StoredTransition

@@ -24,9 +24,9 @@ from typing import Any
 
 import setproctitle
 
-from actorlearner.lifecycle.die_with import die_with
-from actorlearner.lifecycle.uncollected import uncollected
 from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.process.die_with import die_with
+from actorlearner.process.uncollected import uncollected
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -37,8 +37,8 @@ NO_MARK = "0" * 32
 """The mark of the process that is forked; as long as every other mark."""
 
 _IMPORTED = (
-    "actorlearner.cli",
-    "actorlearner.local.run",
+    "actorlearner.cli.main",
+    "actorlearner.local.train",
     "actorlearner.local.forking",
     "actorlearner.roles.replay_server",
     "actorlearner.roles.collect_actor",

@@ -9,9 +9,9 @@ import pytest
 import reverb
 import tensorflow as tf
 
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.tables import start_server
-from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.variables import container as container_module
 from actorlearner.variables import puller as puller_module
 from actorlearner.variables.container import (

@@ -15,17 +15,17 @@ import tensorflow as tf
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
-from actorlearner.files.run_directory import RunDirectory
 from actorlearner.learning import outputs as outputs_module
-from actorlearner.learning import publisher as publisher_module
 from actorlearner.learning.outputs import ChiefOutputs
-from actorlearner.lifecycle.stop import Stop
+from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.run_identity import identity_table
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import start_server
-from actorlearner.reverb_calls import UNREACHABLE
 from actorlearner.roles import replay_server
-from actorlearner.run_identity import identity_table
 from actorlearner.variables import last_policies as last_policies_module
+from actorlearner.variables import publisher as publisher_module
 from actorlearner.variables.container import (
     EvaluationRequest,
     PolicyOrder,

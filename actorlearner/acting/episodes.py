@@ -1,0 +1,95 @@
+"""Whole episodes, played with a policy."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tree
+
+from actorlearner.acting.policy_function import PolicyFunction
+from actorlearner.environments.guarded import GuardedEnvironment
+from actorlearner.process.heartbeat import beat
+from actorlearner.process.stop import Stop
+
+
+class Episode(NamedTuple):
+    """One that was played to its end.
+
+    Attributes:
+      reward: undiscounted sum of all rewards, the return.
+      length: in env steps.
+    """
+
+    reward: float
+    length: int
+
+
+class EpisodeInPlay:
+    """An episode, an env step at a time.
+
+    Attributes:
+      reward: undiscounted sum of all rewards so far.
+      length: env steps so far.
+      over: whether there is no next env step.
+      failed: whether it is over because the environment failed.
+    """
+
+    def __init__(self, environment: GuardedEnvironment, policy: PolicyFunction) -> None:
+        """Resets the environment; the policy takes batches of one."""
+        self._environment = environment
+        self._policy = policy
+        self._observation = environment.reset()
+        self.reward, self.length = 0.0, 0
+        self.over = self.failed = False
+
+    def step(self) -> None:
+        """Takes the next env step.
+
+        Raises:
+          RunError: the environment failed too often in a row.
+        """
+        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], self._observation)
+        actions = self._policy(batch, np.array([self.length == 0]))
+        step = self._environment.step(tree.map_structure(lambda leaf: leaf[0], actions))
+        if step is None:
+            self.over = self.failed = True
+            return
+        self._observation, self.over = step.observation, step.last
+        self.reward += step.reward
+        self.length += 1
+
+
+def play_episode(environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop) -> Episode | None:
+    """Plays one whole episode; returns None at a stop.
+
+    One in which the environment fails is given up, and another is played in its place.
+
+    Args:
+      environment: is reset first.
+      policy: takes batches of one.
+      stop: ends it between two env steps.
+
+    Raises:
+      RunError: the environment failed too often in a row.
+    """
+    while True:
+        episode = EpisodeInPlay(environment, policy)
+        while not episode.over:
+            if stop.requested:
+                return None
+            beat("playing, env step", episode.length)
+            episode.step()
+        if not episode.failed:
+            return Episode(episode.reward, episode.length)
+
+
+def play_episodes(
+    environment: GuardedEnvironment, policy: PolicyFunction, episodes: int, stop: Stop
+) -> list[Episode] | None:
+    """Plays so many whole episodes, see `play_episode`; returns None at a stop."""
+    played: list[Episode] = []
+    while len(played) < episodes:
+        episode = play_episode(environment, policy, stop)
+        if episode is None:
+            return None
+        played.append(episode)
+    return played

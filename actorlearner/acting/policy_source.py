@@ -1,0 +1,127 @@
+"""Where a policy that is to be played is saved, found without TensorFlow."""
+
+import dataclasses
+from pathlib import Path
+
+from actorlearner.config.checks import SUITES
+from actorlearner.config.load import load_config
+from actorlearner.config.problems import Sources
+from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.environments.names import check_environment
+from actorlearner.environments.quiet import quiet_output
+from actorlearner.errors import ConfigurationError
+from actorlearner.records.run_directory import CONFIG_IN_POLICY, RunDirectory
+
+ALLOWED = "RUN_DIR|POLICY_DIR|CHECKPOINT"
+
+_SAVED_MODEL = "saved_model.pb"
+_INDEX = ".index"
+_FORMS = (
+    "a run directory, a policy's directory such as RUN_DIR/policies/greedy_policy, or a checkpoint such as"
+)
+_EXAMPLE = "RUN_DIR/checkpoints/learner/ckpt-10000"
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicySource:
+    """A saved policy.
+
+    Attributes:
+      path: the directory of a SavedModel; or a checkpoint, without the endings of its files.
+      is_checkpoint: which of these it is.
+      config: the experiment that the policy is from.
+      run: the run directory that it lies in; None for a policy that was copied from one.
+    """
+
+    path: Path
+    is_checkpoint: bool
+    config: Config
+    run: RunDirectory | None
+
+
+def find_policy(given: str) -> PolicySource:
+    """Finds out what of a run was named.
+
+    Args:
+      given: a run directory (its best policy is meant, or else its greedy one), the directory of a
+        SavedModel, or a checkpoint of a learner.
+
+    Raises:
+      ConfigurationError: it is none of these, or its environment is not here.
+    """
+    path = Path(given)
+    checkpoint = path.with_name(path.name.removesuffix(_INDEX)) if path.name else path
+    if (path / _SAVED_MODEL).is_file():
+        return _saved_model(path, _run_above(path.absolute(), 2))
+    if RunDirectory(path).holds_a_run:
+        return _of_run(path)
+    if path.name and checkpoint.with_name(checkpoint.name + _INDEX).is_file():
+        return _checkpoint(checkpoint)
+    raise ConfigurationError([_refusal(path, given)])
+
+
+def _of_run(path: Path) -> PolicySource:
+    run = RunDirectory(path)
+    for policy in (path / "policies" / run.best_policy.name, path / "policies" / "greedy_policy"):
+        if (policy / _SAVED_MODEL).is_file():
+            return _saved_model(policy, run)
+    raise ConfigurationError(
+        [
+            f"{ALLOWED}: {str(path)!r} is a run directory without a policy; its first is saved once the "
+            "first evaluation has been made"
+        ]
+    )
+
+
+def _saved_model(path: Path, run: RunDirectory | None) -> PolicySource:
+    own = path / CONFIG_IN_POLICY
+    if own.is_file():
+        return PolicySource(path, False, _load(own), run)
+    if run is not None:
+        return PolicySource(path, False, _load(run.config), run)
+    raise ConfigurationError(
+        [
+            f"{ALLOWED}: {str(path)!r} does not say in which environment it acts: it lacks "
+            f"{CONFIG_IN_POLICY}, and lies in no run directory"
+        ]
+    )
+
+
+def _checkpoint(path: Path) -> PolicySource:
+    run = _run_above(path.absolute(), 3)
+    if run is None:
+        raise ConfigurationError(
+            [
+                f"{ALLOWED}: {str(path)!r} is a checkpoint outside of a run directory, so that its agent is "
+                f"not known; allowed: {_EXAMPLE}"
+            ]
+        )
+    return PolicySource(path, True, _load(run.config), run)
+
+
+def _load(config: Path) -> Config:
+    return load_config(str(config), (), _check_environment)
+
+
+def _check_environment(environment: EnvironmentConfig, sources: Sources) -> None:
+    """Checks it as elsewhere; TensorFlow is configured before the user's own code, which may use it."""
+    if environment.suite not in SUITES:
+        with quiet_output():
+            from actorlearner.process.devices import use_cpu
+
+            use_cpu(threads=1)
+    check_environment(environment, sources)
+
+
+def _run_above(path: Path, levels: int) -> RunDirectory | None:
+    """The run directory so many levels above, if there is one."""
+    above = path.parents[levels - 1] if len(path.parents) >= levels else path
+    run = RunDirectory(above)
+    return run if run.holds_a_run else None
+
+
+def _refusal(path: Path, given: str) -> str:
+    wrong = "is none of a run, a policy and a checkpoint" if path.exists() else "does not exist"
+    there = sorted((file.name.removesuffix(_INDEX) for file in path.parent.glob(f"ckpt-*{_INDEX}")), key=len)
+    hint = f"; there are {', '.join(there)}" if there and not path.exists() else ""
+    return f"{ALLOWED}: {given!r} {wrong}; allowed: {_FORMS} {_EXAMPLE}{hint}"

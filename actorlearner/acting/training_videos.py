@@ -1,0 +1,126 @@
+"""The videos that the eval actor makes of the policies it evaluates, while it waits for the next one."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from actorlearner.acting.film_episode import FilmedEpisode
+from actorlearner.acting.policy_function import PolicyFunction
+from actorlearner.acting.video_file import VideoFile
+from actorlearner.config.schema import Config
+from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.environments.rendering import RenderError
+from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.process.heartbeat import beat
+from actorlearner.records.notify import say
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.variables.container import PolicyVariables
+
+_log = logging.getLogger(__name__)
+
+_FPS = 30
+
+
+class TrainingVideos:
+    """Films one episode every `evaluate.video_interval` train steps, into videos/<train step>.mp4.
+
+    It has an environment of its own and goes on a little at a time, so that the next evaluation need not wait
+    for it. A video that cannot be made is said in one line and left out; after an environment that cannot
+    draw there are no more.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        config: Config,
+        policy: PolicyFunction,
+        update: Callable[[PolicyVariables], None],
+        role: str,
+    ) -> None:
+        """Goes on after the videos of an eval actor before this one, and removes what it has begun.
+
+        Args:
+          directory: of the run.
+          config: of the run.
+          policy: the greedy policy.
+          update: assigns a version to its variables.
+          role: of this process; its environments have seeds of their own.
+        """
+        self._folder = directory.videos
+        self._config = config
+        self._policy = policy
+        self._update = update
+        self._role = role
+        self._interval = config.evaluate.video_interval
+        self._version: PolicyVariables | None = None
+        self._environment: GuardedEnvironment | None = None
+        self._episode: FilmedEpisode | None = None
+        self._video: VideoFile | None = None
+        self._said_late = False
+        for left in self._folder.glob(".*"):
+            left.unlink()
+        filmed = [int(path.stem) for path in self._folder.glob("*.mp4") if path.stem.isdigit()]
+        self._last = max(filmed, default=-1)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a video has been begun."""
+        return self._version is not None
+
+    def begin(self, version: PolicyVariables) -> None:
+        """Begins a video of a policy if its turn has come, and no other is being made."""
+        train_step = version.train_step
+        if self._interval is None or train_step // self._interval <= self._last // self._interval:
+            return
+        if self._version is not None:
+            _log.info("no video of train step %d: the one before is still being made", train_step)
+            if not self._said_late:
+                self._said_late = True
+                say(
+                    f"no video of train step {train_step:,}, as the one before is still being made, and "
+                    "perhaps of later ones; raise evaluate.video_interval"
+                )
+            return
+        self._version, self._last = version, train_step
+
+    def work(self, seconds: float) -> None:
+        """Goes on for about so long, if there is anything to do. The policy's variables are others then."""
+        if self._version is None:
+            return
+        until = time.monotonic() + seconds
+        train_step = self._version.train_step
+        try:
+            self._update(self._version)
+            while self._version is not None and time.monotonic() < until:
+                self._go_on(train_step)
+        except (RenderError, OSError, RunError, ConfigurationError) as error:
+            more = ""
+            if isinstance(error, RenderError):
+                self._interval, more = None, ", and of none after it"
+            say(f"no video of train step {train_step:,}{more}: {one_line(error)}")
+            self.discard()
+
+    def discard(self) -> None:
+        """Gives up the video that has been begun, if any."""
+        if self._video is not None:
+            self._video.discard()
+        if self._environment is not None:
+            self._environment.close()
+        self._version = self._environment = self._episode = self._video = None
+
+    def _go_on(self, train_step: int) -> None:
+        """Takes an env step, or begins or ends the video."""
+        if self._environment is None:
+            environment = self._config.environment
+            self._environment = load_guarded(environment, self._config.seed, f"{self._role}, video", 0, 0)
+            self._video = VideoFile(self._folder / f"{train_step}.mp4", _FPS, threads=1)
+        assert self._video is not None
+        if self._episode is None or self._episode.failed:
+            self._episode = FilmedEpisode(self._environment, self._policy, self._video)
+        elif not self._episode.over:
+            beat("filming, env step", self._episode.length)
+            self._episode.step()
+        else:
+            self._video.close()
+            _log.info("video of train step %d: %s", train_step, self._video.path)
+            self.discard()

@@ -1,1 +1,0 @@
-"""Whether a running role does its work: signs of life, and the command that looks at them."""

@@ -1,0 +1,124 @@
+"""The picture of one or several runs: a block of six panels for each environment."""
+
+import itertools
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+
+from actorlearner.inspect.plot.axis import time_unit
+from actorlearner.inspect.plot.curves import evaluated_runs
+from actorlearner.inspect.plot.groups import Comparison, Group, comparisons
+from actorlearner.inspect.plot.panels import (
+    RETURN,
+    RETURNS_AXES,
+    STYLE,
+    draw_returns,
+    draw_samples_per_insert,
+    draw_staleness,
+    draw_throughput,
+)
+from actorlearner.inspect.plot.runs import Run
+from actorlearner.inspect.plot.statistics import CONFIDENCE, FEWEST_FOR_A_BAND
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""For all eyes: Okabe and Ito's (https://jfly.uni-koeln.de/color/), without yellow, for that is pale."""
+
+_WIDTH, _HEIGHT = 10.0, 6.2
+"""Of a block without its legend, in inches. In a README it has about 850 pixels, and text of 9 points 11."""
+
+_LINE_HEIGHT = 0.19
+
+_LEGEND_LINE = 110
+_SHORT_LABEL = 45
+
+
+def most_groups(runs: Sequence[Run]) -> int:
+    """How many colours a picture of these runs needs; `make_figure` has as many as there are in COLOURS."""
+    return len(_colours(comparisons(runs)))
+
+
+def make_figure(runs: Sequence[Run]) -> Figure:
+    """Draws, for each environment, returns on top, and throughput, staleness and samples per insert below.
+
+    Args:
+      runs: at least one; `most_groups` of them are no more than COLOURS.
+
+    Returns:
+      A figure that no window and no global state of Matplotlib knows of. It is laid out when it is saved.
+    """
+    drawn = comparisons(runs)
+    colours = _colours(drawn)
+    heights = [_HEIGHT + _LINE_HEIGHT * _legend_lines(comparison) for comparison in drawn]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+        blocks = np.ravel(np.array(figure.subfigures(len(drawn), 1, height_ratios=heights)))
+        for block, comparison in zip(blocks, drawn, strict=True):
+            _draw(block, comparison, colours)
+    return figure
+
+
+def _colours(drawn: Sequence[Comparison]) -> dict[str, str]:
+    """The colour of each difference, the same in all blocks."""
+    differences = dict.fromkeys(group.difference for comparison in drawn for group in comparison.groups)
+    return dict(zip(differences, itertools.cycle(COLOURS), strict=False))
+
+
+def _draw(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> None:
+    block.suptitle(comparison.title, fontsize=11, fontweight="bold")
+    panels = block.subplots(2, 3)
+    unit = time_unit(comparison)
+    for panel, axis in zip(panels[0], RETURNS_AXES, strict=True):
+        if panel is not panels[0][0]:
+            panel.sharey(panels[0][0])
+        draw_returns(panel, axis, comparison, colours, unit)
+    panels[0][0].set_ylabel(RETURN)
+    draw_throughput(panels[1][0], comparison, colours, unit)
+    draw_staleness(panels[1][1], comparison, colours)
+    draw_samples_per_insert(panels[1][2], comparison, colours)
+    _name_groups(block, comparison, colours)
+
+
+def _name_groups(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> None:
+    labels = _legend_labels(comparison)
+    handles = [Line2D([], [], color=colours[group.difference], linewidth=3) for group in comparison.groups]
+    legend = block.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=_legend_columns(labels),
+        frameon=False,
+        title=_explanation(comparison.groups),
+        title_fontsize=8,
+    )
+    legend.get_title().set_color("dimgrey")
+
+
+def _legend_labels(comparison: Comparison) -> list[str]:
+    return [textwrap.fill(group.label, _LEGEND_LINE) for group in comparison.groups]
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    return min(len(labels), 3) if max(map(len, labels)) <= _SHORT_LABEL else 1
+
+
+def _legend_lines(comparison: Comparison) -> int:
+    """About how many lines of text the legend has."""
+    labels = _legend_labels(comparison)
+    return math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
+
+
+def _explanation(groups: Sequence[Group]) -> str:
+    """Returns what the lines and the bands of returns are."""
+    band = f"{CONFIDENCE:.0%} bootstrap band".replace("%", " %")
+    what: list[tuple[str, Callable[[int], bool]]] = [
+        (f"interquartile mean over runs with its {band}", lambda count: count >= FEWEST_FOR_A_BAND),
+        ("a line for each run", lambda count: 1 < count < FEWEST_FOR_A_BAND),
+        (f"the mean of one run's episodes with its {band}", lambda count: count == 1),
+    ]
+    said = [text for text, holds in what if any(holds(evaluated_runs(group)) for group in groups)]
+    return f"returns: {', or '.join(said)}" if said else ""

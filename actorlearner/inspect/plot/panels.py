@@ -1,0 +1,142 @@
+"""The panels of pictures of runs: what is drawn of the groups of one environment, each on axes of its own."""
+
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from actorlearner.inspect.plot.axis import TimeUnit, name_x, separate_thousands
+from actorlearner.inspect.plot.curves import (
+    asked_samples_per_insert,
+    returns_curves,
+    throughput_curve,
+    training_curve,
+)
+from actorlearner.inspect.plot.groups import Comparison
+from actorlearner.inspect.plot.statistics import Curve
+
+RETURNS_AXES = ("env_steps", "train_steps", "times")
+"""What returns are drawn against."""
+
+RETURN = "return of the greedy policy"
+
+STYLE: Any = {
+    "font.size": 9,
+    "axes.labelsize": 9,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.6,
+    "legend.fontsize": 9,
+    "text.parse_math": False,  # A dollar in a name is a dollar.
+}
+"""Matplotlib's settings, in which the panels have to be made and drawn."""
+
+Colours = dict[str, str]
+"""The colour of each group, by its difference."""
+
+Style = Literal["-", "--", ":"]
+_SOLID: Style = "-"
+_DASHED: Style = "--"
+_DOTTED: Style = ":"
+_FEW_POINTS = 20
+_NOTHING = "nothing recorded"
+_ROOM = 1.08  # Above what begins at zero.
+
+
+def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
+    """Draws the returns of the greedy policy; whoever has room for it names them.
+
+    Args:
+      panel: is drawn on.
+      axis: one of RETURNS_AXES.
+      comparison: what to draw.
+      colours: of its groups.
+      unit: of time.
+    """
+    divisor = unit.seconds if axis == "times" else 1.0
+    for group in comparison.groups:
+        for line in returns_curves(group, axis):
+            _add(panel, line.curve, colours[group.difference], divisor=divisor)
+    _finish(panel, unit if axis == "times" else axis.replace("_", " "))
+
+
+def draw_throughput(panel: Axes, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
+    """Draws train steps and env steps a second against time."""
+    styles: dict[str, Style] = {"train steps": _SOLID, "env steps": _DASHED}
+    for group in comparison.groups:
+        for counter, style in styles.items():
+            curve = throughput_curve(group, counter.replace(" ", "_"))
+            _add(panel, curve, colours[group.difference], style, unit.seconds)
+    for line in panel.lines:  # Both are the same at one update an env step, and have to be seen.
+        line.set(
+            **({"linewidth": 3.5, "alpha": 0.4} if line.get_linestyle() == _SOLID else {"linewidth": 1.2})
+        )
+    _finish(panel, unit, styles, from_zero=True)
+    panel.set_ylabel("throughput (steps/s)")
+
+
+def draw_staleness(panel: Axes, comparison: Comparison, colours: Colours) -> None:
+    """Draws the mean and the greatest age of sampled transitions, in train steps."""
+    styles: dict[str, Style] = {"mean": _SOLID, "max": _DASHED}
+    for group in comparison.groups:
+        for name, style in styles.items():
+            _add(panel, training_curve(group, f"staleness_{name}"), colours[group.difference], style)
+    _finish(panel, "train steps", styles, from_zero=True)
+    panel.set_ylabel("staleness (train steps)")
+
+
+def draw_samples_per_insert(panel: Axes, comparison: Comparison, colours: Colours) -> None:
+    """Draws how often a transition was sampled since the start, and how often it is to be."""
+    for group in comparison.groups:
+        _add(panel, training_curve(group, "samples_per_insert"), colours[group.difference])
+    asked = {asked_samples_per_insert(group) for group in comparison.groups} - {None}
+    for group in comparison.groups:
+        target = asked_samples_per_insert(group)
+        if target is not None and panel.lines:
+            panel.axhline(
+                target, color=colours[group.difference] if len(asked) > 1 else "grey", linestyle=_DOTTED
+            )
+    styles: dict[str, Style] = {"since the start": _SOLID, "asked for": _DOTTED} if asked else {}
+    _finish(panel, "train steps", styles, from_zero=True)
+    panel.set_ylabel("samples per insert (transitions)")
+
+
+def _add(panel: Axes, curve: Curve | None, colour: str, style: Style = _SOLID, divisor: float = 1.0) -> None:
+    if curve is None or not len(curve.x):
+        return
+    x = curve.x / divisor
+    marker = "o" if len(x) <= _FEW_POINTS else None
+    panel.plot(x, curve.middle, color=colour, linestyle=style, marker=marker, markersize=2.5)
+    if len(x) == 1:
+        panel.vlines(x, curve.low, curve.high, color=colour, alpha=0.4, linewidth=4)
+    elif np.isfinite(curve.low).any():
+        panel.fill_between(x, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0)
+
+
+def _finish(
+    panel: Axes,
+    x: str | TimeUnit,
+    styles: dict[str, Style] | None = None,
+    *,
+    from_zero: bool = False,
+) -> None:
+    """Names the axis, explains the styles of lines above the panel, and says so if nothing is drawn."""
+    if not panel.lines:
+        panel.text(0.5, 0.5, _NOTHING, transform=panel.transAxes, ha="center", va="center", color="grey")
+        panel.grid(visible=False)
+        panel.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
+    elif from_zero:
+        highest = max(float(np.max(line.get_ydata())) for line in panel.lines)
+        panel.set_ylim(0, _ROOM * highest or 1)
+    if panel.lines:
+        furthest = max(float(np.max(line.get_xdata())) for line in panel.lines)
+        panel.set_xlim(0, None if furthest > 0 else 1)
+    name_x(panel, x)
+    separate_thousands(panel)
+    if styles and panel.lines:
+        handles = [Line2D([], [], color="grey", linestyle=style) for style in styles.values()]
+        where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
+        panel.legend(handles, list(styles), ncols=len(styles), frameon=False, **where)

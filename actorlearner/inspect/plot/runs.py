@@ -1,0 +1,195 @@
+"""What is drawn of a run: its evaluations and its learner's reports, read from its metrics files."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from actorlearner.config.resolved import fingerprint
+from actorlearner.config.schema import Config
+from actorlearner.errors import one_line
+from actorlearner.inspect.plot.running_time import RunningTime
+from actorlearner.records.metrics import read_records
+from actorlearner.records.run_directory import RunDirectory
+
+Numbers = npt.NDArray[np.float64]
+"""One float64 for each of something; NaN where it is not known."""
+
+Records = list[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluations:
+    """The evaluations of a run, in the order of their train steps, each train step once.
+
+    Attributes:
+      train_steps, env_steps: of the policies that were evaluated, float64 [evaluations].
+      times: seconds that the run had been running when they were reported, float64 [evaluations].
+      returns: undiscounted returns of the episodes of each, float64 [episodes].
+    """
+
+    train_steps: Numbers
+    env_steps: Numbers
+    times: Numbers
+    returns: tuple[Numbers, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """The reports of a run's learner, in the order of time. All are float64 [reports].
+
+    Attributes:
+      times: seconds that the run had been running.
+      train_steps: of the learner; they go back where it went back to a checkpoint.
+      env_steps: of all actors together; they go back where replay did.
+      samples_per_insert: since the run began, in transitions.
+      staleness_mean, staleness_max: in train steps; NaN where the learner does not know them.
+    """
+
+    times: Numbers
+    train_steps: Numbers
+    env_steps: Numbers
+    samples_per_insert: Numbers
+    staleness_mean: Numbers
+    staleness_max: Numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run that has ended or is going on.
+
+    Attributes:
+      name: its directory, as messages show it.
+      config: what ran.
+      evaluations: see there; of a run of an instant ago there are none.
+      training: see there; the same holds.
+    """
+
+    name: str
+    config: Config
+    evaluations: Evaluations
+    training: Training
+
+
+def read_runs(
+    directories: Iterable[tuple[RunDirectory, Config]], complain: Callable[[str], None]
+) -> list[Run]:
+    """Reads the metrics of runs, in the order given.
+
+    Directories of roles that were started by hand, which have one run id, are one run. So are those of its
+    further replay servers, whose ids the other roles know.
+
+    Args:
+      directories: of runs, each with what ran there.
+      complain: is given a line for each file that cannot be read, and each run without an evaluation.
+    """
+    read = [(directory, config, _manifest(directory, complain)) for directory, config in directories]
+    first_server = {
+        other: manifest.get("run_id")
+        for _, _, manifest in read
+        for other in (manifest.get("other_servers") or {}).values()
+    }
+    parts: dict[tuple[str, str], list[tuple[RunDirectory, Config]]] = {}
+    for directory, config, manifest in read:
+        run_id = manifest.get("run_id")
+        run_id = first_server.get(run_id) or run_id or str(directory.path)
+        parts.setdefault((run_id, fingerprint(config)), []).append((directory, config))
+    return [_read([part for part, _ in each], each[0][1], complain) for each in parts.values()]
+
+
+def _read(directories: Sequence[RunDirectory], config: Config, complain: Callable[[str], None]) -> Run:
+    name = directories[0].path.name
+    files = [_metrics(directory, complain) for directory in directories]
+    every = [
+        record["time"] for of_directory in files for records in of_directory.values() for record in records
+    ]
+    created = [_created(directory) for directory in directories]
+    # A replay server reports every two seconds, also while all others wait. Without its reports, nobody can
+    # tell a pause from an eval actor that has nothing to do.
+    steady = any(of_directory.get("replay") for of_directory in files)
+    time = RunningTime([*every, *(moment for moment in created if moment is not None)], steady=steady)
+    evaluations = _evaluations(_merged(files, "eval"), time)
+    if not evaluations.returns:
+        complain(f"{name}: no evaluation yet, so it has no returns to draw")
+    return Run(name, config, evaluations, _training(_merged(files, "learner"), time))
+
+
+def _metrics(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Records]:
+    """The usable records of each metrics file of a directory, by its name."""
+    found: dict[str, Records] = {}
+    for path in sorted(directory.metrics("").parent.glob("*.jsonl")):
+        try:
+            records = read_records(path)
+        except OSError as error:
+            complain(f"{path}: left out, for it cannot be read: {one_line(error)}")
+            continue
+        found[path.stem] = [record for record in records if _number(record.get("time")) > 0]
+    return found
+
+
+def _merged(files: Sequence[dict[str, Records]], name: str) -> Records:
+    """The records of all files of that name, oldest first; of copies, one."""
+    records = {json.dumps(record): record for of_directory in files for record in of_directory.get(name, [])}
+    return sorted(records.values(), key=lambda record: float(record["time"]))
+
+
+def _evaluations(records: Records, time: RunningTime) -> Evaluations:
+    kept: Records = []
+    for record in records:
+        step = _number(record.get("train_step"))
+        if not np.isfinite(step) or not len(_returns(record)):
+            continue
+        # A learner that went back to a checkpoint learned differently from there on.
+        while kept and kept[-1]["train_step"] >= step:
+            kept.pop()
+        kept.append(record)
+    return Evaluations(
+        train_steps=_column(kept, "train_step"),
+        env_steps=_column(kept, "env_steps"),
+        times=time.at(_column(kept, "time")),
+        returns=tuple(_returns(record) for record in kept),
+    )
+
+
+def _returns(record: dict[str, Any]) -> Numbers:
+    returns = np.array([_number(value) for value in record.get("returns") or ()], np.float64)
+    return returns[np.isfinite(returns)]
+
+
+def _training(records: Records, time: RunningTime) -> Training:
+    names = [field.name for field in dataclasses.fields(Training) if field.name != "times"]
+    keys = {"train_steps": "train_step"}
+    columns = {name: _column(records, keys.get(name, name)) for name in names}
+    return Training(times=time.at(_column(records, "time")), **columns)
+
+
+def _column(records: Records, key: str) -> Numbers:
+    return np.array([_number(record.get(key)) for record in records], np.float64)
+
+
+def _number(value: Any) -> float:
+    """The value of a record, of which JSON has null for what is not finite."""
+    return float(value) if isinstance(value, (int, float)) else float("nan")
+
+
+def _created(directory: RunDirectory) -> float | None:
+    try:
+        return datetime.fromisoformat(json.loads(directory.manifest.read_bytes())["created"]).timestamp()
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # Said already.
+
+
+def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Any]:
+    try:
+        manifest = json.loads(directory.manifest.read_bytes())
+        if isinstance(manifest, dict):
+            return manifest
+        reason = "it is no mapping"
+    except (OSError, ValueError) as error:
+        reason = one_line(error)
+    complain(f"{directory.manifest}: left out, for it cannot be read: {reason}")
+    return {}

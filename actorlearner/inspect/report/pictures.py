@@ -1,0 +1,100 @@
+"""The curves of a report: panels that a page arranges to its width, each for a light and for a dark page."""
+
+import base64
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from actorlearner.inspect.plot.axis import time_unit
+from actorlearner.inspect.plot.files import rendered
+from actorlearner.inspect.plot.groups import comparisons
+from actorlearner.inspect.plot.panels import (
+    RETURN,
+    RETURNS_AXES,
+    STYLE,
+    draw_returns,
+    draw_samples_per_insert,
+    draw_staleness,
+    draw_throughput,
+)
+from actorlearner.inspect.plot.runs import Run
+
+_SIZE = (4.2, 2.8)
+"""In inches; a phone shows it at nine tenths of that, and its text at 10 pixels."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Theme:
+    """Colours of the line and of everything around it."""
+
+    line: str
+    text: str
+    edge: str
+
+    def style(self) -> Any:
+        """Matplotlib's settings; there is no type for some of their keys."""
+        around = ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor")
+        edges = ("axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
+        return {
+            **STYLE,
+            **dict.fromkeys(around, self.text),
+            **dict.fromkeys(edges, self.edge),
+            **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+        }
+
+
+_LIGHT = _Theme(line="#0072B2", text="#1f2328", edge="#8b949e")
+_DARK = _Theme(line="#56B4E9", text="#e6edf3", edge="#7d8590")
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A panel.
+
+    Attributes:
+      caption: what it shows.
+      light, dark: as SVG, in the form of URLs that hold it.
+    """
+
+    caption: str
+    light: str
+    dark: str
+
+
+def draw(run: Run) -> list[Picture]:
+    """Draws the returns against what they may be drawn against, and below throughput and the like."""
+    (comparison,) = comparisons([run])
+    unit = time_unit(comparison)
+    difference = comparison.groups[0].difference
+    panels: list[tuple[str, Callable[[Axes, dict[str, str]], None]]] = []
+    for axis, against in zip(RETURNS_AXES, ("env steps", "train steps", "time"), strict=True):
+
+        def returns(panel: Axes, colours: dict[str, str], axis: str = axis) -> None:
+            draw_returns(panel, axis, comparison, colours, unit)
+            panel.set_ylabel(RETURN)
+
+        panels.append((f"Return against {against}", returns))
+    panels.append(("Throughput", lambda panel, colours: draw_throughput(panel, comparison, colours, unit)))
+    panels.append(("Staleness", lambda panel, colours: draw_staleness(panel, comparison, colours)))
+    panels.append(
+        ("Samples per insert", lambda panel, colours: draw_samples_per_insert(panel, comparison, colours))
+    )
+    return [
+        Picture(caption, *(_url(_panel(draw_on, theme, difference)) for theme in (_LIGHT, _DARK)))
+        for caption, draw_on in panels
+    ]
+
+
+def _panel(draw_on: Callable[[Axes, dict[str, str]], None], theme: _Theme, difference: str) -> bytes:
+    with matplotlib.rc_context(theme.style()):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        draw_on(figure.subplots(), {difference: theme.line})
+        return rendered(figure, "svg")
+
+
+def _url(svg: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"

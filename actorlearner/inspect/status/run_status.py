@@ -1,0 +1,249 @@
+"""What a run directory tells of its run, without TensorFlow."""
+
+import dataclasses
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from actorlearner.config.load import load_config
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
+from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks
+from actorlearner.inspect.bottleneck.waits import Waits, recent_waits
+from actorlearner.process.heartbeat import read_pulse
+from actorlearner.records.metrics import newest_records, present_rate, read_records, time_left_s
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.run_files import RunFiles
+
+RUNNING, FINISHED, NOT_RUNNING = "running", "finished", "not running"
+WORKING, STARTING, SILENT = "working", "starting", "silent"
+
+
+@dataclasses.dataclass(frozen=True)
+class RoleStatus:
+    """A process of a role.
+
+    Attributes:
+      name: of the role, with its index where there are several.
+      state: WORKING (or waiting as it should), STARTING, or SILENT: no sign of life for longer than it said.
+      doing: what it does, in its own words.
+      age_s: seconds since its last sign of life.
+      up_s: seconds since it was started; None if it did not say.
+      restarts: how many processes of it have died one after the other.
+      memory_bytes: resident, as last reported; None before that.
+    """
+
+    name: str
+    state: str
+    doing: str
+    age_s: float
+    up_s: float | None
+    restarts: int
+    memory_bytes: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunStatus:
+    """A run as its directory tells it. None, or an empty list, is what it does not tell.
+
+    Of a role that was started by hand, that is what the role itself knows.
+
+    Attributes:
+      run_dir, run_id: which run.
+      time: of the look, in Unix seconds.
+      state: RUNNING, FINISHED or NOT_RUNNING.
+      train_step, train_steps: how far, of how many.
+      train_steps_per_s, env_steps_per_s: by the newest records; 0 if the run does not run.
+      env_steps: of all actors; of those whose metrics are elsewhere, the learner knows.
+      time_left_s: seconds to the last train step at the last minute's rate; None if nothing tells.
+      roles: those that give signs of life.
+      actors: the newest record of each collect actor, with its `name` and its present rate.
+      learner: the newest record of the learner, see the README for its keys.
+      replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
+      last_evaluation, best_evaluation: their `train_step` and `average_return`.
+      collect_return: the mean of the actors' average returns.
+      faults: of environments.
+      restarts: of all roles that give signs of life.
+      waits: fractions of the time of actors and of the learner over the last minute.
+      bottlenecks: what holds the run back.
+    """
+
+    run_dir: str
+    run_id: str | None
+    time: float
+    state: str
+    train_step: int | None
+    train_steps: int
+    train_steps_per_s: float | None
+    env_steps: int | None
+    env_steps_per_s: float | None
+    time_left_s: float | None
+    roles: list[RoleStatus]
+    actors: list[dict[str, Any]]
+    learner: dict[str, Any]
+    replay: dict[str, Any]
+    last_evaluation: dict[str, Any] | None
+    best_evaluation: dict[str, Any] | None
+    collect_return: float | None
+    faults: int
+    restarts: int
+    waits: Waits
+    bottlenecks: list[Bottleneck]
+
+
+class RunLooker:
+    """Looks at a run directory, again and again."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the configuration.
+
+        Args:
+          path: of the run directory.
+
+        Raises:
+          ConfigurationError: there is no run, or its configuration cannot be read.
+        """
+        directory = RunDirectory(path)
+        if not directory.holds_a_run:
+            raise ConfigurationError([f"RUN_DIR: {path} is no run directory; allowed: one with config.yaml"])
+        self._files = RunFiles([directory])
+        self._config = load_config(str(directory.config))
+
+    def look(self) -> RunStatus:
+        """Takes a look; it writes nothing and does not block.
+
+        Raises:
+          ConfigurationError: the manifest cannot be read.
+        """
+        return look(self._files, self._config)
+
+
+def run_waits(files: RunFiles) -> Waits:
+    """Where the time of a run's roles went during the last minute of its training."""
+    actors = [newest_records(path) for path in files.collect_metrics()]
+    return recent_waits(newest_records(files.metrics("learner")), actors)
+
+
+def look(files: RunFiles, config: Config) -> RunStatus:
+    """Takes a look at a run; writes nothing and does not block.
+
+    Args:
+      files: of the run.
+      config: what runs there.
+
+    Raises:
+      ConfigurationError: the manifest cannot be read.
+    """
+    now = time.time()
+    learner_records = newest_records(files.metrics("learner"))
+    learner = _last(learner_records)
+    replay = _newest(files, "replay")
+    actors = [_actor(path) for path in files.collect_metrics()]
+    evaluations = read_records(files.metrics("eval"))
+    roles = _roles(files, now)
+    train_step, train_steps = learner.get("train_step"), config.learn.train_steps
+    state = _state(roles, train_step, train_steps)
+    rate = present_rate(learner_records, "train_steps_per_s") if state == RUNNING else 0.0
+    env_steps = (_sum(actor.get("env_steps") for actor in actors), learner.get("env_steps"))
+    waits = run_waits(files)
+    first = files.directories[0]
+    return RunStatus(
+        run_dir=str(first.path),
+        run_id=first.run_id,
+        time=now,
+        state=state,
+        train_step=train_step,
+        train_steps=train_steps,
+        train_steps_per_s=rate,
+        env_steps=max((count for count in env_steps if count is not None), default=None),
+        env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if state == RUNNING else 0.0,
+        time_left_s=time_left_s(learner_records, train_steps) if state == RUNNING else None,
+        roles=roles,
+        actors=actors,
+        learner=learner,
+        replay=replay and replay | _wanted(config),
+        last_evaluation=_evaluation(evaluations[-1]) if evaluations else None,
+        best_evaluation=_best(evaluations),
+        collect_return=_mean_return(actors),
+        faults=_sum(actor.get("faults") for actor in actors) or 0,
+        restarts=sum(role.restarts for role in roles),
+        waits=waits,
+        bottlenecks=find_bottlenecks(waits, config.replay.updates_per_env_step),
+    )
+
+
+def _actor(path: Path) -> dict[str, Any]:
+    records = newest_records(path)
+    rate = present_rate(records, "env_steps_per_s")
+    return {"name": path.stem} | _last(records) | {"env_steps_per_s": rate}
+
+
+def _newest(files: RunFiles, name: str) -> dict[str, Any]:
+    return _last(newest_records(files.metrics(name)))
+
+
+def _last(records: list[dict[str, Any]]) -> dict[str, Any]:
+    return records[-1] if records else {}
+
+
+def _wanted(config: Config) -> dict[str, Any]:
+    updates = config.replay.updates_per_env_step
+    wanted = None if updates is None else updates * config.learn.batch_size
+    return {"capacity": config.replay.capacity, "samples_per_insert_wanted": wanted}
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    """Of those that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _mean_return(actors: list[dict[str, Any]]) -> float | None:
+    values = [actor["average_return"] for actor in actors if actor.get("average_return") is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: record[key] for key in ("train_step", "average_return")}
+
+
+def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
+    finite = [record for record in evaluations if record["average_return"] is not None]
+    best = max(finite, key=lambda record: float(record["average_return"]), default=None)
+    return None if best is None else _evaluation(best)
+
+
+def _roles(files: RunFiles, now: float) -> list[RoleStatus]:
+    return [role for path in files.pulses() if (role := _role(files, path, now))]
+
+
+def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:
+    try:
+        pulse = read_pulse(path)
+    except FileNotFoundError:  # It has just ended.
+        return None
+    except (OSError, ValueError, TypeError):
+        return RoleStatus(path.stem, SILENT, "its sign of life cannot be read", 0.0, None, 0, None)
+    age_s = max(0.0, now - pulse.time)
+    state = SILENT if age_s > pulse.patience_s else WORKING if pulse.ready else STARTING
+    return RoleStatus(
+        path.stem,
+        state,
+        pulse.doing,
+        age_s,
+        None if pulse.started is None else max(0.0, now - pulse.started),
+        pulse.restarts,
+        _newest(files, _metrics_of(path.stem)).get("memory_bytes"),
+    )
+
+
+def _metrics_of(role: str) -> str:
+    names = {"replay-server": "replay", "eval-actor": "eval"}
+    return names.get(role, role.replace("collect-actor-", "collect-"))
+
+
+def _state(roles: list[RoleStatus], train_step: int | None, train_steps: int) -> str:
+    if any(role.state != SILENT for role in roles):
+        return RUNNING
+    return FINISHED if train_step is not None and train_step >= train_steps else NOT_RUNNING

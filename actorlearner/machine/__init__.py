@@ -1,1 +1,0 @@
-"""The machine that a role runs on, and what it leaves to choose."""

@@ -1,1 +1,0 @@
-"""Playing episodes with a policy: for evaluation, with a saved one, and for videos."""

@@ -1,0 +1,69 @@
+"""Waiting that says what it waits for, and not for ever."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from actorlearner.errors import RunError
+from actorlearner.process.heartbeat import beat
+from actorlearner.process.stop import Stop
+
+_log = logging.getLogger(__name__)
+
+_REPORT_INTERVAL_S = 10.0
+
+
+class WaitReport:
+    """Says every ten seconds what is being waited for, and nothing if the wait is short."""
+
+    def __init__(self) -> None:
+        """Starts the wait."""
+        self._started = time.monotonic()
+        self._said = self._started
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the wait began."""
+        return time.monotonic() - self._started
+
+    def say(self, what: str | Callable[[], str]) -> None:
+        """Logs `what`, or what it returns, if nothing was said in the last ten seconds."""
+        if time.monotonic() - self._said >= _REPORT_INTERVAL_S:
+            text = what if isinstance(what, str) else what()
+            _log.warning("waiting for %s, for %.0f s so far", text, self.waited_s)
+            self._said = time.monotonic()
+
+
+def wait_until(
+    what: str | Callable[[], str],
+    condition: Callable[[], bool],
+    stop: Stop,
+    *,
+    deadline_s: float | None,
+    interval_s: float = 0.1,
+) -> bool:
+    """Polls `condition` until it holds. Only the thread that does a role's work may: it gives signs of life.
+
+    Args:
+      what: what is waited for, as in "waiting for ...", or a function that returns that.
+      condition: called every `interval_s`; its own calls should have deadlines.
+      stop: ends the wait.
+      deadline_s: seconds after which the wait fails; None waits on, saying so.
+      interval_s: seconds between two polls.
+
+    Returns:
+      Whether the condition holds; False only if a stop was requested.
+
+    Raises:
+      RunError: the deadline passed.
+    """
+    report = WaitReport()
+    while not condition():
+        text = what if isinstance(what, str) else what()
+        if deadline_s is not None and report.waited_s >= deadline_s:
+            raise RunError(f"gave up waiting for {text} after {report.waited_s:.0f} s")
+        report.say(text)
+        beat(f"waiting for {text}")
+        if stop.wait(interval_s):
+            return False
+    return True

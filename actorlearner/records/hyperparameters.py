@@ -1,0 +1,29 @@
+"""The configuration as TensorBoard's HParams plugin shows it, beside what came of it."""
+
+from typing import Any
+
+from tensorboard.plugins.hparams import api as hparams
+
+from actorlearner.config.problems import show
+from actorlearner.config.resolved import declared_values
+from actorlearner.config.schema import Config
+from actorlearner.records.summaries import Summaries
+
+METRICS = ("eval/AverageReturn", "eval/AverageEpisodeLength")
+"""The curves that the plugin shows as a run's results."""
+
+
+def write_hyperparameters(summaries: Summaries, config: Config) -> None:
+    """Writes every key and its value beside the curves of METRICS: the plugin looks for both in one place."""
+    values = {key: _plain(value) for key, value in declared_values(config).items()}
+    with summaries.writer.as_default(step=0):
+        hparams.hparams_config(
+            hparams=[hparams.HParam(key) for key in values],
+            metrics=[hparams.Metric(name) for name in METRICS],
+        )
+        hparams.hparams(values)
+
+
+def _plain(value: Any) -> bool | int | float | str:
+    """The plugin knows numbers, truth and text; all else is shown as JSON."""
+    return value if isinstance(value, (bool, int, float, str)) else show(value)

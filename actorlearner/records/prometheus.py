@@ -1,0 +1,68 @@
+"""The newest record of each metrics file, for Prometheus to scrape."""
+
+import math
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from actorlearner.cli.flags import join_address
+from actorlearner.errors import RunError
+from actorlearner.records.metrics import Records
+
+_PREFIX = "actorlearner"
+_COUNTERS = frozenset({"env_steps", "episodes", "faults", "inserts", "samples"})
+"""Keys whose values only grow, until a role is started again."""
+
+_TIME = "time"
+_REPORTED = "reported_timestamp_seconds"
+
+
+def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> None:
+    """Answers scrapes on a thread, as long as the process lives.
+
+    Every number of a record is a metric called actorlearner_FILE_KEY, where FILE is collect, eval, learner
+    or replay; an actor's has the label `actor`. Those that only grow are counters and end in _total; of a
+    value that is not known there is no sample. `..._reported_timestamp_seconds` is when the record was
+    written.
+
+    Args:
+      address: the host's address to listen on, and the port.
+      records: returns the newest records; called at every scrape, on another thread.
+
+    Raises:
+      RunError: the port cannot be listened on.
+    """
+    registry = CollectorRegistry()
+    registry.register(_RecordCollector(records))
+    host, port = address
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        raise RunError(f"metrics cannot be served on {join_address(host, port)}: {error.strerror}") from error
+
+
+class _RecordCollector(Collector):
+    """Turns records into metrics at each scrape."""
+
+    def __init__(self, records: Callable[[], Records]) -> None:
+        self._records = records
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, Metric] = {}
+        for name, record in sorted(self._records().items()):
+            file, _, actor = name.partition("-")
+            for key, value in record.items():
+                if isinstance(value, (int, float)) and math.isfinite(value):
+                    self._add(families, file, actor, key, float(value))
+        yield from families.values()
+
+    def _add(self, families: dict[str, Metric], file: str, actor: str, key: str, value: float) -> None:
+        metric = f"{_PREFIX}_{file}_{_REPORTED if key == _TIME else key}"
+        labels = ["actor"] if actor else []
+        if metric not in families:
+            what = "when the newest record was written, in Unix seconds" if key == _TIME else key
+            family = CounterMetricFamily if key in _COUNTERS else GaugeMetricFamily
+            families[metric] = family(metric, f"{what} of metrics/{file}*.jsonl", labels=labels)
+        families[metric].add_metric([actor] if actor else [], value)  # type: ignore[attr-defined]

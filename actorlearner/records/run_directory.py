@@ -1,0 +1,299 @@
+"""The run directory: where a run keeps what it is, what it made and what it said."""
+
+import dataclasses
+import datetime
+import errno
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import shutil
+import stat
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+from actorlearner.config.load import load_config
+from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.records.run_lock import take_lock
+from actorlearner.records.seal import write_atomically
+
+NEW_RUNS = "runs"
+"""Where new run directories are made."""
+
+CONFIG_IN_POLICY = Path("assets.extra") / "config.yaml"
+"""In the directory of a SavedModel: the configuration. TensorFlow leaves `assets.extra` to its users."""
+
+_OTHER_SERVERS = "other_servers"  # In the manifest: the run ids of all replay servers but the first.
+_LONGEST_NAME = 255  # Of a file, in bytes, on any file system of Linux.
+_LONGEST_PATH = 3_800  # What Linux allows, less what a run has below its directory.
+_LONGEST_EXPERIMENT = 50
+_PACKAGES = ("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet")
+
+
+class RunDirectory:
+    """The paths inside a run directory; see the README for its contents."""
+
+    def __init__(self, path: Path) -> None:
+        """Names the directory, without touching it."""
+        self.path = path.absolute()
+        self.config = self.path / "config.yaml"
+        self.manifest = self.path / "manifest.json"
+        self.events = self.path / "events.jsonl"
+        self.lock = self.path / "lock"
+        self.learner_checkpoints = self.path / "checkpoints" / "learner"
+        self.replay_checkpoints = self.path / "checkpoints" / "replay"
+        self.policies = self.path / "policies"
+        self.best_policy = self.policies / "best"
+        self.videos = self.path / "videos"
+        self.pulses = self.path / "health"
+        self._made: list[Path] = []
+
+    def metrics(self, name: str) -> Path:
+        """The metrics file of `learner`, `collect-<i>`, `eval`, `best` or `replay`."""
+        return self.path / "metrics" / f"{name}.jsonl"
+
+    def summaries(self, role: str) -> Path:
+        """The TensorBoard directory of a role."""
+        return self.path / "summaries" / role
+
+    def log(self, role: str) -> Path:
+        """The log file of a role."""
+        return self.path / "logs" / f"{role}.log"
+
+    def pulse(self, role: str) -> Path:
+        """Where a role gives its signs of life."""
+        return self.pulses / f"{role}.json"
+
+    @property
+    def holds_a_run(self) -> bool:
+        """Whether a run was begun here."""
+        return self.config.exists()
+
+    @property
+    def run_id(self) -> str | None:
+        """Of the run that the directory belongs to; None where that is yet to be told by a replay server."""
+        run_id: str | None = self.read_manifest()["run_id"]
+        return run_id
+
+    @run_id.setter
+    def run_id(self, run_id: str) -> None:
+        self._write_manifest(self.read_manifest() | {"run_id": run_id})
+
+    def server_run_ids(self) -> dict[int, str]:
+        """The run ids of the replay servers that this role was connected to.
+
+        Their keys are places in `--replay_address`, counted from 0. The first server's is that of the run.
+        """
+        manifest = self.read_manifest()
+        others = {int(place): run_id for place, run_id in manifest.get(_OTHER_SERVERS, {}).items()}
+        return others if manifest["run_id"] is None else {0: manifest["run_id"]} | others
+
+    def remember_server(self, place: int, run_id: str) -> None:
+        """Keeps the run id of the replay server at that place; see `server_run_ids`."""
+        if place == 0:
+            self.run_id = run_id
+            return
+        manifest = self.read_manifest()
+        others = manifest.get(_OTHER_SERVERS, {}) | {str(place): run_id}
+        self._write_manifest(manifest | {_OTHER_SERVERS: others})
+
+    def own_run_id(self) -> str:
+        """The run id; a new one where the directory has none yet: its replay server decides."""
+        if self.run_id is None:
+            self.run_id = _new_run_id()
+        assert self.run_id is not None
+        return self.run_id
+
+    def hold(self) -> None:
+        """Makes this process the only one that may run here, until it ends; makes the directory if need be.
+
+        Raises:
+          ConfigurationError: another process runs here.
+          RunError: it cannot be written to.
+        """
+        try:
+            self._make()
+            holder = take_lock(self.lock)
+        except OSError as error:
+            raise self._unusable(error) from error
+        if holder:
+            raise ConfigurationError(
+                [f"--run_dir: {self.path} is in use by {holder}; allowed: a directory in which nothing runs"]
+            )
+
+    def _make(self, *, is_new: bool = False) -> None:
+        """Makes the directory; raises FileExistsError if it must be new and is not."""
+        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(exist_ok=not is_new)
+        self._made = self._made or made
+
+    def _unusable(self, error: OSError) -> RunError:
+        return RunError(f"cannot write to the run directory {self.path}: {error.strerror}")
+
+    def prepare(self, config: Config, *, joins: bool = False) -> None:
+        """Makes the directory this configuration's, or checks that it is already.
+
+        Of a run that is there, only `learn.train_steps` may be raised.
+
+        Args:
+          config: the experiment.
+          joins: whether a replay server will tell which run this is; if not, a new run begins here.
+
+        Raises:
+          ConfigurationError: it holds a run of another configuration.
+          RunError: it cannot be written to.
+        """
+        try:
+            if self.holds_a_run:
+                self._check(config)
+                self._check_writable()
+                return
+            self._make()
+            self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
+            # Last, because this file is what makes the directory a run.
+            write_atomically(self.config, to_yaml(config))
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _check_writable(self) -> None:
+        """Raises an OSError unless what a run goes on writing to can be written to, as by another user.
+
+        What else lies there is somebody else's, and what has just gone was never to stay.
+        """
+        metrics, logs = self.metrics("").parent, self.log("").parent
+        files = (self.path, metrics, logs, *metrics.glob("*.jsonl"), *logs.glob("*.log"))
+        for path in files:
+            if path.exists() and not os.access(path, os.W_OK):
+                number = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
+                raise OSError(number, os.strerror(number), path)
+
+    def discard(self) -> None:
+        """Removes what a refused start has left, so that a better one may take its place.
+
+        That is the directory with the configuration, the manifest, events, logs and signs of life, and those
+        above it that were made for it. A directory that was there before `prepare`, or that holds more, is
+        left as it is.
+        """
+        held = {path.name for path in self.path.iterdir()}
+        files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
+        ours = files | {self.log("").parent.name, self.pulses.name}
+        if not self._made or held - ours:
+            return
+        shutil.rmtree(self.path)
+        for above in self._made[1:]:
+            if any(above.iterdir()):  # Of another run, which began meanwhile.
+                return
+            above.rmdir()
+
+    def _check(self, config: Config) -> None:
+        there = load_config(str(self.config))
+        if fingerprint(there) == fingerprint(config):
+            if there != config:  # In what only looks on.
+                write_atomically(self.config, to_yaml(config))
+            return
+        if fingerprint(there) == fingerprint(_with_train_steps(config, there)) and (
+            config.learn.train_steps > there.learn.train_steps
+        ):
+            self._raise_train_steps(config)
+            return
+        raise ConfigurationError(
+            [
+                f"--run_dir: {self.path} holds a run of another configuration: {difference}"
+                for difference in differences(canonical(config), canonical(there))
+            ]
+        )
+
+    def _raise_train_steps(self, config: Config) -> None:
+        """Makes a longer run of the one that the directory holds."""
+        self._write_manifest(self.read_manifest() | {"fingerprint": fingerprint(config)})
+        write_atomically(self.config, to_yaml(config))
+
+    def read_manifest(self) -> dict[str, Any]:
+        """What stands in the manifest.
+
+        Raises:
+          ConfigurationError: it cannot be read.
+        """
+        try:
+            return {**json.loads(self.manifest.read_bytes())}
+        except (OSError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                [f"--run_dir: {self.manifest} cannot be read: {one_line(error)}; allowed: that of a run"]
+            ) from None
+
+    def _write_manifest(self, manifest: dict[str, Any]) -> None:
+        write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
+
+
+def obstacle(path: str) -> str:
+    """What keeps `path` from being a directory or from being made one; empty if nothing does."""
+    if not path:
+        return "it is empty"
+    if any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.split(os.sep)):
+        return f"a name is longer than {_LONGEST_NAME} bytes"
+    there = os.path.abspath(path)
+    if len(os.fsencode(there)) > _LONGEST_PATH:
+        return f"it is longer than {_LONGEST_PATH} bytes"
+    while not os.path.lexists(there):  # Up to what is there: a file there is in the way of all below it.
+        there = os.path.dirname(there)
+    try:
+        if stat.S_ISDIR(os.stat(there).st_mode):
+            return ""
+    except OSError as error:  # A link to nothing or to itself.
+        return f"{there}: {error.strerror}"
+    return f"{there} is not a directory"
+
+
+def _with_train_steps(config: Config, other: Config) -> Config:
+    learn = dataclasses.replace(config.learn, train_steps=other.learn.train_steps)
+    return dataclasses.replace(config, learn=learn)
+
+
+def new_run_directory(experiment: str) -> RunDirectory:
+    """Makes a directory runs/EXPERIMENT-TIME, which no other command has.
+
+    Raises:
+      RunError: it cannot be made.
+    """
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    name = f"{experiment[:_LONGEST_EXPERIMENT]}-{stamp}"
+    for number in itertools.count(1):
+        directory = RunDirectory(Path(NEW_RUNS) / (name if number == 1 else f"{name}-{number}"))
+        try:
+            directory._make(is_new=True)
+        except FileExistsError:
+            if directory.path.is_dir():
+                continue
+            raise directory._unusable(OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
+        except OSError as error:
+            raise directory._unusable(error) from error
+        return directory
+    raise AssertionError("itertools.count has no end")
+
+
+def _new_run_id() -> str:
+    return uuid.uuid4().hex[:12]
+
+
+def _manifest(config: Config) -> dict[str, Any]:
+    return {
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "fingerprint": fingerprint(config),
+        "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "versions": {package: _version(package) for package in _PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None  # A checkout that runs without being installed has no version of itself.

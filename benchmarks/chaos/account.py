@@ -1,0 +1,168 @@
+"""Accounts for every transition: produced by an environment, found in replay, or lost, and why."""
+
+import dataclasses
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from actorlearner.replay.transition import StoredTransition
+from benchmarks.chaos.numbered import Numbers, Produced, read_observations
+from benchmarks.chaos.watch import ServerLoss
+
+_UNCONFIRMED_ITEMS = 2
+"""See `ReplayWriter.flush`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """What became of the transitions that the collect actors produced.
+
+    Attributes:
+      produced: env steps taken, each of which begins one transition.
+      stored: transitions found in replay.
+      duplicated: those that were found once more than once, counted each time.
+      unknown: those that no collect actor produced.
+      torn: those whose two observations do not belong together.
+      lost_with_actor: not confirmed by the replay server when their actor was killed.
+      lost_at_end: not confirmed when their actor ended by itself, since the rate limiter held them back.
+      lost_with_server: inserted after the checkpoint that the next replay server restored.
+      lost: all others that are not in replay.
+    """
+
+    produced: int
+    stored: int
+    duplicated: int
+    unknown: int
+    torn: int
+    lost_with_actor: int
+    lost_at_end: int
+    lost_with_server: int
+    lost: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Writing:
+    """How an actor writes, which decides what may be unconfirmed at a time.
+
+    Attributes:
+      transitions_per_item: of the layout.
+      shared: whether all environments of an actor fill the same items; else each fills its own.
+      n_step: env steps in a transition.
+    """
+
+    transitions_per_item: int
+    shared: bool
+    n_step: int
+
+    def unconfirmed(self, environments: int) -> int:
+        """Env steps of an actor, over all its environments, that may be unconfirmed when it takes another.
+
+        Those of the item that is being filled, of two whole items that are on their way, those that wait for
+        later ones of their transition, and those of the round through the environments that has begun.
+        """
+        writers = 1 if self.shared else environments
+        items = writers * (_UNCONFIRMED_ITEMS + 1) * self.transitions_per_item
+        return items + environments * (self.n_step + 1)
+
+
+def make_account(
+    produced: Sequence[Produced],
+    stored: Iterable[StoredTransition],
+    *,
+    writing: Writing,
+    killed: Collection[int],
+    losses: Sequence[ServerLoss],
+) -> Account:
+    """Compares what was produced with what is in replay at the end.
+
+    When a transition that is lost was inserted is not written down anywhere; it was between the time of its
+    env step and that of the one which its actor could take only once it was confirmed (see `Writing`: about
+    three items later). A loss is put down to a server if that time and the time from the server's checkpoint
+    to its death overlap. So what goes missing in the last three items before a checkpoint, but not because of
+    it, would not be noticed, and neither would a loss among the last three items of an actor, if nothing that
+    came after it in its environment was stored. All other losses are. Where an actor and a server died
+    together and either may be why, the actor counts.
+
+    Args:
+      produced: by the environments of the collect actors.
+      stored: all transitions in replay.
+      writing: how the actors wrote.
+      killed: the pids of the actors that were killed.
+      losses: the deaths of replay servers.
+    """
+    found, torn = _read(stored, writing.n_step)
+    numbers = {each.identity: each for each in produced}
+    known = np.array([_is_of(numbers, *pair) for pair in found], np.bool_)
+    distinct = set(found)
+    account = dict.fromkeys(("lost_with_actor", "lost_at_end", "lost_with_server", "lost"), 0)
+    for _, group in itertools.groupby(sorted(produced, key=lambda each: each.pid), lambda each: each.pid):
+        for why, count in _losses(list(group), distinct, writing, killed, losses):
+            account[why] += count
+    return Account(
+        produced=sum(len(each.times) for each in produced),
+        stored=len(found),
+        duplicated=len(found) - len(distinct),
+        unknown=int(np.count_nonzero(~known)),
+        torn=torn,
+        **account,
+    )
+
+
+def _is_of(produced: Mapping[int, Produced], identity: int, number: int) -> bool:
+    return identity in produced and number < len(produced[identity].times)
+
+
+def _read(stored: Iterable[StoredTransition], n_step: int) -> tuple[list[tuple[int, int]], int]:
+    """(identity, number) of each transition, and how many were torn."""
+    found: list[tuple[int, int]] = []
+    torn = 0
+    for transitions in stored:
+        here, there = (
+            read_observations(observations)
+            for observations in (transitions.observation, transitions.next_observation)
+        )
+        found += zip(here.identity.tolist(), here.number.tolist(), strict=True)
+        torn += int(np.count_nonzero(~_belong_together(here, there, n_step)))
+    return found, torn
+
+
+def _belong_together(here: Numbers, there: Numbers, n_step: int) -> npt.NDArray[np.bool_]:
+    later = there.number - here.number
+    same = (here.identity == there.identity) & (here.episode == there.episode)
+    result: npt.NDArray[np.bool_] = same & (later >= 1) & (later <= n_step)
+    return result
+
+
+def _losses(
+    environments: Sequence[Produced],
+    stored: set[tuple[int, int]],
+    writing: Writing,
+    killed: Collection[int],
+    losses: Sequence[ServerLoss],
+) -> Iterable[tuple[str, int]]:
+    """Counts the lost transitions of one process by the reason."""
+    times = np.sort(np.concatenate([each.times for each in environments]))
+    margin = writing.unconfirmed(len(environments))
+    at_end = "lost_with_actor" if environments[0].pid in killed else "lost_at_end"
+    for each in environments:
+        numbers = range(len(each.times))
+        is_lost = np.array([(each.identity, number) not in stored for number in numbers], np.bool_)
+        # Where in the process's env steps each of these was; it could take no more than `margin` after it
+        # before it was confirmed.
+        place = np.searchsorted(times, each.times)
+        confirmed = np.append(times, [np.inf] * margin)[place + margin]
+        is_rest = _ends_with(is_lost) & np.isinf(confirmed)
+        by_server = np.zeros_like(is_lost)
+        for loss in losses:
+            by_server |= (confirmed > loss.saved_at) & (each.times <= loss.died_at)
+        yield at_end, int(np.count_nonzero(is_rest))
+        yield "lost_with_server", int(np.count_nonzero(is_lost & ~is_rest & by_server))
+        yield "lost", int(np.count_nonzero(is_lost & ~is_rest & ~by_server))
+
+
+def _ends_with(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which flags are followed by no other that is not set."""
+    result: npt.NDArray[np.bool_] = np.logical_and.accumulate(flags[::-1])[::-1]
+    return result

@@ -1,0 +1,100 @@
+"""The verdict on a run under chaos: a table for people, and the reasons why it is not good."""
+
+import collections
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from actorlearner.records.duration import duration
+from benchmarks.chaos.account import Account
+from benchmarks.chaos.downtime import Downtime, total_s
+from benchmarks.chaos.harm import Done
+from benchmarks.chaos.schedule import Kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """What is known of a run when it has ended.
+
+    Attributes:
+      train_step: the last that the learner recorded.
+      evaluated: the last train step that was evaluated; -1 without any.
+      train_steps: how many there should be.
+      elapsed_s: how long the run took.
+      done: the harms, in order.
+      not_done: how many harms were still to come when the run ended.
+      downtimes: of each role, one for each harm.
+      account: of the transitions.
+      policy_records: records in which the order of the policies was checked.
+      policies_back: where they went backwards.
+      left: processes that are still there.
+      problems: whatever else went wrong, one sentence each.
+    """
+
+    train_step: int
+    evaluated: int
+    train_steps: int
+    elapsed_s: float
+    done: Sequence[Done]
+    not_done: int
+    downtimes: Mapping[str, Sequence[Downtime]]
+    account: Account
+    policy_records: int
+    policies_back: Sequence[str]
+    left: Sequence[int]
+    problems: Sequence[str]
+
+
+def reasons(findings: Findings) -> list[str]:
+    """Why the verdict is not good, a line each; none if it is."""
+    account = findings.account
+    counts = (
+        (account.lost, "transitions were lost for no known reason"),
+        (account.duplicated, "transitions are in replay more than once"),
+        (account.unknown, "transitions in replay were produced by no actor"),
+        (account.torn, "transitions in replay join what does not belong together"),
+        (findings.not_done, "harms were still to come when the run ended"),
+        (len(findings.left), f"processes were left: {', '.join(map(str, findings.left))}"),
+    )
+    found = list(findings.problems)
+    if findings.train_step < findings.train_steps:
+        found.append(f"training ended at train step {findings.train_step:,} of {findings.train_steps:,}")
+    if findings.evaluated < findings.train_steps:
+        found.append(f"the last evaluation was of train step {findings.evaluated:,}")
+    found += [f"{count:,} {what}" for count, what in counts if count]
+    found += [f"a policy went backwards: {line}" for line in findings.policies_back]
+    return found
+
+
+def table(findings: Findings) -> Iterator[str]:
+    """Yields the lines of the table, of 80 columns at most."""
+    yield from _harms(findings)
+    account = findings.account
+    yield ""
+    steps = f"{findings.train_step:,} of {findings.train_steps:,}"
+    yield f"train steps    {steps} in {duration(findings.elapsed_s)}"
+    lost = account.lost_with_actor + account.lost_at_end + account.lost_with_server + account.lost
+    yield f"transitions    {account.produced:,} produced, {account.stored:,} in replay, {lost:,} lost:"
+    for count, why in (
+        (account.lost_with_actor, "not yet confirmed when their actor was killed"),
+        (account.lost_with_server, "newer than the checkpoint of a replay server that was killed"),
+        (account.lost_at_end, "held back by the rate limiter when their actor ended"),
+        (account.lost, "for no known reason"),
+    ):
+        yield f"{count:>14,} {why}"
+    yield f"{account.duplicated:>14,} duplicated, {account.unknown:,} unknown, {account.torn:,} torn"
+    back = f"went backwards {len(findings.policies_back)} times" if findings.policies_back else "never back"
+    yield f"policies       {back}, in {findings.policy_records:,} records"
+    yield f"processes      {len(findings.left) or 'none'} left"
+    yield f"verdict        {'bad' if reasons(findings) else 'good'}"
+
+
+def _harms(findings: Findings) -> Iterator[str]:
+    """One line a role: how often it was harmed in which way, and how long it took to come back."""
+    yield f"{'role':<16}{'kills':>7}{'stops':>7}{'cuts':>7}{'downtime: mean':>17}{'longest':>9}{'total':>9}"
+    counts = collections.Counter((done.harm.role, done.harm.kind) for done in findings.done)
+    for role, downtimes in findings.downtimes.items():
+        kinds = "".join(f"{counts[role, kind]:>7}" for kind in Kind)
+        seconds = [downtime.seconds for downtime in downtimes] or [0.0]
+        times = (sum(seconds) / len(seconds), max(seconds), total_s(downtimes))
+        mean, longest, total = (f"{time:.1f} s" for time in times)
+        yield f"{role:<16}{kinds}{mean:>17}{longest:>9}{total:>9}"

@@ -1,0 +1,110 @@
+"""What can only be seen while a run goes on: processes, when they are ready, and when replay was lost."""
+
+import dataclasses
+import time
+from pathlib import Path
+
+from actorlearner.errors import EXIT_TERMINATED
+from actorlearner.local.child import Child
+from actorlearner.local.supervisor import Supervisor
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.checkpoints import newest_checkpoint, saved_at
+from benchmarks.chaos.schedule import SERVER
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerLoss:
+    """The death of a replay server.
+
+    Attributes:
+      saved_at: when the checkpoint that the next one restores was begun, in Unix seconds; 0 without any.
+      died_at: when the death was seen, in Unix seconds.
+    """
+
+    saved_at: float
+    died_at: float
+
+
+class Watch:
+    """Looks at every process of a run.
+
+    Attributes:
+      ready: (role, Unix seconds) whenever a process has said that it is ready.
+      losses: the deaths of replay servers.
+      unasked: what to say of deaths that nobody caused.
+      elapsed_s: how long the run took; 0 before its end.
+      ended: when that was, in Unix seconds; 0 before.
+    """
+
+    def __init__(self, supervisor: Supervisor, directory: RunDirectory) -> None:
+        """Has seen nothing yet."""
+        self._supervisor = supervisor
+        self._checkpoints = directory.replay_checkpoints
+        self._seen_ready: set[Child] = set()
+        self._seen_ended: set[Child] = set()
+        self.ready: list[tuple[str, float]] = []
+        self.losses: list[ServerLoss] = []
+        self.unasked: list[str] = []
+        self.elapsed_s = 0.0
+        self.ended = 0.0
+        self._began = time.monotonic()
+
+    @property
+    def roles(self) -> dict[int, str]:
+        """The role of each process that there was, by its pid."""
+        pids = {_pid(child): child.name for child in self._supervisor.started}
+        return {pid: name for pid, name in pids.items() if pid is not None}
+
+    def look(self, killed: set[int]) -> None:
+        """Takes in what has changed. To be called several times a second, before dead roles are replaced.
+
+        Args:
+          killed: the pids of processes that were killed on purpose.
+        """
+        for child in self._supervisor.started:
+            if child.ready and child not in self._seen_ready:
+                self._seen_ready.add(child)
+                self.ready.append((child.name, time.time()))
+            if child.exit_code is not None and child not in self._seen_ended:
+                self._seen_ended.add(child)
+                self._ended(child, _pid(child) in killed)
+
+    def end(self) -> None:
+        """Takes the end of the run to be now, before the processes that are left are ended."""
+        self.ended = time.time()
+        self.elapsed_s = time.monotonic() - self._began
+
+    @property
+    def saved_at_end(self) -> bool:
+        """Whether the replay server ended as it was told to, which is after it has saved."""
+        return self._supervisor.child(SERVER).exit_code == EXIT_TERMINATED
+
+    def _ended(self, child: Child, on_purpose: bool) -> None:
+        if child.name == SERVER:
+            whole = newest_checkpoint(self._checkpoints)
+            self.losses.append(ServerLoss(saved_at(whole[0]) if whole else 0.0, time.time()))
+        if child.exit_code != 0 and not on_purpose:
+            child.listen()  # Its last words.
+            self.unasked.append(f"{child.name} died by itself: {child.reason}")
+
+
+def _pid(child: Child) -> int | None:
+    """Of its process; None where it was never forked, because the process that forks died before."""
+    try:
+        return child.pid
+    except ProcessLookupError:
+        return None
+
+
+def still_there(sessions: set[int]) -> list[int]:
+    """The processes of these sessions, but for those that have ended and only wait to be noticed."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit():
+                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+                if int(session) in sessions and state != "Z":
+                    found.append(int(entry.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It ended while we looked.
+    return found

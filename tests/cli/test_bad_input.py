@@ -1,0 +1,111 @@
+"""Bad configurations and command lines: thousands that follow from the schema, and all kinds of damage."""
+
+import itertools
+import os
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import actorlearner
+from actorlearner.agents import registry
+from actorlearner.cli.main import main as cli
+from actorlearner.config.keys import config_keys, dotted_keys
+from tests.support import bad_input, bad_keys
+from tests.support.bad_case import LOCAL, Case
+
+CASES = {
+    kind: list(cases) for kind, cases in itertools.groupby(bad_input.all_cases(), lambda case: case.kind)
+}
+
+FEWER = {"key": 3, "misspelt key": 3}
+"""Of these every so many is given to `main`; `python -m tests.support.bad_input --all` takes every one."""
+
+
+def test_every_key_of_every_agent_is_given_bad_values_in_the_file_and_as_a_flag() -> None:
+    for agent in registry.agent_names():
+        keys = set(dotted_keys(config_keys(registry.find_builder(agent).config_class)))
+        for as_flag in (True, False):
+            cases = [case for case in bad_keys.key_cases() if (case.arguments == LOCAL) is not as_flag]
+            given = {case.name.split()[1].partition("=")[0] for case in cases}
+            assert keys <= given
+
+
+def test_cases_are_always_the_same_and_have_names_of_their_own() -> None:
+    cases = list(bad_input.all_cases())
+    assert cases == list(bad_input.all_cases())
+    assert len({(case.kind, case.name) for case in cases}) == len(cases)
+
+
+@pytest.mark.timeout(600)
+def test_processes_refuse_and_leave_nothing(tmp_path: Path) -> None:
+    """In less than LIMIT_S of the processor each, and without TensorFlow, which is poisoned."""
+    cases = bad_input.process_cases()
+    assert len(cases) >= 100
+    assert {case.kind for case in cases} == set(CASES)
+    refused = bad_input.refuse_all(cases, tmp_path)
+    bad = {f"{each.case.kind}: {each.case.name}": each.complaints() for each in refused if each.complaints()}
+    assert bad == {}
+    assert max(refusal.cpu_s for refusal in refused) < bad_input.LIMIT_S
+
+
+def test_what_is_not_refused_is_noticed(tmp_path: Path) -> None:
+    """In a process that is started, as in one that is forked."""
+    cases = [Case("good", name, ("x",), arguments=("--version",)) for name in ("started", "forked")]
+    refused = bad_input.refuse_all(cases, tmp_path)
+    for refusal in refused:
+        assert refusal.out == f"actorlearner {actorlearner.__version__}\n"
+        assert refusal.complaints()[:4] == [
+            "exit code 0",
+            f"standard output: {refusal.out}",
+            "standard error: ",
+            "no line 'x'",
+        ]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working directory, in a process in which no role can be started."""
+
+    def start_role(*arguments: object, **told: object) -> int:
+        return 0
+
+    for name, function in (
+        ("actorlearner.process.process", "run_role"),
+        ("actorlearner.local.train", "run_local"),
+    ):
+        module = types.ModuleType(name)
+        setattr(module, function, start_role)
+        monkeypatch.setitem(sys.modules, name, module)
+    folder = tmp_path / "start"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if name.startswith("bad_"):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("kind", sorted(set(CASES) - {"other run"}))
+def test_main_refuses(
+    kind: str, start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inputs = bad_input.prepare(tmp_path)
+    monkeypatch.syspath_prepend(str(inputs))
+    bad = {}
+    for case in filter(lambda case: case.in_process, CASES[kind][:: FEWER.get(kind, 1)]):
+        place = tmp_path / "place"
+        place.mkdir(exist_ok=True)
+        code = cli.main(case.command_line(place, inputs))
+        out, err = capfd.readouterr()
+        left = tuple(os.listdir(start))
+        expected = tuple(case.filled_in(line, place, inputs) for line in case.expected)
+        refusal = bad_input.Refusal(case, expected, code, out, err, left, 0.0, 0.0)
+        if refusal.complaints():
+            bad[case.name] = refusal.complaints()
+    assert bad == {}

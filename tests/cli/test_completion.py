@@ -1,0 +1,78 @@
+"""Completion, as a real bash does it: with the printed script, and the program that answers it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from actorlearner.cli.main import main as cli
+from actorlearner.cli.shell_completion import SHELLS
+
+
+@pytest.fixture(scope="module", name="bin_directory")
+def _bin_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with `actorlearner` in it."""
+    directory = tmp_path_factory.mktemp("bin")
+    program = directory / "actorlearner"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom actorlearner.cli.main import main\nsys.exit(main())\n"
+    )
+    program.chmod(0o755)
+    return directory
+
+
+def complete(bin_directory: Path, folder: Path, line: str) -> list[str]:
+    """What bash would offer for the last word of `line`."""
+    words = line.split(" ")
+    code = f"""
+        eval "$(actorlearner completion bash)"
+        COMP_LINE={line!r} COMP_POINT={len(line)} COMP_TYPE=9 COMP_CWORD={len(words) - 1}
+        COMP_WORDS=({" ".join(map(repr, words))})
+        _python_argcomplete actorlearner {words[-1]!r} {words[-2]!r}
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    environment = os.environ | {"PATH": f"{bin_directory}:{os.environ['PATH']}"}
+    bash = shutil.which("bash")
+    assert bash is not None
+    done = subprocess.run(
+        [bash, "--norc", "-c", code],
+        env=environment | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return sorted(offered.strip() for offered in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("actorlearner le", ["learner"]),
+        ("actorlearner local --conf", ["--config"]),
+        ("actorlearner local --config sac_p", ["sac_pendulum"]),
+        ("actorlearner local --config my", ["my.yaml"]),
+        ("actorlearner local --config my.yaml --set learn.batch", ["learn.batch_size="]),
+        ("actorlearner config --explain agent.initial", ["agent.initial_alpha"]),
+        ("actorlearner completion f", ["fish"]),
+    ],
+)
+def test_bash_offers(bin_directory: Path, tmp_path: Path, line: str, expected: list[str]) -> None:
+    (tmp_path / "my.yaml").touch()
+    assert complete(bin_directory, tmp_path, line) == expected
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_has_a_script(capfd: pytest.CaptureFixture[str], shell: str) -> None:
+    assert cli.main(["completion", shell]) == 0
+    assert "actorlearner" in capfd.readouterr().out
+
+
+def test_another_shell_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", "csh"]) == 2
+    line = "SHELL: 'csh' cannot be used; allowed: bash, zsh, fish"
+    assert capfd.readouterr().err == f"actorlearner: error: {line}\n"

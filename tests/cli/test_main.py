@@ -1,0 +1,591 @@
+"""The command line: every refused case as a real process, and what the roles are called with."""
+
+import dataclasses
+import errno
+import os
+import pathlib
+import subprocess
+import sys
+import types
+from typing import Any
+
+import pytest
+
+import actorlearner
+from actorlearner.cli.main import main as cli
+from actorlearner.config.load import load_config
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.process.verbosity import Verbosity
+from actorlearner.replay.item_size import MOST_ROWS
+
+REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
+POISON_EXIT_CODE = 77
+
+GOOD = """\
+environment:
+  suite: gym
+  name: Pendulum-v1
+agent:
+  name: sac
+"""
+
+
+@dataclasses.dataclass
+class Refused:
+    """A command line that must be refused; `lines` are parts of the expected lines, in order."""
+
+    lines: list[str]
+    file: str | None = GOOD
+    flags: list[str] = dataclasses.field(default_factory=list)
+    config: str = "exp.yaml"
+
+
+REFUSED = {
+    "unknown key": Refused(
+        ["learn.batch_szie: unknown key with value 3 (exp.yaml:7); did you mean learn.batch_size?"],
+        GOOD + "learn:\n  batch_szie: 3\n",
+    ),
+    "unknown key of the agent": Refused(
+        ["agent.actor_layer: unknown key with value [3] (exp.yaml:6); did you mean agent.actor_layers?"],
+        GOOD + "  actor_layer: [3]\n",
+    ),
+    "unknown section": Refused(
+        ["lern.batch_size: unknown key with value 3 (--set); did you mean learn.batch_size?"],
+        flags=["--set", "lern.batch_size=3"],
+    ),
+    "wrong type": Refused(
+        ['learn.batch_size: "256" is of the wrong type (exp.yaml:7); allowed: integer, at least 1'],
+        GOOD + "learn:\n  batch_size: '256'\n",
+    ),
+    "wrong type in an override": Refused(
+        ["learn.batch_size: true is of the wrong type (--set); allowed: integer, at least 1"],
+        flags=["--set", "learn.batch_size=true"],
+    ),
+    "negative batch": Refused(
+        ["learn.batch_size: -256 is out of range (--set); allowed: integer, at least 1"],
+        flags=["--set", "learn.batch_size=-256"],
+    ),
+    "min_size above the capacity": Refused(
+        ["replay.min_size: 200 cannot work (exp.yaml:7); allowed: at most replay.capacity (100)"],
+        GOOD + "replay:\n  min_size: 200\n  capacity: 100\n",
+    ),
+    "learners on several hosts": Refused(
+        [
+            "learn.strategy: multi_worker_mirrored cannot work with 'actorlearner local', which starts one "
+            "learner (--set); allowed: default, mirrored, mirrored:N or tpu"
+        ],
+        flags=["--set", "learn.strategy=multi_worker_mirrored"],
+    ),
+    "batch that the replicas do not divide": Refused(
+        ["learn.batch_size: 256 cannot work (default); allowed: a multiple of the 3 replicas"],
+        flags=["--set", "learn.strategy=mirrored:3"],
+    ),
+    "rate limiter that would deadlock": Refused(
+        [f"replay.error_buffer: 4.0 cannot work (--set); allowed: at least {MOST_ROWS} env steps"],
+        flags=["--set", "replay.updates_per_env_step=1", "replay.error_buffer=4"],
+    ),
+    "unknown agent": Refused(
+        ['agent.name: unknown agent "sacc" (--set); did you mean sac? allowed: dqn, sac, td3'],
+        flags=["--set", "agent.name=sacc"],
+    ),
+    "unknown suite": Refused(
+        ['environment.suite: unknown suite "pybulet" (--set); did you mean pybullet? allowed: '],
+        flags=["--set", "environment.suite=pybulet"],
+    ),
+    "missing file": Refused(["absent.yaml: no such file (--config); "], config="absent.yaml"),
+    "broken YAML": Refused(["exp.yaml:7:1: broken YAML: "], GOOD + "learn: {batch_size: 3\n"),
+    "empty file": Refused(["exp.yaml: is empty; allowed: a YAML file with a mapping"], ""),
+    "duplicate key": Refused(
+        ["learn.batch_size: given twice, first in line 7 (exp.yaml:8); allowed: once"],
+        GOOD + "learn:\n  batch_size: 3\n  batch_size: 4\n",
+    ),
+    "unknown environment": Refused(
+        ['environment.name: unknown environment "Pendulum-v7" in suite gym (--set); did you mean P'],
+        flags=["--set", "environment.name=Pendulum-v7"],
+    ),
+    "unknown environment of pybullet": Refused(
+        ['environment.name: unknown environment "Pendulum-v7" in suite pybullet (--set); did you mean'],
+        flags=["--set", "environment.name=Pendulum-v7", "--set", "environment.suite=pybullet"],
+    ),
+    "several at once": Refused(
+        [
+            "--run_dir: 'exp.yaml' cannot be used (",
+            '"nonsense": malformed (--set); allowed: section.key=value',
+            "learn.batch_szie: unknown key with value 3 (exp.yaml:7)",
+            "seed: -1 is out of range (--set); allowed: integer, at least 0",
+            "replay.min_size: 1000 cannot work (default); allowed: at most replay.capacity (10)",
+            'environment.name: unknown environment "Pendulum-v7" in suite gym (--set)',
+        ],
+        GOOD + "learn:\n  batch_szie: 3\n",
+        ["--set", "nonsense", "seed=-1", "replay.capacity=10", "environment.name=Pendulum-v7",
+         "--run_dir", "exp.yaml"],
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def poisoned(tmp_path: pathlib.Path) -> dict[str, str]:
+    """An environment in which a process dies if it imports TensorFlow, TF-Agents or Reverb."""
+    for package in ("tensorflow", "tf_agents", "reverb"):
+        folder = tmp_path / "poison" / package
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(f"import os\nos._exit({POISON_EXIT_CODE})\n")
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'poison'}{os.pathsep}{REPOSITORY}"}
+
+
+@pytest.fixture
+def start_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    folder = tmp_path / "start_folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return folder
+
+
+def python(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("package", ["tensorflow", "tf_agents", "reverb"])
+def test_the_poison_works(poisoned: dict[str, str], package: str) -> None:
+    assert python(poisoned, "-c", f"import {package}").returncode == POISON_EXIT_CODE
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
+def test_refused(case: Refused, poisoned: dict[str, str], start_folder: pathlib.Path) -> None:
+    if case.file is not None:
+        (start_folder / "exp.yaml").write_text(case.file)
+    before = sorted(start_folder.rglob("*"))
+    done = python(poisoned, "-m", "actorlearner", "local", "--config", case.config, *case.flags)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert len(lines) == len(case.lines), done.stderr
+    for line, expected in zip(lines, case.lines, strict=True):
+        assert line.startswith(f"actorlearner: error: {expected}")
+    assert sorted(start_folder.rglob("*")) == before, "nothing may be made, no run directory either"
+
+
+@pytest.mark.parametrize(
+    ("tf_config", "wrong"),
+    [
+        (None, "TF_CONFIG is not set"),
+        ("{}", "TF_CONFIG has no mapping 'cluster'"),
+        (
+            '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
+            "TF_CONFIG has the task index 2 in a cluster with 2 of the job 'worker'",
+        ),
+    ],
+)
+def test_a_learner_that_its_group_does_not_know_is_refused(
+    poisoned: dict[str, str], start_folder: pathlib.Path, tf_config: str | None, wrong: str
+) -> None:
+    (start_folder / "exp.yaml").write_text(GOOD)
+    flags = [
+        "--config",
+        "exp.yaml",
+        "--replay_address",
+        "h:1",
+        "--set",
+        "learn.strategy=multi_worker_mirrored",
+    ]
+    environment = poisoned if tf_config is None else poisoned | {"TF_CONFIG": tf_config}
+    done = python(environment, "-m", "actorlearner", "learner", *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    problem = f"learn.strategy: multi_worker_mirrored cannot work: {wrong} (--set); allowed: TF_CONFIG="
+    assert line.startswith(f"actorlearner: error: {problem}")
+    assert [path.name for path in start_folder.iterdir()] == ["exp.yaml"]
+
+
+def test_other_roles_do_not_need_to_know_the_group(calls: list[tuple[Any, ...]]) -> None:
+    flags = ["--config", "exp.yaml", "--set", "learn.strategy=multi_worker_mirrored"]
+    assert cli.main(["replay-server", "--port", "8008", *flags]) == 0
+    assert cli.main(["eval-actor", "--replay_address", "h:1", *flags]) == 0
+    assert [call[0] for call in calls] == ["replay-server", "eval-actor"]
+
+
+@pytest.mark.parametrize("role", ["learner", "eval-actor", "collect-actor"])
+def test_a_replay_server_that_no_actor_would_write_to_is_refused(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], role: str
+) -> None:
+    flags = ["--config", "exp.yaml", *(["--actor_index", "0"] if role == "collect-actor" else [])]
+    more = ["--replay_address", "h:1,h:2", *flags, "--set"]
+    assert cli.main([role, *more, "collect.actors=1"]) == 2
+    problem = (
+        "actorlearner: error: collect.actors: 1 cannot work with 2 servers in --replay_address (--set); "
+        "allowed: at least 2, or training never starts: each actor writes to one server\n"
+    )
+    assert capfd.readouterr().err == problem
+    assert not calls
+    assert cli.main([role, *more, "collect.actors=2"]) == 0
+    assert [call[0] for call in calls] == [role]
+
+
+@pytest.mark.parametrize("environment", ["suite: gym, name: Pendulum-v1", "suite: 'my_environments:make'"])
+def test_a_good_configuration_gets_past_the_checks(
+    poisoned: dict[str, str], start_folder: pathlib.Path, environment: str
+) -> None:
+    """Silently; a module of the user's own is found in the working directory, also by a script (-P)."""
+    (start_folder / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
+    (start_folder / "my_environments.py").write_text("def make(name): ...\n")
+    code = (
+        "import sys, types; from actorlearner import cli\n"
+        "run = sys.modules['actorlearner.local.train'] = types.ModuleType('run')\n"
+        "run.run_local = lambda config, run_dir, experiment, network, **told: 55\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    done = python(poisoned, "-P", "-c", code, "local", "--config", "exp.yaml")
+    assert (done.returncode, done.stdout, done.stderr) == (55, "", "")
+
+
+# In this process: flags, dispatch and exit codes.
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[tuple[Any, ...]]:
+    """What the roles are called with; exp.yaml is a good configuration."""
+    called: list[tuple[Any, ...]] = []
+
+    def run_role(*arguments: Any, **told: Any) -> int:
+        called.append((*arguments, told))
+        return 0
+
+    def run_local(*arguments: Any, **told: Any) -> int:
+        called.append(("local", *arguments, *([told] if told else [])))
+        return 143
+
+    def run_chaos(*arguments: Any, **options: int) -> int:
+        called.append(("chaos", *arguments, options))
+        return 1
+
+    replace_roles(monkeypatch, run_role, run_local, run_chaos)
+    (start_folder / "exp.yaml").write_text(GOOD)
+    return called
+
+
+def replace_roles(
+    monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any, run_chaos: Any = None
+) -> None:
+    for name, attribute, function in (
+        ("actorlearner.process.process", "run_role", run_role),
+        ("actorlearner.local.train", "run_local", run_local),
+        ("actorlearner.inspect.doctor.run_checks", "run_doctor", run_local),
+        ("benchmarks.chaos.run_chaos", "run_chaos", run_chaos),
+    ):
+        module = types.ModuleType(name)
+        setattr(module, attribute, function)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (["replay-server", "--port", "8008"], {"port": 8008}),
+        (["replay-server", "--port=65535"], {"port": 65535}),
+        (
+            ["collect-actor", "--replay_address", "h:1", "--actor_index", "0"],
+            {"replay_address": ("h:1",), "actor_index": 0},
+        ),
+        (["eval-actor", "--replay_address", "10.0.0.1:65535"], {"replay_address": ("10.0.0.1:65535",)}),
+        (["learner", "--replay_address", "[::1]:8008"], {"replay_address": ("[::1]:8008",)}),
+        (["learner", "--replay_address", "b:1,a:1,b:2"], {"replay_address": ("b:1", "a:1", "b:2")}),
+    ],
+)
+def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
+    assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
+    ((role, config, sources, run_dir, given, experiment, told),) = calls
+    assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
+    assert told == {"verbosity": Verbosity.NORMAL, "metrics": None}
+    assert isinstance(config, Config)
+    assert config.seed == 3
+    assert (sources["seed"], sources["agent.gamma"]) == ("--set", "default")
+
+
+def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
+    flags = ["--set", "seed=1", "collect.actors=2", "--config", "exp.yaml", "--set", "seed=4"]
+    assert cli.main(["local", *flags]) == 143
+    ((role, config, run_dir, experiment, network, told),) = calls
+    assert (role, run_dir, experiment, network) == ("local", None, "exp", "private")
+    assert told == {"verbosity": Verbosity.NORMAL, "metrics": None}
+    assert (config.seed, config.collect.actors) == (4, 2)
+
+
+@pytest.mark.parametrize("verbosity", [Verbosity.QUIET, Verbosity.VERBOSE])
+@pytest.mark.parametrize("role", [["local"], ["learner", "--replay_address", "h:1"]])
+def test_verbosity(calls: list[tuple[Any, ...]], role: list[str], verbosity: Verbosity) -> None:
+    cli.main([*role, "--config", "exp.yaml", f"--{verbosity.value}"])
+    assert calls[0][-1]["verbosity"] is verbosity
+
+
+@pytest.mark.parametrize("role", [["local"], ["learner", "--replay_address", "h:1"]])
+def test_metrics_address(calls: list[tuple[Any, ...]], role: list[str]) -> None:
+    cli.main([*role, "--config", "exp.yaml", "--metrics_port", "9100"])
+    cli.main([*role, "--config", "exp.yaml", "--metrics_port", "9100", "--metrics_host", "0.0.0.0"])
+    assert [call[-1]["metrics"] for call in calls] == [("127.0.0.1", 9100), ("0.0.0.0", 9100)]
+
+
+def test_doctor(calls: list[tuple[Any, ...]]) -> None:
+    assert cli.main(["doctor", "--config", "exp.yaml", "--set", "seed=3", "--run_dir", "here"]) == 143
+    assert cli.main(["doctor"]) == 143
+    (_, config, run_dir), (_, default, no_run_dir) = calls
+    assert (config.seed, run_dir, no_run_dir) == (3, "here", None)
+    assert default == load_config("sac_pendulum")
+
+
+def test_chaos(calls: list[tuple[Any, ...]]) -> None:
+    assert cli.main(["chaos", "--config", "exp.yaml", "--duration", "60", "--seed", "0"]) == 1
+    ((role, config, run_dir, experiment, options),) = calls
+    assert (role, run_dir, experiment, options) == ("chaos", None, "exp", {"duration": 60, "seed": 0})
+    assert isinstance(config, Config)
+
+
+@pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
+def test_experiment_is_named_after_the_file(
+    calls: list[tuple[Any, ...]], start_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    configs = start_folder / "shipped" / "configs"
+    configs.mkdir(parents=True)
+    (configs / "sac_minitaur.yaml").write_text(GOOD)
+    monkeypatch.setattr("actorlearner.config.shipped._PACKAGE", start_folder / "shipped" / "package")
+    assert cli.main(["local", "--config", name]) == 143
+    assert calls[0][3] == "sac_minitaur"
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], ["the following arguments are required: COMMAND; see 'actorlearner --help'"]),
+        (["lerner"], ["argument COMMAND: invalid choice: 'lerner'"]),
+        (["local"], ["the following arguments are required: --config; see 'actorlearner local --help'"]),
+        (["learner", "--config", "exp.yaml"], ["the following arguments are required: --replay_address"]),
+        (["local", "--config"], ["argument --config: expected one argument"]),
+        (["local", "--config", "exp.yaml", "--set"], ["argument --set: expected at least one argument"]),
+        (
+            ["chaos", "--config", "exp.yaml", "--duration", "59", "--seed", "x"],
+            [
+                "--duration: '59' cannot be used; allowed: an integer from 60",
+                "--seed: 'x' cannot be used; allowed: an integer from 0",
+            ],
+        ),
+        (
+            ["local", "--config", "exp.yaml", "--quiet", "--verbose"],
+            ["--quiet: cannot be used with --verbose; allowed: one of them"],
+        ),
+        (
+            ["local", "--config", "exp.yaml", "--metrics_host", "::1"],
+            ["--metrics_host: '::1' cannot be used; allowed: with --metrics_port"],
+        ),
+        (
+            ["local", "--config", "exp.yaml", "--metrics_host", "x", "--metrics_port", "0"],
+            [
+                "--metrics_port: '0' cannot be used; allowed: an integer from 1 to 65535",
+                "--metrics_host: 'x' cannot be used; allowed: an IP address of this machine, as in 127.0.0.1",
+            ],
+        ),
+        (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
+        (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
+        (["local", "--config", "exp.yaml", "--network", "x"], ["--network: 'x' cannot be used; allowed: p"]),
+        (["local", "--config", "exp.yaml", "--run_dir", ""], ["--run_dir: '' cannot be used (it is empty)"]),
+        (
+            ["collect-actor", "--config", "exp.yaml", "--replay_address", "nowhere", "--actor_index", "-1",
+             "--set", "seed=x"],
+            [
+                "--replay_address: 'nowhere' cannot be used; allowed: HOST:PORT with a port from 1 to 65535",
+                "--actor_index: '-1' cannot be used; allowed: an integer from 0",
+                'seed: "x" is of the wrong type (--set); allowed: integer, at least 0',
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_bad_usage(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], flags: list[str], expected: list[str]
+) -> None:
+    assert cli.main(flags) == 2
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert (out, calls, len(lines)) == ("", [], len(expected))
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(f"actorlearner: error: {start}")
+
+
+@pytest.mark.parametrize(
+    "port", ["0", "65536", "-1", "x", "", "1.5", "1e3", "²", " 1", "1_0", "0x1", "9" * 5000]
+)
+def test_bad_ports(calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], port: str) -> None:
+    flags = ["--config", "exp.yaml"]
+    assert cli.main(["replay-server", *flags, f"--port={port}"]) == 2
+    assert cli.main(["learner", *flags, f"--replay_address=host:{port}"]) == 2
+    first, second = capfd.readouterr().err.splitlines()
+    assert first.endswith("cannot be used; allowed: an integer from 1 to 65535")
+    assert second.endswith("cannot be used; allowed: HOST:PORT with a port from 1 to 65535")
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", ":1", "host", "host:", "h:1,", ",h:1", "h:1,,g:1", "h:1, g:1",
+     "h:1;g:1", "h:1,g:1,h:1", "http://h:1", "::1:8008", "a b:1", "256.0.0.1:1", "1.2.3:1",
+     "[:::]:1", "[127.0.0.1]:1", "[::1]x:1", "a..b:1", ".:1", ".a:1", "-a:1", "a-:1", "é:1", "\udcff:1",
+     "$(h):1", "a" * 64 + ":1", "a." * 127 + "a:1", "unix:/tmp/x:1"],
+)  # fmt: skip
+def test_bad_addresses(calls: list[tuple[Any, ...]], address: str) -> None:
+    assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={address}"]) == 2
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    "host", ["h", "replay_1.local", "a-b.c.", "127.0.0.1", "[::1]", "[fe80::1]", "1a", "x" * 63]
+)
+def test_good_addresses(calls: list[tuple[Any, ...]], host: str) -> None:
+    assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={host}:1"]) == 0
+    assert calls[0][4] == {"replay_address": (f"{host}:1",)}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "allowed"),
+    [
+        ("h:1,h:0", "HOST:PORT with a port from 1 to 65535"),
+        ("h:1,a b:1", "HOST:PORT with a host name, an IPv4 address, or an IPv6 address in brackets"),
+        ("h:1,g:1,h:1", "each HOST:PORT only once"),
+    ],
+)
+def test_each_of_several_addresses_is_checked(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], addresses: str, allowed: str
+) -> None:
+    for role, *flags in (("learner",), ("eval-actor",), ("collect-actor", "--actor_index", "0")):
+        assert cli.main([role, *flags, "--config", "exp.yaml", "--replay_address", addresses]) == 2
+        line = f"--replay_address: {addresses!r} cannot be used; allowed: {allowed}"
+        assert capfd.readouterr().err == f"actorlearner: error: {line}\n"
+    assert calls == []
+
+
+def test_health_asks_one_server(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["health", "--run_dir", "here", "--replay_address", "h:1,g:1"]) == 2
+    line = "--replay_address: 'h:1,g:1' cannot be used; allowed: HOST:PORT with a port from 1 to 65535"
+    assert capfd.readouterr().err == f"actorlearner: error: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("run_dir", "reason"),
+    [
+        ("exp.yaml", "exp.yaml is not a directory"),
+        ("exp.yaml/run", "exp.yaml is not a directory"),
+        ("exp.yaml/a/b/c", "exp.yaml is not a directory"),
+        ("nowhere", "nowhere: No such file or directory"),
+        ("nowhere/run", "nowhere: No such file or directory"),
+        ("itself/run", "itself: Too many levels of symbolic links"),
+        ("absent/" + "x" * 256, "a name is longer than 255 bytes"),
+        ("a/" * 2_000, "it is longer than 3800 bytes"),
+        ("/dev/null", "/dev/null is not a directory"),
+    ],
+)
+def test_bad_run_directories(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], run_dir: str, reason: str
+) -> None:
+    os.symlink("target", "nowhere")
+    os.symlink("itself", "itself")
+    assert cli.main(["local", "--config", "exp.yaml", "--run_dir", run_dir]) == 2
+    assert f"{reason}); allowed: a directory, there or to be made" in capfd.readouterr().err
+    assert calls == []
+
+
+def test_a_file_called_runs(calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str]) -> None:
+    pathlib.Path("runs").touch()
+    assert cli.main(["local", "--config", "exp.yaml"]) == 2
+    assert "error: --run_dir: without it, 'runs' cannot be used (" in capfd.readouterr().err
+    assert cli.main(["local", "--config", "exp.yaml", "--run_dir", "here"]) == 143
+
+
+def test_a_working_directory_that_was_removed(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str], start_folder: pathlib.Path
+) -> None:
+    gone = start_folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    assert cli.main(["local", "--config", str(start_folder / "exp.yaml")]) == 2
+    line = "actorlearner: error: the working directory cannot be used: No such file or directory\n"
+    assert capfd.readouterr().err == line
+
+
+def test_nothing_but_printable_lines_of_bounded_length(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["local", "--config", "exp.yaml", "--set", "\x1b[31m\n=1", "x" * 5_000 + "=1"]) == 2
+    short, long = capfd.readouterr().err.splitlines()
+    assert short.startswith("actorlearner: error: \\x1b[31m: unknown key")
+    assert len(long) < 2_100
+    assert long.endswith(" learn, evaluate, seed, callbacks")
+
+
+def test_errors_of_a_role(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*arguments: Any, **told: Any) -> int:
+        raise ConfigurationError(["run_dir: of another run", "seed: 0 here, 1 there"])
+
+    def fail(*arguments: Any, **told: Any) -> int:
+        raise RunError("the replay server\nis gone")
+
+    replace_roles(monkeypatch, fail, refuse)
+    assert cli.main(["replay-server", "--config", "exp.yaml", "--port", "1"]) == 1
+    assert capfd.readouterr().err == "actorlearner: error: the replay server is gone\n"
+    assert cli.main(["local", "--config", "exp.yaml"]) == 2
+    assert capfd.readouterr().err == (
+        "actorlearner: error: run_dir: of another run\nactorlearner: error: seed: 0 here, 1 there (default)\n"
+    )
+
+
+def test_a_disk_that_is_full_is_one_line(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*arguments: Any, **told: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "runs/x/metrics/eval.jsonl")
+
+    replace_roles(monkeypatch, fail, fail)
+    assert cli.main(["local", "--config", "exp.yaml"]) == 1
+    told = "[Errno 28] No space left on device: 'runs/x/metrics/eval.jsonl'"
+    assert capfd.readouterr().err == f"actorlearner: error: {told}\n"
+
+
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    """As `head` is in `actorlearner config --config sac_pendulum | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "actorlearner", "config", "--config", "sac_pendulum"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_interrupt_before_a_role_handles_it(
+    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: Any, **told: Any) -> int:
+        raise KeyboardInterrupt
+
+    replace_roles(monkeypatch, interrupt, interrupt)
+    assert cli.main(["local", "--config", "exp.yaml"]) == 130
+
+
+def test_version(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capfd.readouterr().out == f"actorlearner {actorlearner.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor", "chaos"]
+)
+def test_help(capfd: pytest.CaptureFixture[str], command: str) -> None:
+    for flags in (["--help"], [command, "--help"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main(flags)
+        assert end.value.code == 0
+        assert f"  actorlearner {command} --config " in capfd.readouterr().out

@@ -1,0 +1,84 @@
+"""Verdicts from fractions of the time."""
+
+import pytest
+
+from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks, verdict_lines
+from actorlearner.inspect.bottleneck.waits import (
+    ENVIRONMENTS,
+    LIMITER,
+    POLICY,
+    PUBLISHING,
+    SAMPLING,
+    SAVING,
+    TRAINING,
+    VARIABLES,
+    WRITING,
+    Waits,
+)
+
+_ACTORS = (ENVIRONMENTS, POLICY, WRITING, LIMITER, VARIABLES)
+_LEARNER = (TRAINING, SAMPLING, LIMITER, PUBLISHING, SAVING)
+
+
+def actors(**parts: float) -> dict[str, float]:
+    return dict.fromkeys(_ACTORS, 0.0) | {name.replace("_", " "): value for name, value in parts.items()}
+
+
+def learner(**parts: float) -> dict[str, float]:
+    return dict.fromkeys(_LEARNER, 0.0) | {name.replace("_", " "): value for name, value in parts.items()}
+
+
+def names(waits: Waits, updates_per_env_step: float | None = 1.0) -> list[str]:
+    return [each.name for each in find_bottlenecks(waits, updates_per_env_step)]
+
+
+@pytest.mark.parametrize("part", [TRAINING, SAMPLING, PUBLISHING, SAVING])
+def test_the_learners_part_where_the_actors_wait(part: str) -> None:
+    others = {TRAINING: 0.2} | {part: 0.7}
+    waits = Waits(actors(environments=0.35, rate_limiter=0.62), learner(**others, rate_limiter=0.05))
+    [bottleneck] = find_bottlenecks(waits, 2.0)
+    assert bottleneck.name == part
+    assert "70 % of the time" in bottleneck.why
+    assert bottleneck.why.endswith("the actors wait 62 % of theirs for the rate limiter")
+    assert bottleneck.advice.endswith("or lower replay.updates_per_env_step (2)")
+
+
+@pytest.mark.parametrize("part", [ENVIRONMENTS, POLICY, WRITING, VARIABLES])
+def test_the_actors_part_where_the_learner_waits(part: str) -> None:
+    others = {ENVIRONMENTS: 0.2} | {part: 0.7}
+    waits = Waits(actors(**others, rate_limiter=0.05), learner(training=0.3, rate_limiter=0.6))
+    [bottleneck] = find_bottlenecks(waits, 0.5)
+    assert bottleneck.name == part
+    assert "70 % of the time" in bottleneck.why
+    assert "the learner waits 60 %" in bottleneck.why
+    assert bottleneck.advice.endswith("or raise replay.updates_per_env_step (0.5)")
+
+
+def test_the_rate_limiter_where_both_wait_for_long() -> None:
+    waits = Waits(actors(environments=0.6, rate_limiter=0.4), learner(training=0.7, rate_limiter=0.3))
+    [bottleneck] = find_bottlenecks(waits, 1.0)
+    assert bottleneck.name == LIMITER
+    assert "replay.error_buffer" in bottleneck.advice
+
+
+def test_both_sides_where_neither_waits_for_long() -> None:
+    waits = Waits(actors(environments=0.9, rate_limiter=0.04), learner(training=0.9, rate_limiter=0.05))
+    assert names(waits) == [ENVIRONMENTS, TRAINING]
+
+
+def test_both_sides_where_nothing_ties_them() -> None:
+    waits = Waits(actors(policy=0.9), learner(sampling=0.5, training=0.4))
+    assert names(waits, None) == [POLICY, SAMPLING]
+
+
+def test_a_side_that_is_known_by_itself() -> None:
+    assert names(Waits(actors(environments=0.9), None)) == [ENVIRONMENTS]
+    assert names(Waits(None, learner(training=0.3, rate_limiter=0.6))) == [LIMITER]
+    assert names(Waits(None, None)) == []
+
+
+def test_lines_say_why_and_what_to_do() -> None:
+    assert verdict_lines([Bottleneck("training", "it trains", "do that")]) == [
+        "training: it trains",
+        "  do that",
+    ]

@@ -1,0 +1,93 @@
+"""`actorlearner report` as it is called: what it refuses, and a page of what little a young run has."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from actorlearner.cli.main import main as cli
+from actorlearner.records.events import WARNED, EventLog
+from tests.support.recorded_run import recorded_run, trained_run
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["absent"],
+            "RUN_DIR: 'absent' cannot be used (it is not a directory); allowed: the directory of a run",
+        ),
+        (
+            ["run", "--out", "page.pdf"],
+            "--out: 'page.pdf' cannot be used (its name does not end with .html); ",
+        ),
+        (["run", "--out", "there.html"], "--out: 'there.html' cannot be used (it is a directory); "),
+        (
+            ["run", "--out", "run/config.yaml/a.html"],
+            "config.yaml is not a directory); allowed: a file NAME.html",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    trained_run(tmp_path / "run")
+    (tmp_path / "there.html").mkdir()
+    assert cli.main(["report", *arguments]) == 2
+    out, err = capsys.readouterr()
+    (line,) = err.splitlines()
+    assert out == ""
+    assert said in line
+
+
+def test_a_run_that_has_just_begun_has_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded_run(tmp_path / "run")
+    assert cli.main(["report", "run", "--out", "new/page.html"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "written: new/page.html\n"
+    assert err.splitlines() == [
+        "run: no evaluation yet, so it has no returns to draw",
+        "There is no best policy yet.",
+    ]
+    page = Path("new/page.html").read_text()
+    assert "0 evaluations" in page
+    assert "Not known: the last minute" in page
+
+
+def test_what_others_wrote_is_shown_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory, _ = trained_run(tmp_path / "<b>run</b>")
+    EventLog(directory.events, "learner").record(WARNED, "<script>alert('&')</script>")
+    assert cli.main(["report", "<b>run</b>", "--out", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert "<script" not in page
+    assert "<b>run" not in page
+    assert "&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;" in page
+
+
+def test_the_newest_troubles_are_shown(tmp_path: Path) -> None:
+    directory, _ = trained_run(tmp_path / "run")
+    log = EventLog(directory.events, "learner")
+    for number in range(205):
+        log.record(WARNED, f"trouble {number}")
+    assert cli.main(["report", "run"]) == 0
+    page = Path("run/report.html").read_text()
+    assert "5 older ones are in events.jsonl" in page
+    assert re.findall(r">trouble (\d+)<", page) == [str(number) for number in range(5, 205)]
+
+
+def test_directories_of_different_runs_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "other"):
+        trained_run(tmp_path / name)
+    assert cli.main(["report", "one", "other"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "RUN_DIR: 'one' and 'other' hold different runs; allowed: one run, or the directories of its roles"
+    )
+    assert not Path("one/report.html").exists()

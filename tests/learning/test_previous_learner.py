@@ -1,0 +1,64 @@
+"""Which learner published last, as a real server tells it: at once, or once it answers."""
+
+import threading
+
+import numpy as np
+import pytest
+import reverb
+import tensorflow as tf
+
+from actorlearner.learning import previous_learner as predecessor
+from actorlearner.learning.previous_learner import published_generation
+from actorlearner.process.stop import Stop
+from actorlearner.replay.tables import start_server
+from actorlearner.variables.container import PolicyVariables, VariableContainer, variable_tables
+from tests.support.processes import wait_for
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predecessor, "_STATUS_TIMEOUT_S", 1)
+
+
+def serve(port: int) -> reverb.Server:
+    return start_server(variable_tables([tf.Variable(tf.zeros([2]))]), port)
+
+
+def client_of(port: int) -> reverb.Client:
+    return reverb.Client(f"localhost:{port}")
+
+
+def test_the_generation_of_the_newest_version(free_port: int) -> None:
+    server = serve(free_port)
+    assert published_generation(client_of(free_port), Stop()) == -1
+    VariableContainer(client_of(free_port)).push(PolicyVariables(7, [np.zeros(2, np.float32)], 3))
+    assert published_generation(client_of(free_port), Stop()) == 3
+    server.stop()
+
+
+def test_a_server_that_does_not_answer_yet_is_waited_for(free_port: int) -> None:
+    told: list[int] = []
+    asked = threading.Event()
+
+    class Asking(Stop):
+        def wait(self, timeout_s: float) -> bool:
+            asked.set()  # Once, in vain.
+            return super().wait(timeout_s)
+
+    thread = threading.Thread(
+        target=lambda: told.append(published_generation(client_of(free_port), Asking()))
+    )
+    thread.start()
+    assert asked.wait(60)
+    assert not told
+    server = serve(free_port)
+    wait_for(lambda: bool(told), "an answer")
+    assert told == [-1]
+    thread.join()
+    server.stop()
+
+
+def test_a_stop_ends_the_wait(free_port: int) -> None:
+    stop = Stop()
+    stop.request()
+    assert published_generation(client_of(free_port), stop) == -1

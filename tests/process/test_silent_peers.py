@@ -1,0 +1,67 @@
+"""Which sockets of a process are made to notice that their other end is silent."""
+
+import socket
+import threading
+
+import pytest
+
+from actorlearner.process.silent_peers import SILENCE_S, give_up_silent_peers, limit_silence
+from tests.conftest import Eventually
+
+
+def _is_limited(connection: socket.socket) -> bool:
+    milliseconds = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert milliseconds in (0, 1_000 * SILENCE_S)
+    keeps_alive = connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert bool(keeps_alive) == bool(milliseconds)
+    return milliseconds > 0
+
+
+def test_connections_and_those_accepted_later_are_limited() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with socket.create_connection(address) as before:
+            known = limit_silence(set())
+            assert _is_limited(before)
+            with socket.create_connection(address) as after:
+                assert not _is_limited(after)
+                assert limit_silence(known) > known
+                assert _is_limited(after)
+            # Both were made before their server's ends are sockets of a process.
+            for has_it_from_the_listener in (False, True):
+                accepted, _ = server.accept()
+                with accepted:
+                    assert _is_limited(accepted) == has_it_from_the_listener
+                    limit_silence(set())
+                    assert _is_limited(accepted)
+
+
+def test_a_known_connection_is_left_alone() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as one,
+    ):
+        known = limit_silence(set())
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0)
+        limit_silence(known)
+        assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 0
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"), [(socket.AF_UNIX, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_DGRAM)]
+)
+def test_other_sockets_are_left_alone(family: socket.AddressFamily, kind: socket.SocketKind) -> None:
+    with socket.socket(family, kind) as other:
+        limit_silence(set())
+        assert other.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 0
+
+
+def test_the_thread_finds_connections_by_itself(eventually: Eventually) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as one,
+    ):
+        before = threading.active_count()
+        give_up_silent_peers()
+        eventually(lambda: _is_limited(one))
+        assert threading.active_count() == before + 1

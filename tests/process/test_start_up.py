@@ -1,0 +1,42 @@
+"""The phases of a role's start."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from actorlearner.process import start_up
+from actorlearner.process.start_up import StartUp
+from actorlearner.records.notify import NOTIFY_VARIABLE
+
+
+def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(start_up, "_process_age_s", lambda: 2.0)
+    monkeypatch.setattr(start_up.time, "monotonic", lambda: now)
+    starting = StartUp()
+    now = 101.5
+    starting.ended("environments")
+    now = 104.5
+    starting.ended("replay server")
+    reader, writer = os.pipe()
+    monkeypatch.setenv(NOTIFY_VARIABLE, str(writer))
+    starting.tell("ready")
+    told = json.loads(os.read(reader, 1000))
+    assert told == {"state": "ready", "message": "imports 2.0 s, environments 1.5 s, replay server 3.0 s"}
+
+
+def test_the_first_phase_begins_with_the_process() -> None:
+    began = time.monotonic()
+    program = (
+        "from actorlearner.process.start_up import StartUp; import time; time.sleep(0.5); print(StartUp())"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    (seconds,) = re.findall(r"imports (\d+\.\d) s", output)
+    assert 0.5 <= float(seconds) <= time.monotonic() - began + 0.1

@@ -1,0 +1,45 @@
+"""Eager tensors leave nothing behind."""
+
+import sys
+import weakref
+
+import tensorflow as tf
+
+from actorlearner.process.tensor_leak import stop_tensor_leak
+
+_TENSORS = 5_000
+
+
+def blocks_left(tensors: int) -> int:
+    """Python's memory blocks that so many tensors leave behind."""
+    before = sys.getallocatedblocks()
+    for _ in range(tensors):
+        tf.constant([1.0])
+    return sys.getallocatedblocks() - before
+
+
+def test_tensors_leave_nothing_behind() -> None:
+    assert stop_tensor_leak()
+    blocks_left(_TENSORS)  # What is made once only.
+    assert blocks_left(_TENSORS) < _TENSORS / 100
+
+
+def test_stopping_it_twice_is_stopping_it_once() -> None:
+    assert stop_tensor_leak()
+    assert stop_tensor_leak()
+
+
+def test_tensors_are_what_they_were() -> None:
+    stop_tensor_leak()
+    tensor = tf.constant([1.0, 2.0])
+    tensor.mark = "an attribute"
+    assert tensor.mark == "an attribute"
+    assert vars(tensor) == {"mark": "an attribute"}
+    gone = weakref.ref(tensor)
+    assert (tensor * 2).numpy().tolist() == [2.0, 4.0]
+    del tensor
+    assert gone() is None
+    variable = tf.Variable([3.0])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(variable**2)
+    assert tape.gradient(loss, variable).numpy().tolist() == [6.0]

@@ -1,0 +1,38 @@
+import math
+
+import pytest
+
+from actorlearner.acting.best_facts import BestFacts, Returns
+from actorlearner.acting.episodes import Episode
+from actorlearner.acting.rollout import episode_line, mean_line
+from actorlearner.inspect.report.numbers import return_in_words
+from actorlearner.records.digits import decimals
+
+
+@pytest.mark.parametrize(
+    ("values", "least", "expected"),
+    [
+        ((-1362.3,), 2, 2),
+        ((-1.0,), 2, 2),
+        ((0.3,), 2, 3),
+        ((-0.0123,), 2, 4),
+        ((-0.3, 0.004), 1, 3),
+        ((-157.0, 77.6), 1, 1),
+        ((0.0, 0.0), 1, 1),
+        ((math.nan, -math.inf), 2, 2),
+        ((1e-300,), 2, 12),
+    ],
+)
+def test_three_digits_are_significant(values: tuple[float, ...], least: int, expected: int) -> None:
+    assert decimals(*values, least=least) == expected
+
+
+def test_small_returns_are_shown_with_digits_that_differ() -> None:
+    facts = BestFacts(130, Returns([-0.3016, -0.3058], [5, 5]), Returns([-0.3012, -0.3118], [5, 5]))
+    described = "-0.306 ± 0.005 on 2 fresh episodes (-0.304 when it was chosen), train step 130"
+    assert facts.describe() == described
+    assert episode_line(3, Episode(-0.00123456, 7)) == "Episode #3: reward: -0.00123, length: 7"
+    assert mean_line([Episode(-0.3012, 5), Episode(-0.3118, 5)]).startswith(
+        "mean of 2: reward: -0.306 ± 0.005,"
+    )
+    assert return_in_words(-0.00123) == "-0.00123"

@@ -1,0 +1,152 @@
+"""Writing to a disk that is full, with a real one."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from actorlearner.records import disk
+from actorlearner.records.disk import Appender, Outage, is_full, lasting
+from tests.support.full_disk import fill, small_disk
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path, mebibytes=1) as path:
+        yield path
+
+
+@pytest.fixture
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "_CALM_S", 0.0)
+
+
+def test_pieces_are_appended_whole_once_there_is_room(
+    small: Path, calm: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = small / "folder" / "lines"
+    appender = Appender(path, "lines")
+    assert appender.append(b"one\n")
+    filler = fill(small)
+    room = 4096 - 4  # In the page that the file has already.
+    assert not appender.append(b"2" * room + b"\n")
+    assert not appender.append(b"three\n")
+    assert path.read_bytes() == b"one\n"
+    assert not appender.flush()
+    filler.unlink()
+    assert appender.append(b"four\n")
+    assert path.read_bytes() == b"one\n" + b"2" * room + b"\nthree\nfour\n"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the disk is full: the lines are not written to {path} for now, and the run goes on",
+        f"the lines are written to {path} again",
+    ]
+
+
+def test_a_file_is_begun_once_there_is_room(small: Path) -> None:
+    filler = fill(small)
+    appender = Appender(small / "folder" / "lines", "lines")
+    assert not appender.append(b"one\n")
+    filler.unlink()
+    assert appender.flush()
+    assert (small / "folder" / "lines").read_bytes() == b"one\n"
+
+
+def test_the_newest_pieces_are_kept(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "_KEPT_BYTES", 10)
+    filler = fill(small)
+    appender = Appender(small / "lines", "lines")
+    for number in range(1, 7):
+        appender.append(b"%03d\n" % number)
+    filler.unlink()
+    assert appender.flush()
+    assert (small / "lines").read_bytes() == b"005\n006\n"
+
+
+def test_what_is_no_full_disk_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        Appender(tmp_path, "lines").append(b"one\n")
+
+
+def test_an_outage_is_over_only_when_nothing_fails_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("actorlearner.records.disk.time.monotonic", lambda: now)
+    outage = Outage("lines", tmp_path)
+    outage.worked()
+    for _ in range(3):
+        outage.failed(OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)))
+        now += disk._CALM_S - 1.0
+        outage.worked()
+    assert len(caplog.records) == 1
+    now += 1.0
+    outage.worked()
+    outage.worked()
+    assert len(caplog.records) == 2
+    outage.failed(OSError("broken"))
+    assert caplog.records[-1].getMessage().startswith("OSError: broken: the lines are not written")
+
+
+def test_a_full_disk_is_told_from_other_errors() -> None:
+    assert is_full(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert is_full(RuntimeError("writing x; No space left on device"))
+    assert not is_full(OSError(errno.EIO, os.strerror(errno.EIO)))
+
+
+def test_a_stream_goes_on_where_there_is_room_again(small: Path) -> None:
+    path = small / "log"
+    with path.open("ab") as file:
+        stream = lasting(file.fileno())
+        print("one", file=stream)
+        filler = fill(small)
+        for _ in range(3):
+            print("x" * 5_000, file=stream)
+        filler.unlink()
+        print("two", file=stream)
+        one, rest, *note, two = path.read_text().splitlines()
+    assert (one, two) == ("one", "two")
+    assert set(rest) == {"x"}
+    assert note == [f"[{3 * 5_001 - len(rest)} bytes are missing: the disk was full]"]
+
+
+def test_other_errors_of_a_stream_are_raised() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    stream = lasting(writer)
+    with pytest.raises(BrokenPipeError):
+        print("one", file=stream)
+
+
+_PRINTING = """
+import logging
+from pathlib import Path
+from actorlearner.process.process import _configure_logging, _leave, _redirect_output
+from actorlearner.process.verbosity import Verbosity
+_configure_logging("learner", _redirect_output(Path("/dev/full")), Verbosity.NORMAL)
+print("printed")
+logging.getLogger("actorlearner").warning("logged")
+_leave(7)
+"""
+
+
+def test_a_role_prints_logs_and_ends_with_its_log_on_a_full_disk() -> None:
+    done = subprocess.run([sys.executable, "-c", _PRINTING], capture_output=True, text=True, check=False)
+    assert done.returncode == 7
+    assert "Error" not in done.stderr
+    assert done.stderr.count("logged") == 1  # On the terminal of who started it.
+
+
+def test_a_terminal_that_has_hung_up_stops_nobody() -> None:
+    person, terminal = os.openpty()
+    stream = lasting(terminal)
+    print("seen", file=stream)
+    assert os.read(person, 100) == b"seen\r\n"
+    os.close(person)
+    with pytest.raises(OSError, match="Input/output error"):
+        os.write(terminal, b"raw")
+    print("unseen", file=stream)
+    os.close(terminal)

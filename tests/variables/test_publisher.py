@@ -1,0 +1,346 @@
+"""Publishing: nothing waits for it, the newest version wins, and every evaluation arrives."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from actorlearner.agents.make import AgentParts
+from actorlearner.errors import RunError
+from actorlearner.process.stop import Stop
+from actorlearner.variables import publisher as publisher_module
+from actorlearner.variables.container import ContainerStatus, EvaluationRequest, PolicyVariables, RunEnd
+from actorlearner.variables.publisher import Publisher
+from tests.support.training import make_parts
+
+LONG_S = 30.0
+
+Eventually = Callable[..., None]
+
+
+class Pausing(Stop):
+    """A stop that is requested in the third wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses_s: list[float] = []
+
+    def wait(self, timeout_s: float) -> bool:
+        self.pauses_s.append(timeout_s)
+        if len(self.pauses_s) == 3:
+            self.request()
+        return super().wait(0.0)
+
+
+class HeldContainer:
+    """A container whose server takes a push only when it is let to."""
+
+    def __init__(self, client: Any) -> None:
+        self.pushed: list[tuple[str, int, float]] = []
+        self.begun = threading.Semaphore(0)
+        self.let = threading.Semaphore(0)
+        self.failure: Exception | None = None
+        self.versions = 0
+        self.other: PolicyVariables | None = None
+        self.evaluated = 0
+        self.run_end: RunEnd | None = None
+
+    def version(self, timeout_s: int) -> int:
+        return self.versions
+
+    def status(self, timeout_s: int) -> ContainerStatus:
+        return ContainerStatus(self.versions, self.evaluations_waiting(timeout_s))
+
+    def pull(self) -> PolicyVariables | None:
+        return self.other
+
+    def push(self, version: PolicyVariables) -> None:
+        self._take("newest", version)
+        self.versions += 1
+
+    def push_evaluation(self, request: EvaluationRequest) -> None:
+        self._take(f"evaluation after {request.env_steps} env steps", request.version)
+
+    def evaluations_waiting(self, timeout_s: int) -> int:
+        return sum(what.startswith("evaluation") for what, _, _ in self.pushed) - self.evaluated
+
+    def push_end(self, end: RunEnd) -> None:
+        self.pushed.append(("end", end.order.train_step, 0.0))
+        self.run_end = end
+
+    def end(self, timeout_s: int) -> RunEnd | None:
+        return self.run_end
+
+    def forget_evaluations(self) -> None:
+        self.pushed = [pushed for pushed in self.pushed if not pushed[0].startswith("evaluation")]
+
+    def _take(self, what: str, version: PolicyVariables) -> None:
+        self.begun.release()
+        assert self.let.acquire(timeout=LONG_S)
+        if self.failure:
+            raise self.failure
+        self.pushed.append((what, version.train_step, float(version.values[0].flat[0])))
+
+
+@pytest.fixture(name="parts")
+def _parts() -> AgentParts:
+    return make_parts()
+
+
+@pytest.fixture(name="container")
+def _container(monkeypatch: pytest.MonkeyPatch) -> HeldContainer:
+    container = HeldContainer(None)
+    monkeypatch.setattr(publisher_module, "VariableContainer", lambda client, run_id: container)
+    return container
+
+
+@pytest.fixture(name="publisher")
+def _publisher(parts: AgentParts, container: HeldContainer) -> Iterator[Publisher]:
+    publisher = Publisher(None, parts)
+    yield publisher
+    for _ in range(10):
+        container.let.release()  # So that the thread is not left in a push.
+
+
+def train_to(parts: AgentParts, train_step: int) -> None:
+    """Changes the variables; each version's first number is its train step."""
+    parts.train_step.assign(train_step)
+    variable = parts.policy_variables[0]
+    variable.assign(variable * 0 + float(train_step))
+
+
+def test_the_newest_version_overtakes_those_that_wait(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    train_to(parts, 1)
+    publisher.publish()
+    assert container.begun.acquire(timeout=LONG_S)
+    for train_step in (2, 3, 4):  # While the server is busy with the first.
+        train_to(parts, train_step)
+        publisher.publish()
+    assert not publisher.flush(timeout_s=0.05)
+    for _ in range(2):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [("newest", 1, 1.0), ("newest", 4, 4.0)]
+
+
+def test_what_is_pushed_are_the_variables_when_it_was_told_to(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    train_to(parts, 7)
+    publisher.publish()
+    train_to(parts, 8)  # Training goes on before the server has taken it.
+    container.let.release()
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [("newest", 7, 7.0)]
+
+
+def test_every_evaluation_arrives_in_order(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    for train_step in (10, 20, 30):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=100 + train_step)
+        publisher.publish()
+    for _ in range(5):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    evaluations = [pushed for pushed in container.pushed if pushed[0] != "newest"]
+    assert evaluations == [(f"evaluation after {100 + k} env steps", k, float(k)) for k in (10, 20, 30)]
+    assert container.pushed[-1] == ("newest", 30, 30.0)
+
+
+def test_a_failed_push_is_raised_where_training_goes_on(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    container.failure = ValueError("shapes differ")
+    publisher.publish()
+    container.let.release()
+    with pytest.raises(ValueError, match="shapes differ"):
+        publisher.flush(LONG_S)
+    with pytest.raises(ValueError, match="shapes differ"):
+        publisher.publish()
+
+
+@pytest.mark.parametrize("spoilt", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_never_published(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher, spoilt: float
+) -> None:
+    train_to(parts, 10)
+    publisher.publish()
+    variable = parts.policy_variables[-1]
+    variable.assign(variable * 0 + spoilt)
+    with pytest.raises(RunError, match="the policy of train step 10 has weights that are NaN or infinite"):
+        publisher.publish()
+    with pytest.raises(RunError):
+        publisher.publish_for_evaluation(env_steps=1)
+    container.let.release()
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [("newest", 10, 10.0)]
+
+
+def test_a_server_that_lost_what_was_pushed_gets_it_again(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    for _ in range(20):
+        container.let.release()
+    for train_step in (10, 20):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.publish()
+        assert publisher.flush(LONG_S)
+    before = len(container.pushed)
+    container.versions = 1  # As restored from a checkpoint.
+    eventually(lambda: len(container.pushed) >= before + 3)
+    assert container.pushed[before:] == [
+        ("evaluation after 10 env steps", 10, 10.0),
+        ("evaluation after 20 env steps", 20, 20.0),
+        ("newest", 20, 20.0),
+    ]
+
+
+def test_the_end_comes_last_and_counts_once_it_is_saved(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    train_to(parts, 10)
+    publisher.publish_for_evaluation(env_steps=10)
+    publisher.publish()
+    publisher.finish()
+    assert not publisher.delivered()
+    for _ in range(10):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    all_pushed = ["evaluation after 10 env steps", "newest", "end"]
+    assert [what for what, _, _ in container.pushed] == all_pushed
+    assert not publisher.delivered()  # The server has not saved it.
+    container.versions, container.run_end = 0, None  # It was started again, and begins with nothing.
+    eventually(lambda: len(container.pushed) == 6)
+    assert [what for what, _, _ in container.pushed[3:]] == all_pushed
+    assert container.run_end is not None
+    container.run_end = container.run_end._replace(saved=True)
+    assert publisher.delivered()
+
+
+def test_policies_that_were_evaluated_are_not_kept(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    """Neither in memory, nor for a server that was started again."""
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    for _ in range(20):
+        container.let.release()
+    train_to(parts, 10)
+    publisher.publish()
+    for train_step in (10, 20, 30):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+    assert publisher.flush(LONG_S)
+    container.evaluated = 2
+    eventually(lambda: len(publisher._evaluations_pushed) == 1)
+    before = len(container.pushed)
+    container.versions, container.evaluated = 0, before  # As of a server that begins with nothing.
+    eventually(lambda: len(container.pushed) >= before + 2)
+    assert container.pushed[before:] == [("evaluation after 30 env steps", 30, 30.0), ("newest", 10, 10.0)]
+
+
+def test_a_learner_that_was_replaced_ends(
+    parts: AgentParts,
+    container: HeldContainer,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    container.let.release()
+    publisher.publish()
+    assert publisher.flush(LONG_S)
+    container.other = PolicyVariables(7, [], generation=1)
+    container.versions += 1
+    eventually(lambda: publisher._failure is not None)
+    with pytest.raises(RunError, match="another learner, which is at train step 7, has taken over this run"):
+        publisher.publish()
+
+
+def test_it_knows_which_versions_have_not_been_evaluated(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    for train_step in (10, 20, 30):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+    assert [request.version.train_step for request in publisher.unevaluated()] == [10, 20, 30]
+    for _ in range(3):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    assert [request.version.train_step for request in publisher.unevaluated()] == [10, 20, 30]
+    container.evaluated = 1
+    assert [request.version.train_step for request in publisher.unevaluated()] == [20, 30]
+    container.evaluated = 3
+    assert publisher.unevaluated() == []
+
+
+def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
+    parts: AgentParts, container: HeldContainer, publisher: Publisher
+) -> None:
+    container.pushed = [("evaluation of a train step that is lost", 90, 90.0)]
+    train_to(parts, 50)
+    request = EvaluationRequest(PolicyVariables(50, [parts.policy_variables[0].numpy()], 1), 60)
+    container.let.release()
+    publisher.take_over([request], Stop())
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [("evaluation after 60 env steps", 50, 50.0)]
+
+
+def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
+    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where every try fails at once, it neither takes a whole core nor ignores a SIGTERM."""
+    tries = []
+
+    def fail() -> None:
+        tries.append(1)
+        assert len(tries) < 10, "it retries without a pause"
+        raise RuntimeError("permission denied")
+
+    monkeypatch.setattr(container, "forget_evaluations", fail)
+    stop = Pausing()
+    publisher.take_over([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
+    assert len(tries) == 3
+    assert stop.pauses_s == [publisher_module._RETRY_S] * 3
+    assert publisher.unevaluated() == []
+
+
+def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(
+    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            container.failure = None
+
+    container.failure = RuntimeError("permission denied")
+    monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    for _ in range(3):
+        container.let.release()
+    publisher.publish()
+    assert publisher.flush(LONG_S)
+    assert len(pauses) == 2
+    assert len(container.pushed) == 1
