@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from actorlearner.cli.flags import host_and_port
+from actorlearner.config.addresses import split_address
 
 _PORT = 8008  # Where the replay server is, or seems to be; the ports of docker-compose.yml.
 _SOCKET = Path("/door/replay")
@@ -57,7 +57,7 @@ def settings(side: str, connect: str) -> str:
     if side == "server":
         return f"{_BOTH}accept = {_SOCKET}\nconnect = 127.0.0.1:{_PORT}\nlocal = {_NOT_LOCALHOST}\n"
     # delay: the name is looked up at each connection, because a host may come later, or move.
-    host, port = host_and_port(connect)  # stunnel takes an IPv6 address without brackets only.
+    host, port = split_address(connect)  # stunnel takes an IPv6 address without brackets only.
     return (
         f"{_BOTH}client = yes\naccept = 127.0.0.1:{_PORT}\nconnect = {host}:{port}\ndelay = yes\n"
         f"checkHost = {_SERVER}\n"

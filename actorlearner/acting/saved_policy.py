@@ -8,9 +8,9 @@ from tf_agents.policies import greedy_policy
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import ALLOWED, PolicySource
 from actorlearner.agents.make import make_agent
+from actorlearner.agents.restore import restore_agent
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError, one_line
-from actorlearner.learning.checkpoint import restore_agent
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError
 

@@ -5,6 +5,7 @@ import dataclasses
 from actorlearner.cli import flags
 from actorlearner.cli.command import Command, Flag, Options
 from actorlearner.cli.run_dir import RUN_DIR, given_run_dir
+from actorlearner.config.addresses import read_address
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.health_check import REPLAY_SERVER, ROLES
 
@@ -38,7 +39,7 @@ HEALTH = Command(
             offered=lambda: ROLES,
         ),
         "replay_address": Flag(
-            "HOST:PORT", "where the replay server of that directory listens", flags.address, required=False
+            "HOST:PORT", "where the replay server of that directory listens", read_address, required=False
         ),
     },
 )

@@ -2,8 +2,8 @@
 
 import ipaddress
 
-from actorlearner.cli import flags
 from actorlearner.cli.command import Flag, Options
+from actorlearner.config.addresses import read_port
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.ports import LOOPBACK
 
@@ -17,7 +17,7 @@ def _host(text: str) -> str:
 
 METRICS_FLAGS = {
     "metrics_port": Flag(
-        "PORT", "serve the metrics for Prometheus on this port; off by default", flags.port, required=False
+        "PORT", "serve the metrics for Prometheus on this port; off by default", read_port, required=False
     ),
     "metrics_host": Flag(
         "ADDRESS",

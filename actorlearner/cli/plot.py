@@ -1,10 +1,23 @@
 """The command that draws what runs have learned, and how fast."""
 
-from actorlearner.cli import flags
+from pathlib import Path
+
 from actorlearner.cli.command import Command, Flag, Options
 from actorlearner.cli.out import given_out
 from actorlearner.cli.run_dirs import RUN_DIRS, given_runs
 from actorlearner.errors import ConfigurationError
+from actorlearner.inspect.plot import PICTURES
+
+
+def _picture(text: str) -> Path:
+    """Parses the file that a picture is to be written to.
+
+    Raises:
+      ValueError: its suffix is none of PICTURES; the message says what is allowed.
+    """
+    if Path(text).suffix.lower() not in PICTURES:
+        raise ValueError(f"a file that ends in {' or '.join(PICTURES)}")
+    return Path(text)
 
 
 def _plot(options: Options, problems: list[str]) -> int:
@@ -26,10 +39,6 @@ PLOT = Command(
     "has every point that was drawn. The runs may be going on.",
     "runs/packed-0 runs/packed-1 runs/trajectory-0 --out layouts.png",
     _plot,
-    {
-        "out": Flag(
-            "FILE", f"the picture; ends in {' or '.join(flags.PICTURES)}", flags.picture, required=False
-        )
-    },
+    {"out": Flag("FILE", f"the picture; ends in {' or '.join(PICTURES)}", _picture, required=False)},
     {"run_dirs": RUN_DIRS},
 )

@@ -1,7 +1,7 @@
 """The command that looks at a run."""
 
-from actorlearner.cli import flags
 from actorlearner.cli.command import Command, Flag, Options
+from actorlearner.config.addresses import read_address
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import obstacle
 
@@ -30,7 +30,7 @@ STATUS = Command(
     _status,
     {
         "replay_address": Flag(
-            "HOST:PORT", "ask this replay server, instead of a run directory", flags.address, required=False
+            "HOST:PORT", "ask this replay server, instead of a run directory", read_address, required=False
         ),
         "watch": Flag("", "look again every two seconds, until Ctrl-C", switch=True),
         "json": Flag("", "print a JSON object instead, one on a line for each look", switch=True),

@@ -15,6 +15,7 @@ from actorlearner.cli.configured import (
 )
 from actorlearner.cli.metrics_port import METRICS_FLAGS, take_metrics_address
 from actorlearner.cli.verbosity import VERBOSITY_FLAGS, take_verbosity
+from actorlearner.config.addresses import HIGHEST_PORT, read_addresses, read_port
 from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
@@ -22,13 +23,13 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
 from actorlearner.process.health_check import LEARNER as LEARNER_ROLE
 
-_PORT = Flag("PORT", f"the port to serve on, 1 to {flags.HIGHEST_PORT}", flags.port)
+_PORT = Flag("PORT", f"the port to serve on, 1 to {HIGHEST_PORT}", read_port)
 
 _REPLAY_ADDRESS = Flag(
     "HOST:PORT[,...]",
     "where the replay server listens; of several, the first has the policy variables, each collect "
     "actor writes to one, and the learner samples from all",
-    flags.addresses,
+    read_addresses,
 )
 
 _ACTOR_INDEX = Flag("I", "which of the collect actors this is, counted from 0", flags.index)
@@ -115,7 +116,7 @@ def _configure_actor(config: Config) -> bool:
 def _configure_learner(config: Config) -> bool:
     if config.learn.strategy == MULTI_WORKER:
         return False  # Its strategy comes before all else, and waits for the other learners.
-    from actorlearner.process.devices import configure_learner
+    from actorlearner.learning.strategy import configure_learner
 
     configure_learner(config)
     return True

@@ -17,14 +17,12 @@ from actorlearner.learning.complete_restore import read_completely
 from actorlearner.learning.pending_evaluations import read_unevaluated, write_unevaluated
 from actorlearner.records.disk import Outage
 from actorlearner.records.notify import say
-from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import (
     BrokenError,
     newest_whole,
     seal,
     seal_path,
     sealed,
-    unseal,
     write_atomically,
 )
 from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
@@ -230,23 +228,6 @@ class LearnerCheckpoint:
             name = re.split("[._]", path.name)[0]
             if name not in whole:
                 self._remove(name)
-
-
-def restore_agent(path: Path, parts: AgentParts) -> None:
-    """Restores an agent for acting, from one checkpoint.
-
-    Args:
-      path: of the checkpoint, without the endings of its files.
-      parts: the agent; what is not made yet of its optimisers stays away.
-
-    Raises:
-      BrokenError: the checkpoint is not whole.
-      AssertionError: it is that of another agent.
-    """
-    unseal(seal_path(path.parent, path.name))
-    checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
-    status = checkpoint.read(plain_path(path)).expect_partial()  # Silently, also where the check fails.
-    status.assert_existing_objects_matched()
 
 
 def _noted(path: Path) -> int:

@@ -5,7 +5,7 @@ import json
 import os
 from typing import Any, NoReturn
 
-from actorlearner.cli import flags
+from actorlearner.config.addresses import read_address
 from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
@@ -105,7 +105,7 @@ def _addresses(cluster: dict[str, Any], job: str) -> list[str]:
         _refuse(f"has no list of addresses for the job {job!r}")
     for address in addresses:
         try:
-            flags.address(address if isinstance(address, str) else "")
+            read_address(address if isinstance(address, str) else "")
         except ValueError as error:
             _refuse(f"has the address {address!r}, which is not {error}")
     return addresses

@@ -9,7 +9,7 @@ import logging
 import socket
 import time
 
-from actorlearner.cli import flags
+from actorlearner.config.addresses import split_address
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning.cluster import Cluster, learner_name
 from actorlearner.learning.group_peer import Message, Peer, say_farewell
@@ -160,7 +160,7 @@ def _listen(address: str) -> socket.socket:
     Raises:
       RunError: somebody else does.
     """
-    _, port = flags.host_and_port(address)
+    _, port = split_address(address)
     both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
     try:
@@ -175,6 +175,6 @@ def _listen(address: str) -> socket.socket:
 
 def _connect(address: str) -> socket.socket | None:
     try:
-        return socket.create_connection(flags.host_and_port(address), timeout=_CONNECT_S)
+        return socket.create_connection(split_address(address), timeout=_CONNECT_S)
     except OSError:
         return None

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from actorlearner.cli.flags import join_address
+from actorlearner.config.addresses import join_address
 from actorlearner.errors import RunError
 from actorlearner.records.metrics import Records
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import gym
 import numpy as np
 import pytest
-from tests.acting.test_video_file import read
 
 from actorlearner.acting.film_episode import FilmedEpisode
 from actorlearner.acting.training_videos import TrainingVideos
@@ -17,6 +16,7 @@ from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
+from tests.acting.test_video_file import read
 
 LENGTH = 12
 

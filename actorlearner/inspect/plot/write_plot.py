@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from actorlearner.cli.flags import PICTURES
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
+from actorlearner.inspect.plot import PICTURES
 from actorlearner.inspect.plot.figure import COLOURS, make_figure, most_groups
 from actorlearner.inspect.plot.files import write, write_table
 from actorlearner.inspect.plot.points import drawn_points

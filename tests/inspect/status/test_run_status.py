@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.inspect.status.conftest import NOW, write_pulse
 
 from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.status import run_status
@@ -21,6 +20,7 @@ from actorlearner.inspect.status.run_status import (
 )
 from actorlearner.inspect.status.view import rendered, run_rows
 from actorlearner.records.run_directory import RunDirectory
+from tests.inspect.status.conftest import NOW, write_pulse
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import Cluster
-from actorlearner.process.devices import check_group_batch, make_strategy
+from actorlearner.learning.strategy import check_group_batch, make_strategy
 from tests.support.processes import REPOSITORY
 
 SCRIPT = """
@@ -101,7 +101,7 @@ def test_a_port_that_tensorflow_cannot_listen_on() -> None:
         address = f"localhost:{taken.getsockname()[1]}"
         script = (
             "from actorlearner.learning.cluster import Cluster\n"
-            "from actorlearner.process.devices import make_group_strategy\n"
+            "from actorlearner.learning.strategy import make_group_strategy\n"
             f"make_group_strategy(Cluster(('localhost:1', '{address}'), 1))"
         )
         done = run(script)

@@ -1,0 +1,128 @@
+"""The learner's distribution strategy, and the threads and devices it trains on."""
+
+import logging
+
+import tensorflow as tf
+from tensorflow.python.distribute import collective_all_reduce_strategy
+from tensorflow.python.eager import context
+
+from actorlearner.config.checks import MULTI_WORKER, replicas
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.learning.cluster import Cluster
+from actorlearner.process.devices import share_cpus
+
+_log = logging.getLogger(__name__)
+
+
+def configure_learner(config: Config) -> None:
+    """Sets the threads, and the devices of `mirrored:N`, that training is to use.
+
+    What is set here may be set again to the same, also when TensorFlow has been used meanwhile.
+    """
+    share_cpus(config.learn.intra_op_threads)
+    if count := replicas(config.learn.strategy):
+        _logical_cpus(count)
+
+
+def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:
+    """Makes the learner's strategy; call before any other TensorFlow call.
+
+    Args:
+      name: `learn.strategy`.
+      batch_size: the global batch, which the replicas divide among them.
+
+    Raises:
+      ConfigurationError: the replicas do not divide the batch, or there is no such device.
+    """
+    strategy = _strategy(name)
+    _check_batch(batch_size, strategy.num_replicas_in_sync, name)
+    return strategy
+
+
+def check_group_batch(cluster: Cluster, batch_size: int) -> None:
+    """Checks that the replicas of all learners divide the batch, where each has as many GPUs as this one.
+
+    Raises:
+      ConfigurationError: they do not.
+    """
+    replicas = len(cluster.addresses) * max(1, len(tf.config.list_physical_devices("GPU")))
+    _check_batch(batch_size, replicas, f"{MULTI_WORKER} ({len(cluster.addresses)} learners)")
+
+
+def make_group_strategy(cluster: Cluster) -> tf.distribute.Strategy:
+    """Makes the strategy of a group of learners; call before any other TensorFlow call. Does not block.
+
+    TensorFlow's server listens on this learner's address when it returns. The first variable that is made
+    under the strategy waits for all learners, without a deadline: they have to be there.
+
+    Args:
+      cluster: the group, and which of it this process is.
+
+    Raises:
+      RunError: the learner's port is taken.
+    """
+    # Without TensorFlow's coordination service, whose start blocks and cannot be stopped, and without its
+    # check of the other tasks, which takes a minute: a GroupLink does both.
+    context.context().configure_coordination_service(service_type="")
+    collective_all_reduce_strategy.CollectiveAllReduceExtended._enable_check_health = False
+    gpus = len(tf.config.list_physical_devices("GPU"))
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
+        task_type="worker",
+        task_id=cluster.index,
+        num_accelerators={"GPU": gpus},
+        rpc_layer="grpc",
+    )
+    implementation = tf.distribute.experimental.CommunicationImplementation
+    options = tf.distribute.experimental.CommunicationOptions(
+        implementation=implementation.NCCL if gpus else implementation.RING
+    )
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
+    except tf.errors.OpError as error:
+        address = cluster.addresses[cluster.index]
+        raise RunError(f"TensorFlow cannot listen on {address}, of TF_CONFIG: {one_line(error)}") from error
+
+
+def _check_batch(batch_size: int, replicas: int, name: str) -> None:
+    if batch_size % replicas:
+        raise ConfigurationError(
+            [
+                f"learn.batch_size: {batch_size} is not divisible by the {replicas} replicas of "
+                f"learn.strategy {name}"
+            ]
+        )
+    _log.info("strategy %s: %d replica(s)", name, replicas)
+
+
+def _strategy(name: str) -> tf.distribute.Strategy:
+    if name == "default":
+        return tf.distribute.get_strategy()
+    if name == "tpu":
+        return _tpu_strategy()
+    _, _, count = name.partition(":")
+    if count:
+        devices = _logical_cpus(int(count))
+    else:
+        devices = [f"GPU:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
+        if not devices:
+            _log.warning("learn.strategy mirrored: no GPU here, the CPU is the only replica")
+            devices = ["CPU:0"]
+    return tf.distribute.MirroredStrategy(devices)
+
+
+def _logical_cpus(count: int) -> list[str]:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(
+        cpu, [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+    )
+    return [f"CPU:{i}" for i in range(count)]
+
+
+def _tpu_strategy() -> tf.distribute.Strategy:
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("")
+    except (ValueError, tf.errors.NotFoundError) as error:
+        raise ConfigurationError([f"learn.strategy: tpu, but no TPU was found: {error}"]) from error
+    return tf.distribute.TPUStrategy(resolver)
