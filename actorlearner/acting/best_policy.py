@@ -87,7 +87,7 @@ class BestPolicy:
             directory.prepare({FACTS: facts.text()})
         except (OSError, tf.errors.OpError) as error:
             self._outage.failed(error)
-            directory.remove_rests()
+            directory.remove_leftovers()
             return
         self._prepared = True
         _log.info("best policy: %s; written in %.1f s", facts.describe(), time.monotonic() - started)
@@ -103,7 +103,7 @@ class BestPolicy:
             self._outage.failed(error)
             return
         self._waiting = None
-        self._outage.worked()
+        self._outage.recovered()
 
     def record_fresh(self, facts: BestFacts) -> bool:
         """Records what the saved policy did on fresh seeds.
@@ -128,7 +128,7 @@ class BestPolicy:
         except OSError as error:
             self._outage.failed(error)
             return not is_full(error)
-        self._outage.worked()
+        self._outage.recovered()
         return True
 
     def _trace(self) -> PolicyDirectory:

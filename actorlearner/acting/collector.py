@@ -12,7 +12,7 @@ from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.blocked import BarredTime
+from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.server_watch import ServerWatch
 from actorlearner.replay.status import ReplayMonitor
@@ -64,7 +64,7 @@ class Collector:
         self._env_steps = 0
         self._policy = RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables")
-        self._barred = BarredTime()
+        self._barred = BlockedTime()
 
     @property
     def ended(self) -> bool:

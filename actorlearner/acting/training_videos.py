@@ -12,7 +12,7 @@ from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.process.heartbeat import beat
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
 
@@ -76,7 +76,7 @@ class TrainingVideos:
             _log.info("no video of train step %d: the one before is still being made", train_step)
             if not self._said_late:
                 self._said_late = True
-                say(
+                warn(
                     f"no video of train step {train_step:,}, as the one before is still being made, and "
                     "perhaps of later ones; raise evaluate.video_interval"
                 )
@@ -97,7 +97,7 @@ class TrainingVideos:
             more = ""
             if isinstance(error, RenderError):
                 self._interval, more = None, ", and of none after it"
-            say(f"no video of train step {train_step:,}{more}: {one_line(error)}")
+            warn(f"no video of train step {train_step:,}{more}: {one_line(error)}")
             self.discard()
 
     def discard(self) -> None:

@@ -17,7 +17,7 @@ from actorlearner.callbacks.callback import (
 )
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 
 _log = logging.getLogger(__name__)
@@ -112,7 +112,9 @@ class Callbacks:
         except queue.Full:
             self._left_out += 1
             if self._left_out == 1:
-                say(f"the callbacks are too slow: {_WAITING:,} events wait for them, and others are left out")
+                warn(
+                    f"the callbacks are too slow: {_WAITING:,} events wait for them, and others are left out"
+                )
 
     def close(self, *, stopped: bool) -> None:
         """Has them called with what is left, and closed; blocks until then, for a while at most.
@@ -127,9 +129,9 @@ class Callbacks:
             self._events.put(None, timeout=timeout_s / 2)
         self._thread.join(timeout_s / 2)
         if self._thread.is_alive():
-            say(f"the callbacks were not done within {timeout_s:g} s; what is left for them is left out")
+            warn(f"the callbacks were not done within {timeout_s:g} s; what is left for them is left out")
         if self._left_out:
-            say(f"{self._left_out:,} events were left out for the callbacks, which are too slow")
+            warn(f"{self._left_out:,} events were left out for the callbacks, which are too slow")
 
     def _call_for_ever(self) -> None:
         while (event := self._events.get()) is not None:
@@ -150,4 +152,4 @@ class Callbacks:
             _log.exception("callback %s", what)
             if what not in self._complained:
                 self._complained.add(what)
-                say(f"callback {what} raised {one_line(error)}; the run goes on")
+                warn(f"callback {what} raised {one_line(error)}; the run goes on")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.replay.item_size import MOST_ITEMS, most_transitions_per_item
+from actorlearner.replay.item_size import MAX_ITEMS, max_transitions_per_item
 from actorlearner.replay.rate_limit import rate_limit_problems
 
 SUITES = ("pybullet", "gym")
@@ -107,9 +107,9 @@ def _environment_problems(config: Config, sources: Sources, check_name: bool) ->
 def _capacity_problems(config: Config, sources: Sources) -> Iterator[str]:
     """More than fits with any environment; how many transitions an item holds depends on that."""
     layout = config.replay.layout
-    most = MOST_ITEMS * most_transitions_per_item(layout)
+    most = MAX_ITEMS * max_transitions_per_item(layout)
     if config.replay.capacity > most:
-        allowed = f"at most {most} with replay.layout {layout}, for a table of Reverb has {MOST_ITEMS} items"
+        allowed = f"at most {most} with replay.layout {layout}, for a table of Reverb has {MAX_ITEMS} items"
         yield _cannot_work(config, "replay.capacity", sources, allowed)
 
 

@@ -32,10 +32,10 @@ _CONSTRUCTION_ERRORS = (yaml.YAMLError, *_CONVERSION_ERRORS)
 # What no experiment needs; beyond it PyYAML and OmegaConf take seconds, or all of the stack.
 _MOST_BYTES = 65_536
 _MOST_VALUES = 10_000
-MOST_LEVELS = 20
+MAX_LEVELS = 20
 """How deep values may be nested."""
 
-_TOO_DEEP = f"nested more than {MOST_LEVELS} levels deep"
+_TOO_DEEP = f"nested more than {MAX_LEVELS} levels deep"
 
 Path = tuple[str, ...]
 """The names on the way to a key: ("learn", "batch_size")."""
@@ -236,7 +236,7 @@ def _check_extent(root: yaml.Node) -> None:
         return extents[id(node)]
 
     values, levels = extent(root)
-    if levels > MOST_LEVELS:
+    if levels > MAX_LEVELS:
         raise ValueError(_TOO_DEEP)
     if values > _MOST_VALUES:
         raise ValueError(f"more than {_MOST_VALUES} values, aliases written out")

@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import Container, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from actorlearner.config.document import MOST_LEVELS
+from actorlearner.config.document import MAX_LEVELS
 
 _START = re.compile(r"(\\*)\$\{")
 _LONGEST_REASON = 300
@@ -67,8 +67,8 @@ class Interpolator:
                 value = self._value(key)
         except (OmegaConfBaseException, RecursionError) as error:
             raise InterpolationError(_first_line(error)) from None
-        if _levels(value) > MOST_LEVELS:
-            raise InterpolationError(f"nested more than {MOST_LEVELS} levels deep")
+        if _levels(value) > MAX_LEVELS:
+            raise InterpolationError(f"nested more than {MAX_LEVELS} levels deep")
         return value
 
     def _value(self, key: str) -> Any:

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf, read_write
 
 from actorlearner.agents import registry
 from actorlearner.config.checks import SUITES, can_be_looked_up, cross_problems
-from actorlearner.config.document import MOST_LEVELS, Document, Path, parse_value, read_document
+from actorlearner.config.document import MAX_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.interpolation import InterpolationError, Interpolator, escape, is_interpolated
 from actorlearner.config.keys import Key, Section, as_declared, config_keys, dotted_keys
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
@@ -97,8 +97,8 @@ def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[tupl
         if not equals or not all(path):
             problems.append(problem(show(override), "malformed", _FLAG, "section.key=value"))
             continue
-        if len(path) > MOST_LEVELS:
-            wrong = f"nested more than {MOST_LEVELS} levels deep"
+        if len(path) > MAX_LEVELS:
+            wrong = f"nested more than {MAX_LEVELS} levels deep"
             problems.append(problem(show(override), wrong, _FLAG, "section.key=value"))
             continue
         try:

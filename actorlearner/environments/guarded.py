@@ -12,7 +12,7 @@ from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.wrapper import Wrapper
 from actorlearner.errors import RunError, one_line
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class GuardedEnvironment(Wrapper):
 
 @functools.cache
 def _say_once(line: str) -> None:
-    say(line)
+    warn(line)
 
 
 def load_guarded(

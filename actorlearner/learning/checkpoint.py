@@ -14,18 +14,18 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.complete_restore import read_completely
-from actorlearner.learning.pending_evaluations import read_unevaluated, write_unevaluated
+from actorlearner.learning.pending_evaluations import read_pending_evaluations, write_pending_evaluations
 from actorlearner.records.disk import Outage
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 from actorlearner.records.seal import (
     BrokenError,
-    newest_whole,
+    newest_complete,
     seal,
     seal_path,
     sealed,
     write_atomically,
 )
-from actorlearner.variables.container import MOST_GENERATIONS, EvaluationRequest
+from actorlearner.variables.container import MAX_GENERATIONS, EvaluationRequest
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class LearnerCheckpoint:
         Raises:
           RunError: it is not of this agent. No older one is restored instead: its files are not damaged.
         """
-        whole = newest_whole(self._directory, _leave_out)
+        whole = newest_complete(self._directory, _leave_out)
         if whole is None:
             return
         name, facts = whole
@@ -119,7 +119,7 @@ class LearnerCheckpoint:
             self.generation = 1 + max(known, _noted(path))
         except (OSError, ValueError, TypeError, KeyError) as error:
             self.generation = 1 + known + _LEAP
-            say(
+            warn(
                 f"{path} cannot be read ({one_line(error)}): this learner is of generation "
                 f"{self.generation}, {_LEAP + 1} more than the newest known, so that actors take its "
                 "policies for newer than all before"
@@ -130,25 +130,27 @@ class LearnerCheckpoint:
         except OSError as error:
             _log.error("the generation of this learner was not noted: %s", one_line(error))
 
-    def unevaluated(self) -> list[EvaluationRequest]:
+    def pending_evaluations(self) -> list[EvaluationRequest]:
         """Reads the policies that were still to be evaluated when what was restored was saved."""
         if self._saved < 0:
             return []
-        return read_unevaluated(self._unevaluated(self._saved), self.generation)
+        return read_pending_evaluations(self._pending_evaluations(self._saved), self.generation)
 
     def describe(self) -> str:
         """Which checkpoint is the newest, in words."""
         return f"the checkpoint of train step {self._saved}" if self._saved >= 0 else "the start"
 
     def save(
-        self, unevaluated: Sequence[EvaluationRequest] = (), settled: Callable[[], bool] = lambda: True
+        self,
+        pending_evaluations: Sequence[EvaluationRequest] = (),
+        settled: Callable[[], bool] = lambda: True,
     ) -> bool:
         """Writes a checkpoint of this train step, unless it was just written.
 
         Blocks while a train step is in progress on another thread, up to _SETTLE_S.
 
         Args:
-          unevaluated: the policies that are still to be evaluated.
+          pending_evaluations: the policies that are still to be evaluated.
           settled: returns whether no train step is in progress, see `train_on_a_thread`.
 
         Returns:
@@ -164,7 +166,7 @@ class LearnerCheckpoint:
                 return True
             try:
                 step = self._write(settled)
-                write_unevaluated(self._unevaluated(step), unevaluated)
+                write_pending_evaluations(self._pending_evaluations(step), pending_evaluations)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
             except (OSError, tf.errors.OpError) as error:
@@ -172,8 +174,8 @@ class LearnerCheckpoint:
                 self._remove(_name(step))
                 return False
             self._saved = step
-            self._outage.worked()
-            self._remove_rests(step)
+            self._outage.recovered()
+            self._remove_leftovers(step)
             self._written(step, self._directory / _name(step))
             return True
 
@@ -202,7 +204,7 @@ class LearnerCheckpoint:
                 )
             time.sleep(_SETTLE_INTERVAL_S)
 
-    def _unevaluated(self, step: int) -> Path:
+    def _pending_evaluations(self, step: int) -> Path:
         return self._directory / f"{_name(step)}{_UNEVALUATED}"
 
     def _files(self, step: int) -> list[Path]:
@@ -216,7 +218,7 @@ class LearnerCheckpoint:
             else:
                 left.unlink(missing_ok=True)
 
-    def _remove_rests(self, step: int) -> None:
+    def _remove_leftovers(self, step: int) -> None:
         """Removes all but the newest KEPT up to `step`, and what a killed learner had not sealed.
 
         What is newer was left out at the restore, as damaged, and must not count as one of those.
@@ -239,7 +241,7 @@ def _noted(path: Path) -> int:
     if not path.exists():
         return -1
     generation = json.loads(path.read_text(encoding="utf-8"))["generation"]
-    if type(generation) is not int or not 0 <= generation < MOST_GENERATIONS:
+    if type(generation) is not int or not 0 <= generation < MAX_GENERATIONS:
         raise ValueError(f"the generation is {generation!r}")
     return generation
 
@@ -250,4 +252,4 @@ def _name(step: int) -> str:
 
 
 def _leave_out(name: str, error: BrokenError) -> None:
-    say(f"the checkpoint {name} is left out: {error}")
+    warn(f"the checkpoint {name} is left out: {error}")

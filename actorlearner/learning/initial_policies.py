@@ -5,7 +5,7 @@ from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.variables.publisher import Publisher
 
 
-class FirstPolicies:
+class InitialPolicies:
     """The policies of before training, for evaluation and as SavedModels.
 
     To play and to save them takes a core for seconds, in which training could begin: both may wait for that.

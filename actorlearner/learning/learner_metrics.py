@@ -11,7 +11,7 @@ from actorlearner.process.resident_memory import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.blocked import BarredTime
+from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.status import ReplayStatus
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class LearnerMetrics:
         """
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
-        self._barred = BarredTime()
+        self._barred = BlockedTime()
         self._rate = Rate(train_step)
         self._last_step = train_step
 

@@ -13,7 +13,7 @@ from actorlearner.callbacks.callback import Checkpoint, Publication
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.initial_policies import FirstPolicies
+from actorlearner.learning.initial_policies import InitialPolicies
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.policy_export import PolicyExport
@@ -189,9 +189,9 @@ class ChiefOutputs(Outputs):
         )
         self._publisher.publish()
         if self._checkpoint.generation > 0:
-            self._publisher.take_over(self._checkpoint.unevaluated(), stop)
+            self._publisher.take_over(self._checkpoint.pending_evaluations(), stop)
         export = PolicyExport(self._directory.policies, self._parts, self._config)
-        self._first = FirstPolicies(self._publisher, export, self._train_step)
+        self._first = InitialPolicies(self._publisher, export, self._train_step)
 
     def begin_training(self) -> None:
         """See Outputs."""
@@ -253,13 +253,13 @@ class ChiefOutputs(Outputs):
     def save(self) -> bool:
         """See Outputs."""
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-        saved = [self._checkpoint.save(self._publisher.unevaluated()), self._first.export.save()]
+        saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._first.export.save()]
         return all(saved)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """See Outputs."""
         self._profiler.end()
-        if self._checkpoint.save(self._publisher.unevaluated(), settled):
+        if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
         delivered = not stopped and self._deliver()
         if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):

@@ -12,7 +12,7 @@ _TRAIN_STEPS, _ENV_STEPS = "train_steps", "env_steps"
 _VARIABLE = "variable_{}"
 
 
-def write_unevaluated(path: Path, requests: Sequence[EvaluationRequest]) -> None:
+def write_pending_evaluations(path: Path, requests: Sequence[EvaluationRequest]) -> None:
     """Writes requests as an .npz file; each array's first dimension is that of the requests.
 
     Args:
@@ -36,7 +36,7 @@ def write_unevaluated(path: Path, requests: Sequence[EvaluationRequest]) -> None
     path.write_bytes(file.getbuffer())
 
 
-def read_unevaluated(path: Path, generation: int) -> list[EvaluationRequest]:
+def read_pending_evaluations(path: Path, generation: int) -> list[EvaluationRequest]:
     """Reads what `write_unevaluated` wrote.
 
     Args:

@@ -54,9 +54,9 @@ class PolicyExport:
         except (OSError, tf.errors.OpError) as error:
             self._outage.failed(error)
             for policy in self._policies:
-                policy.remove_rests()
+                policy.remove_leftovers()
             return False
-        self._outage.worked()
+        self._outage.recovered()
         _log.info("saved the policies in %.1f s", time.monotonic() - started)
         return True
 

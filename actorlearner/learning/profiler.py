@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from actorlearner.config.checks import profiled_steps
 from actorlearner.errors import one_line
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +48,6 @@ class Profiler:
         try:
             tf.profiler.experimental.stop()
         except (OSError, tf.errors.OpError) as error:
-            say(f"the profile was not written: {one_line(error)}")
+            warn(f"the profile was not written: {one_line(error)}")
         else:
             _log.info("the profile is in %s", self._directory)

@@ -14,7 +14,7 @@ from actorlearner.acting.best_facts import read_best
 from actorlearner.config.schema import Config
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.seal import BrokenError, newest_whole, sealed_facts, unseal, write_atomically
+from actorlearner.records.seal import BrokenError, newest_complete, sealed_facts, unseal, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +47,8 @@ def look(directory: RunDirectory, *, check: bool = True) -> Resumed:
         large. Else the seals are believed, as they can be right after they were written.
     """
     read = unseal if check else sealed_facts
-    learner = newest_whole(directory.learner_checkpoints, _leave_out, read)
-    replay = newest_whole(directory.replay_checkpoints, _leave_out, read)
+    learner = newest_complete(directory.learner_checkpoints, _leave_out, read)
+    replay = newest_complete(directory.replay_checkpoints, _leave_out, read)
     evaluations = read_records(directory.metrics("eval"))
     best = read_best(directory.best_policy)
     return Resumed(

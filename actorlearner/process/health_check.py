@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actorlearner.errors import one_line
-from actorlearner.process.heartbeat import PATIENCE_S, Pulse, read_pulse
+from actorlearner.process.heartbeat import PATIENCE_S, Heartbeat, read_heartbeat
 from actorlearner.records.run_directory import RunDirectory
 
 REPLAY_SERVER = "replay-server"
@@ -60,27 +60,29 @@ def check(
 
 def _pulses(roles: Sequence[str], directory: RunDirectory) -> list[Path]:
     names = [name for role in roles for name in _NAMES.get(role, (role,))]
-    return [path for name in names for path in sorted(directory.pulses.glob(f"{name}.json"))]
+    return [path for name in names for path in sorted(directory.heartbeats.glob(f"{name}.json"))]
 
 
 def _check(path: Path, replay_address: str | None, now: float) -> Health:
     try:
-        pulse = read_pulse(path)
+        heartbeat = read_heartbeat(path)
     except (OSError, ValueError, TypeError) as error:
         return Health(path.stem, False, f"{path} cannot be read: {one_line(error)}")
-    age_s = max(0.0, now - pulse.time)
-    if age_s > pulse.patience_s:
-        allowed = f"allowed: {pulse.patience_s:.0f} s"
+    age_s = max(0.0, now - heartbeat.time)
+    if age_s > heartbeat.patience_s:
+        allowed = f"allowed: {heartbeat.patience_s:.0f} s"
         return Health(
-            path.stem, False, f"no sign of life for {age_s:.0f} s ({allowed}), after: {pulse.doing}"
+            path.stem, False, f"no sign of life for {age_s:.0f} s ({allowed}), after: {heartbeat.doing}"
         )
     # While it writes a checkpoint, it answers nobody.
-    silence = _ask(replay_address) if replay_address and _should_answer(pulse) else ""
-    return Health(path.stem, pulse.ready and not silence, silence or f"{pulse.doing}, {age_s:.0f} s ago")
+    silence = _ask(replay_address) if replay_address and _should_answer(heartbeat) else ""
+    return Health(
+        path.stem, heartbeat.ready and not silence, silence or f"{heartbeat.doing}, {age_s:.0f} s ago"
+    )
 
 
-def _should_answer(pulse: Pulse) -> bool:
-    return pulse.ready and pulse.patience_s <= PATIENCE_S
+def _should_answer(heartbeat: Heartbeat) -> bool:
+    return heartbeat.ready and heartbeat.patience_s <= PATIENCE_S
 
 
 def _ask(address: str) -> str:

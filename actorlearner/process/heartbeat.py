@@ -23,7 +23,7 @@ LONG_PATIENCE_S = 900.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Pulse:
+class Heartbeat:
     """A sign of life.
 
     Attributes:
@@ -77,8 +77,8 @@ class _Beating:
             self._due, self._patience_s = now + INTERVAL_S, patience_s
 
     def write(self, doing: str, patience_s: float, *, ready: bool = True) -> None:
-        pulse = Pulse(time.time(), ready, doing, patience_s, self._started, self._restarts)
-        line = json.dumps(dataclasses.asdict(pulse), ensure_ascii=False).encode("utf-8", "replace")
+        heartbeat = Heartbeat(time.time(), ready, doing, patience_s, self._started, self._restarts)
+        line = json.dumps(dataclasses.asdict(heartbeat), ensure_ascii=False).encode("utf-8", "replace")
         os.pwrite(self._file.fileno(), line.ljust(_BYTES - 1) + b"\n", 0)
 
     def end(self) -> None:
@@ -88,7 +88,7 @@ class _Beating:
 def _deaths(path: Path) -> int:
     """How many processes in a row have left the file behind."""
     try:
-        return read_pulse(path).restarts + 1
+        return read_heartbeat(path).restarts + 1
     except FileNotFoundError:
         return 0
     except (OSError, ValueError, TypeError):  # It was left, but cannot be read.
@@ -131,7 +131,7 @@ def end() -> None:
     _beating = None
 
 
-def read_pulse(path: Path) -> Pulse:
+def read_heartbeat(path: Path) -> Heartbeat:
     """The last sign of life in a file.
 
     Raises:
@@ -140,6 +140,6 @@ def read_pulse(path: Path) -> Pulse:
       TypeError: it holds another.
     """
     try:
-        return Pulse(**json.loads(path.read_bytes()))
+        return Heartbeat(**json.loads(path.read_bytes()))
     except ValueError:  # Perhaps it was just being written.
-        return Pulse(**json.loads(path.read_bytes()))
+        return Heartbeat(**json.loads(path.read_bytes()))

@@ -17,7 +17,7 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.process import heartbeat as pulse
+from actorlearner.process import heartbeat
 from actorlearner.process.health_check import LEARNER
 from actorlearner.process.silent_peers import give_up_silent_peers
 from actorlearner.process.stop import Stop
@@ -102,7 +102,7 @@ def run_role(
         global _follower
         _follower = LogFollower(directory.log(name), terminal)
     _own_temporary_files()
-    pulse.begin(directory.pulse(name))
+    heartbeat.begin(directory.heartbeat(name))
     _begin_events(directory, name)
     give_up_silent_peers()
     if run_dir is None:
@@ -159,7 +159,7 @@ def _leave(exit_code: int) -> NoReturn:
     has closed what has to be closed.
     """
     _ending.acquire()
-    pulse.end()
+    heartbeat.end()
     if _temporary is not None:
         _temporary.cleanup()
     logging.shutdown()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from actorlearner.errors import one_line
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -55,13 +55,13 @@ class Outage:
         first, self._failed_at = self._failed_at is None, time.monotonic()
         if first:  # Known before it is said, for what is said may be written to the same disk.
             why = "the disk is full" if is_full(error) else one_line(error)
-            say(f"{why}: the {self._what} are not written to {self._path} for now, and the run goes on")
+            warn(f"{why}: the {self._what} are not written to {self._path} for now, and the run goes on")
 
-    def worked(self) -> None:
+    def recovered(self) -> None:
         """Says that it is over, if it was said to have begun and nothing failed for _CALM_S."""
         if self._failed_at is not None and time.monotonic() - self._failed_at >= _CALM_S:
             self._failed_at = None
-            say(f"the {self._what} are written to {self._path} again")
+            warn(f"the {self._what} are written to {self._path} again")
 
 
 class Appender:
@@ -110,7 +110,7 @@ class Appender:
                 return False
             self._waiting.clear()
             self._waiting_bytes = 0
-            self._outage.worked()
+            self._outage.recovered()
         return True
 
 

@@ -38,7 +38,7 @@ def notify(state: str, message: str = "") -> None:
             os.write(int(os.environ[NOTIFY_VARIABLE]), line.encode())
 
 
-def say(line: str) -> None:
+def warn(line: str) -> None:
     """Warns whoever watches: one line in the log, on the terminal of local mode, and to all listeners."""
     _log.warning("%s", line)
     notify("said", line)

@@ -48,7 +48,7 @@ class PolicyDirectory:
           OSError, tf.errors.OpError: it cannot be written.
         """
         restore_directory(self._path, self._stale)
-        self.remove_rests()
+        self.remove_leftovers()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._written and self._path.exists():
             # The graph never changes, and a saver's checkpoint has the form of a SavedModel's variables.
@@ -69,7 +69,7 @@ class PolicyDirectory:
         replace_directory(self._fresh, self._path, self._stale)
         self._written = True
 
-    def remove_rests(self) -> None:
+    def remove_leftovers(self) -> None:
         """Removes what was not written whole, or was replaced; its room may be needed."""
         for left in (self._fresh, self._stale):
             shutil.rmtree(left, ignore_errors=True)

@@ -50,7 +50,7 @@ class RunDirectory:
         self.policies = self.path / "policies"
         self.best_policy = self.policies / "best"
         self.videos = self.path / "videos"
-        self.pulses = self.path / "health"
+        self.heartbeats = self.path / "health"
         self._made: list[Path] = []
 
     def metrics(self, name: str) -> Path:
@@ -65,9 +65,9 @@ class RunDirectory:
         """The log file of a role."""
         return self.path / "logs" / f"{role}.log"
 
-    def pulse(self, role: str) -> Path:
+    def heartbeat(self, role: str) -> Path:
         """Where a role gives its signs of life."""
-        return self.pulses / f"{role}.json"
+        return self.heartbeats / f"{role}.json"
 
     @property
     def holds_a_run(self) -> bool:
@@ -182,7 +182,7 @@ class RunDirectory:
         """
         held = {path.name for path in self.path.iterdir()}
         files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
-        ours = files | {self.log("").parent.name, self.pulses.name}
+        ours = files | {self.log("").parent.name, self.heartbeats.name}
         if not self._made or held - ours:
             return
         shutil.rmtree(self.path)

@@ -30,9 +30,9 @@ class RunFiles:
         files = [path for folder in folders for path in folder.glob("collect-*.jsonl")]
         return sorted(files, key=lambda path: (len(path.name), path.name))  # 10 comes after 9.
 
-    def pulses(self) -> list[Path]:
+    def heartbeats(self) -> list[Path]:
         """The signs of life of all roles, in the order of their names."""
-        files = [path for directory in self.directories for path in directory.pulses.glob("*.json")]
+        files = [path for directory in self.directories for path in directory.heartbeats.glob("*.json")]
         return sorted(files, key=lambda path: path.name)
 
     def events(self) -> list[dict[str, Any]]:

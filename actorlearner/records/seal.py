@@ -102,7 +102,7 @@ def sealed_facts(path: Path) -> dict[str, Any]:
     return _facts(_read(path))
 
 
-def newest_whole(
+def newest_complete(
     directory: Path,
     leave_out: Callable[[str, BrokenError], None],
     read: Callable[[Path], dict[str, Any]] = unseal,

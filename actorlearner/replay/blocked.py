@@ -8,7 +8,7 @@ from actorlearner.replay.status import ReplayStatus
 
 
 @dataclasses.dataclass(frozen=True)
-class BarredFractions:
+class BlockedFractions:
     """Of the time between two looks at replay; both together are 1 at most.
 
     Attributes:
@@ -20,7 +20,7 @@ class BarredFractions:
     sampling: float
 
 
-class BarredTime:
+class BlockedTime:
     """Turns the seconds that a replay server counts into fractions of the time since the last look."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,7 +32,7 @@ class BarredTime:
         self._clock = clock
         self._last: tuple[float, ReplayStatus] | None = None
 
-    def update(self, status: ReplayStatus) -> BarredFractions | None:
+    def update(self, status: ReplayStatus) -> BlockedFractions | None:
         """Takes a look.
 
         Args:
@@ -50,4 +50,4 @@ class BarredTime:
         sampling = status.sampling_barred_s - last[1].sampling_barred_s
         if inserts < 0 or sampling < 0:
             return None
-        return BarredFractions(min(1.0, inserts / elapsed_s), min(1.0, sampling / elapsed_s))
+        return BlockedFractions(min(1.0, inserts / elapsed_s), min(1.0, sampling / elapsed_s))

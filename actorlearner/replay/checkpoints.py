@@ -14,9 +14,9 @@ from typing import Any
 import reverb
 
 from actorlearner.records.disk import Outage
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 from actorlearner.records.plain_path import plain_path
-from actorlearner.records.seal import BrokenError, newest_whole, seal, seal_path, sealed, sealed_facts
+from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed, sealed_facts
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayMonitor
@@ -78,7 +78,7 @@ class ReplayCheckpoints:
     def _compare(self, saved: dict[str, float | None]) -> None:
         for key, value in self._settings.items():
             if saved.get(key) != value:
-                say(
+                warn(
                     f"the restored table keeps its {key.replace('_', ' ')} of {saved.get(key)}; this "
                     f"configuration's {value} has no effect"
                 )
@@ -107,7 +107,7 @@ class ReplayCheckpoints:
             self._outage.failed(error)
             self._remove_unsealed()
             return False
-        self._outage.worked()
+        self._outage.recovered()
         _log.info("saved %d transitions as the checkpoint %s", status.size, target.name)
         for name in sealed(self.directory)[:-KEPT]:
             seal_path(self.directory, name).unlink()
@@ -130,18 +130,18 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
     Returns:
       It and the facts of its seal; None if there is none.
     """
-    whole = newest_whole(directory, _leave_out)
+    whole = newest_complete(directory, _leave_out)
     return (directory / whole[0], whole[1]) if whole else None
 
 
 def saved_transitions(directory: Path) -> int | None:
     """How many transitions the newest checkpoint has, by its seal; None without any. It is not checked."""
-    newest = newest_whole(directory, lambda name, error: None, sealed_facts)
+    newest = newest_complete(directory, lambda name, error: None, sealed_facts)
     return int(newest[1]["size"]) if newest else None
 
 
 def _leave_out(name: str, error: BrokenError) -> None:
-    say(f"the replay checkpoint {name} is left out: {error}")
+    warn(f"the replay checkpoint {name} is left out: {error}")
 
 
 def saved_at(checkpoint: Path) -> float:

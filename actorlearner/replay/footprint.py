@@ -11,9 +11,9 @@ from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.available_memory import available_bytes
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
-from actorlearner.replay.item_size import MOST_ITEMS
+from actorlearner.replay.item_size import MAX_ITEMS
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items
 
@@ -67,14 +67,14 @@ def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None)
     """
     capacity = config.replay.capacity
     needed, available = experience_bytes(capacity, layout), available_bytes()
-    largest = min(largest_capacity(available, layout), MOST_ITEMS * layout.transitions_per_item)
-    if items(capacity, layout.transitions_per_item) > MOST_ITEMS:
-        wrong = f"{capacity} transitions are more than the {MOST_ITEMS} items that a table of Reverb has"
+    largest = min(largest_capacity(available, layout), MAX_ITEMS * layout.transitions_per_item)
+    if items(capacity, layout.transitions_per_item) > MAX_ITEMS:
+        wrong = f"{capacity} transitions are more than the {MAX_ITEMS} items that a table of Reverb has"
     elif needed > available:
         need = f"may need {size(needed)} of memory, and {size(available)} is available"
         wrong = f"{capacity} transitions {need}"
         if saved is not None and experience_bytes(saved, layout) <= available:
-            say(f"replay.capacity: {wrong}; the run goes on, for the {saved:,} that it has now fit")
+            warn(f"replay.capacity: {wrong}; the run goes on, for the {saved:,} that it has now fit")
             return
     else:
         return

@@ -6,14 +6,14 @@ rows, the fewer independent transitions those batches are worth (`benchmarks mix
 whole items, too, and the learner keeps `learn.batch_size` items in memory.
 """
 
-MOST_ROWS = 32
+MAX_ROWS = 32
 """Rows of an item, where they are small.
 
 With 64, the learner is 1 to 2 % faster (`benchmarks learner`), and what batches from the same items say
 together of an actor's eight environments varies by two thirds more; with 16, it is 3 to 4 % slower.
 """
 
-MOST_ITEMS = 2**31 - 1
+MAX_ITEMS = 2**31 - 1
 """Of one of Reverb's tables: its size is an integer of 32 bits."""
 
 _MOST_BYTES = 32 * 1024
@@ -22,9 +22,9 @@ _MOST_BYTES = 32 * 1024
 
 def rows_per_item(width: int) -> int:
     """How many rows of `width` bytes an item holds."""
-    return max(1, min(MOST_ROWS, _MOST_BYTES // width))
+    return max(1, min(MAX_ROWS, _MOST_BYTES // width))
 
 
-def most_transitions_per_item(layout: str) -> int:
+def max_transitions_per_item(layout: str) -> int:
     """The most that any environment's transitions come to in the `replay.layout` of that name."""
-    return {"packed": MOST_ROWS, "trajectory": 1}[layout]
+    return {"packed": MAX_ROWS, "trajectory": 1}[layout]

@@ -4,7 +4,7 @@ from actorlearner.config.problems import Sources, problem
 from actorlearner.config.schema import Config
 from actorlearner.process.available_memory import available_bytes
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import items
 
 # Bytes of the arrays whose size is the same for all environments; observations and actions may have none.
@@ -47,7 +47,7 @@ def _least_item(config: Config) -> tuple[int, int]:
     In the packed layout, larger rows only make each transition's share of an item greater.
     """
     if config.replay.layout == "packed":
-        return item_bytes([Column(1, MOST_ROWS * _LEAST_ROW)]), MOST_ROWS
+        return item_bytes([Column(1, MAX_ROWS * _LEAST_ROW)]), MAX_ROWS
     steps = config.agent.n_step + 1
     observation_and_action = [Column(steps, 0)] * 2
     others = [Column(steps, _SCALAR)] * 4  # The types of both time steps, reward and discount.

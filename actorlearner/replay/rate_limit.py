@@ -17,7 +17,7 @@ import math
 
 from actorlearner.config.schema import Config
 from actorlearner.process.choices import collect_actors
-from actorlearner.replay.item_size import most_transitions_per_item
+from actorlearner.replay.item_size import max_transitions_per_item
 
 _BUFFERED_ENV_STEPS = 64
 """Least default error buffer, in env steps."""
@@ -80,7 +80,7 @@ def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
         )
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
         least = least_error_buffer(
-            most_transitions_per_item(replay.layout), replay.updates_per_env_step * config.learn.batch_size
+            max_transitions_per_item(replay.layout), replay.updates_per_env_step * config.learn.batch_size
         )
         if replay.error_buffer < least:
             problems.append(

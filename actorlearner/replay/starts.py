@@ -25,7 +25,7 @@ _SURE = 20.0
 """An item is missed with a probability of exp(-_SURE)."""
 
 
-def lives_table() -> reverb.Table:
+def starts_table() -> reverb.Table:
     """The table: one item for each role that was started, with its name and the number of its newest life."""
     return reverb.Table(
         name=_TABLE,
@@ -37,7 +37,7 @@ def lives_table() -> reverb.Table:
     )
 
 
-def begin_life(client: reverb.Client, role: str, stop: Stop) -> int:
+def count_start(client: reverb.Client, role: str, stop: Stop) -> int:
     """Registers a start of a role; blocks until the replay server answers, up to CONNECT_DEADLINE_S.
 
     Args:

@@ -24,7 +24,7 @@ from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.server_watch import ServerWatch
-from actorlearner.replay.starts import begin_life
+from actorlearner.replay.starts import count_start
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.variables.container import assigner
 from actorlearner.variables.puller import VariablePuller
@@ -65,7 +65,7 @@ def run(
     if servers is None:
         return
     own = servers[-1]
-    life = begin_life(own.client, name, stop)
+    life = count_start(own.client, name, stop)
     if life > 0:
         # Otherwise replay would get the transitions of the life before again.
         tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index, life=life))

@@ -33,13 +33,13 @@ from actorlearner.process.waiting import WaitReport, wait_until
 from actorlearner.records.digits import decimals
 from actorlearner.records.hyperparameters import write_hyperparameters
 from actorlearner.records.metrics import MetricsWriter, read_records
-from actorlearner.records.notify import say
+from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.replay.starts import begin_life
+from actorlearner.replay.starts import count_start
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 
 _log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
     if servers is None:
         return
-    if life := begin_life(servers[0].client, _ROLE, stop):
+    if life := count_start(servers[0].client, _ROLE, stop):
         environment.close()
         environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0, life)
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
@@ -139,7 +139,7 @@ def _play_best(
     try:
         policy = load_policy(PolicySource(directory.best_policy, False, config, directory), specs)
     except ConfigurationError as error:
-        say(f"the best policy is not evaluated once more: {error}")
+        warn(f"the best policy is not evaluated once more: {error}")
         return
     environment = load_guarded(config.environment, config.seed, f"{_ROLE}, best policy", 0, 0)
     episodes = play_episodes(environment, policy.function, config.evaluate.episodes, stop)

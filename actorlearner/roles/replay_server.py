@@ -20,14 +20,14 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.blocked import BarredTime
+from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.run_identity import announce, identity_table
-from actorlearner.replay.starts import lives_table
+from actorlearner.replay.starts import starts_table
 from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
@@ -69,7 +69,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
         items(config.replay.capacity, layout.transitions_per_item),
     )
     run_id = directory.own_run_id()
-    own_tables = [identity_table(run_id), lives_table()]
+    own_tables = [identity_table(run_id), starts_table()]
     tables = [experience_table(config, layout), *variable_tables(variables), *own_tables]
     server = _start(tables, port, checkpoints)
     client = server.localhost_client()
@@ -138,7 +138,7 @@ def _record_metrics(
     save_interval_s = config.replay.checkpoint_interval_s
     metrics = MetricsWriter(directory.metrics("replay"))
     summaries = Summaries(directory.summaries("replay"))
-    barred = BarredTime()
+    barred = BlockedTime()
     saved = time.monotonic()
     stopped = False
     while not stopped:

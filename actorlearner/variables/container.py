@@ -27,7 +27,7 @@ _READ_TIMEOUT_S = 30.0
 _GENERATION = 2**40
 """More than the train steps of any run."""
 
-MOST_GENERATIONS = 2**53 // _GENERATION
+MAX_GENERATIONS = 2**53 // _GENERATION
 """Of a run; see `_priority`."""
 
 EVALUATIONS_KEPT = 64

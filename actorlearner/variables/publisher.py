@@ -129,14 +129,14 @@ class Publisher:
             self._evaluations.extend(requests)
             self._changed.notify_all()
 
-    def take_over(self, unevaluated: Sequence[EvaluationRequest], stop: Stop) -> None:
+    def take_over(self, pending_evaluations: Sequence[EvaluationRequest], stop: Stop) -> None:
         """Replaces the queued evaluations by those of this learner's checkpoint.
 
         Those may be of train steps that came after the checkpoint, which are lost and will be taken again.
         Blocks until the queue is empty, however long the server is away, or until a stop.
 
         Args:
-          unevaluated: the evaluations to queue.
+          pending_evaluations: the evaluations to queue.
           stop: ends the wait; nothing is queued then.
 
         Raises:
@@ -144,9 +144,9 @@ class Publisher:
         """
         what = "to drop the evaluations that an earlier learner queued"
         if self._until_taken(what, self._container.forget_evaluations, stop):
-            self.queue(unevaluated)
+            self.queue(pending_evaluations)
 
-    def unevaluated(self) -> list[EvaluationRequest]:
+    def pending_evaluations(self) -> list[EvaluationRequest]:
         """The versions that may not have been evaluated yet, in order; blocks for up to _TIMEOUT_S."""
         with self._changed:
             pushed, queued = list(self._evaluations_pushed), list(self._evaluations)

@@ -11,7 +11,7 @@ import pytest
 
 import actorlearner
 from actorlearner.agents import registry
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 from actorlearner.config.keys import config_keys, dotted_keys
 from tests.support import bad_input, bad_keys
 from tests.support.bad_case import LOCAL, Case

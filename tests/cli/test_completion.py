@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 from actorlearner.cli.shell_completion import SHELLS
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 from actorlearner.config.keys import config_keys, dotted_keys
 from actorlearner.config.load import load_config
 from actorlearner.config.shipped import shipped_configs

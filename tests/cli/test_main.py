@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import actorlearner
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.verbosity import Verbosity
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 
 REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
 POISON_EXIT_CODE = 77
@@ -82,7 +82,7 @@ REFUSED = {
         flags=["--set", "learn.strategy=mirrored:3"],
     ),
     "rate limiter that would deadlock": Refused(
-        [f"replay.error_buffer: 4.0 cannot work (--set); allowed: at least {MOST_ROWS} env steps"],
+        [f"replay.error_buffer: 4.0 cannot work (--set); allowed: at least {MAX_ROWS} env steps"],
         flags=["--set", "replay.updates_per_env_step=1", "replay.error_buffer=4"],
     ),
     "unknown agent": Refused(
@@ -234,7 +234,7 @@ def test_a_good_configuration_gets_past_the_checks(
     (start_folder / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
     (start_folder / "my_environments.py").write_text("def make(name): ...\n")
     code = (
-        "import sys, types; from actorlearner import cli\n"
+        "import sys, types; from actorlearner.cli import main as cli\n"
         "run = sys.modules['actorlearner.local.train'] = types.ModuleType('run')\n"
         "run.run_local = lambda config, run_dir, experiment, network, **told: 55\n"
         "sys.exit(cli.main(sys.argv[1:]))"

@@ -9,7 +9,7 @@ import pytest
 from actorlearner.config.checks import can_be_looked_up, cross_problems, replicas
 from actorlearner.config.problems import with_source
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import plan_rate_limit
 
 
@@ -44,13 +44,13 @@ def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batc
             replay__updates_per_env_step=updates, replay__error_buffer=buffer, learn__batch_size=batch_size
         )
         assert cross_problems(config, {}) == []
-        limit = plan_rate_limit(config, MOST_ROWS)
+        limit = plan_rate_limit(config, MAX_ROWS)
         assert limit.samples_per_insert is not None
         assert math.isfinite(limit.samples_per_insert)
         assert math.isfinite(limit.error_buffer)
 
 
-@pytest.mark.parametrize(("layout", "most"), [("packed", MOST_ROWS * (2**31 - 1)), ("trajectory", 2**31 - 1)])
+@pytest.mark.parametrize(("layout", "most"), [("packed", MAX_ROWS * (2**31 - 1)), ("trajectory", 2**31 - 1)])
 def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
     def found(capacity: int) -> list[str]:
         config = config_with(replay__layout=layout, replay__capacity=capacity)
@@ -82,7 +82,7 @@ def test_source_of_a_key_that_was_not_given() -> None:
 def test_rate_limiter_that_would_deadlock() -> None:
     config = config_with(replay__updates_per_env_step=1.0, replay__error_buffer=4.0)
     (problem,) = cross_problems(config, {"replay.error_buffer": "--set"})
-    allowed = f"at least {MOST_ROWS} env steps"
+    allowed = f"at least {MAX_ROWS} env steps"
     assert problem.startswith(f"replay.error_buffer: 4.0 cannot work (--set); allowed: {allowed}")
 
 

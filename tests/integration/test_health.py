@@ -81,4 +81,4 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
         command.interrupt(signal.SIGTERM)
         assert command.finish(timeout_s=30) == 143, command.err
     for name in ("replay-server", "learner", "eval-actor", "collect-actor"):
-        assert list(RunDirectory(tmp_path / name).pulses.iterdir()) == []
+        assert list(RunDirectory(tmp_path / name).heartbeats.iterdir()) == []

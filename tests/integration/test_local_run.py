@@ -14,7 +14,7 @@ import pytest
 from actorlearner.config.load import load_config
 from actorlearner.local.private_network import PrivateNetwork, RefusedError
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from tests.support.full_disk import unshare
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 from tests.support.reachable import is_reachable
@@ -84,11 +84,11 @@ def _check_one_update_an_env_step(metrics: Path) -> None:
     newest = records(metrics / "learner.jsonl")[-1]
     # min_size transitions before the first train step, then one each. The error buffer is one item of each
     # actor; whole items are counted, and the batches of two rounds of items are sampled ahead of training.
-    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=6 * MOST_ROWS)
+    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=6 * MAX_ROWS)
     inserted = records(metrics / "replay.jsonl")[-1]["inserts"]
     taken = sum(records(metrics / f"collect-{index}.jsonl")[-1]["env_steps"] for index in range(2))
     # Two actors' unfilled items, which count as full ones, or what the rate limiter held back at the end.
-    assert -2 * MOST_ROWS < taken - inserted <= 2 * 4 * MOST_ROWS
+    assert -2 * MAX_ROWS < taken - inserted <= 2 * 4 * MAX_ROWS
 
 
 def _check_files(run: Path) -> None:

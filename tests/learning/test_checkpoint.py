@@ -295,7 +295,7 @@ def test_the_newest_is_restored_and_the_oldest_are_removed(tmp_path: Path) -> No
 def test_what_was_still_to_be_evaluated_is_kept(tmp_path: Path) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
-    assert checkpoint.unevaluated() == []
+    assert checkpoint.pending_evaluations() == []
     values = [np.full((2, 3), 1.5, np.float32), np.arange(4)]
     requests = [
         EvaluationRequest(
@@ -308,7 +308,7 @@ def test_what_was_still_to_be_evaluated_is_kept(tmp_path: Path) -> None:
     restored = LearnerCheckpoint(tmp_path, make_parts())
     restored.restore()
     restored.generation = 3
-    for actual, expected in zip(restored.unevaluated(), requests, strict=True):
+    for actual, expected in zip(restored.pending_evaluations(), requests, strict=True):
         assert actual.env_steps == expected.env_steps
         assert actual.version.order == (3, expected.version.train_step)
         for value, wanted in zip(actual.version.values, expected.version.values, strict=True):
@@ -316,7 +316,7 @@ def test_what_was_still_to_be_evaluated_is_kept(tmp_path: Path) -> None:
     parts.train_step.assign(30)
     checkpoint.save()
     restored.restore()
-    assert restored.unevaluated() == []
+    assert restored.pending_evaluations() == []
 
 
 @pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])

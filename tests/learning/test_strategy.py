@@ -20,6 +20,7 @@ import json
 
 import tensorflow as tf
 
+from actorlearner.learning import strategy as strategies
 from actorlearner.process import devices
 from actorlearner.errors import ConfigurationError
 
@@ -27,10 +28,10 @@ result = {"hidden": []}
 tf.config.set_visible_devices = lambda visible, kind: result["hidden"].append([visible, kind])
 devices.use_cpu(threads=3)
 try:
-    devices.make_strategy("mirrored:3", 256)
+    strategies.make_strategy("mirrored:3", 256)
 except ConfigurationError as error:
     result["problems"] = error.problems
-strategy = devices.make_strategy("mirrored:3", 255)
+strategy = strategies.make_strategy("mirrored:3", 255)
 with strategy.scope():
     variable = tf.Variable(1.0)
 copies = strategy.experimental_local_results(variable)

@@ -13,7 +13,7 @@ import pytest
 
 from actorlearner.process.health import run_health
 from actorlearner.process.health_check import ROLES, Health, check
-from actorlearner.process.heartbeat import PATIENCE_S, Pulse
+from actorlearner.process.heartbeat import PATIENCE_S, Heartbeat
 from actorlearner.records.run_directory import RunDirectory
 
 NOW = 1.0e9
@@ -27,11 +27,11 @@ def _directory(tmp_path: Path) -> RunDirectory:
 
 @pytest.fixture(name="write")
 def _write(directory: RunDirectory) -> Write:
-    directory.pulses.mkdir()
+    directory.heartbeats.mkdir()
 
     def write(name: str, doing: str = "train step 8", age_s: float = 1.0, **more: object) -> None:
-        pulse = Pulse(**{"time": NOW - age_s, "ready": True, "doing": doing, **more})
-        directory.pulse(name).write_text(json.dumps(dataclasses.asdict(pulse)))
+        heartbeat = Heartbeat(**{"time": NOW - age_s, "ready": True, "doing": doing, **more})
+        directory.heartbeat(name).write_text(json.dumps(dataclasses.asdict(heartbeat)))
 
     return write
 
@@ -90,7 +90,7 @@ def test_each_collect_actor_counts(
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"time": 3}'])
 def test_a_sign_of_life_that_is_none_is_said(directory: RunDirectory, write: Write, text: str) -> None:
-    directory.pulse("learner").write_text(text)
+    directory.heartbeat("learner").write_text(text)
     [health] = check(["learner"], directory, now=NOW)
     assert not health.healthy
     assert "learner.json cannot be read: " in health.why

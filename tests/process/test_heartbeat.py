@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.process import heartbeat as pulse
-from actorlearner.process.heartbeat import INTERVAL_S, LONG_PATIENCE_S, PATIENCE_S, beat, read_pulse
+from actorlearner.process import heartbeat
+from actorlearner.process.heartbeat import INTERVAL_S, LONG_PATIENCE_S, PATIENCE_S, beat, read_heartbeat
 
 
 class Clock:
@@ -25,27 +25,27 @@ class Clock:
 @pytest.fixture(name="clock")
 def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(pulse, "time", clock)
+    monkeypatch.setattr(heartbeat, "time", clock)
     return clock
 
 
 @pytest.fixture(name="path")
 def _path(tmp_path: Path, clock: Clock) -> Iterator[Path]:
     path = tmp_path / "run" / "health" / "learner.json"
-    pulse.begin(path)
+    heartbeat.begin(path)
     yield path
-    pulse.end()
+    heartbeat.end()
 
 
 def test_a_role_begins_by_starting(path: Path, clock: Clock) -> None:
-    begun = read_pulse(path)
+    begun = read_heartbeat(path)
     assert (begun.ready, begun.doing, begun.time) == (False, "starting", clock.time())
 
 
 def test_what_the_role_does_is_written_down(path: Path, clock: Clock) -> None:
     clock.now += 5
     beat("train step", 12_345)
-    written = read_pulse(path)
+    written = read_heartbeat(path)
     assert (written.ready, written.doing) == (True, "train step 12,345")
     assert (written.time, written.patience_s) == (clock.time(), PATIENCE_S)
 
@@ -54,23 +54,23 @@ def test_it_is_written_at_intervals_only(path: Path, clock: Clock) -> None:
     beat("train step", 1)
     clock.now += INTERVAL_S - 0.1
     beat("train step", 2)
-    assert read_pulse(path).doing == "train step 1"
+    assert read_heartbeat(path).doing == "train step 1"
     clock.now += 0.2
     beat("train step", 3)
-    assert read_pulse(path).doing == "train step 3"
+    assert read_heartbeat(path).doing == "train step 3"
 
 
 def test_what_takes_long_is_written_at_once_and_so_is_its_end(path: Path) -> None:
     beat("train step", 1)
     beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-    assert read_pulse(path).patience_s == LONG_PATIENCE_S
+    assert read_heartbeat(path).patience_s == LONG_PATIENCE_S
     beat("train step", 2)
-    assert read_pulse(path).patience_s == PATIENCE_S
+    assert read_heartbeat(path).patience_s == PATIENCE_S
 
 
 def test_nothing_is_left_of_a_role_that_has_ended(path: Path) -> None:
     beat("train step", 1)
-    pulse.end()
+    heartbeat.end()
     assert list(path.parent.iterdir()) == []
     beat("train step", 2)  # Outside of a role.
     assert list(path.parent.iterdir()) == []
@@ -81,9 +81,9 @@ def test_what_is_long_is_cut_and_leaves_nothing_of_what_was_there(
     path: Path, clock: Clock, letter: str
 ) -> None:
     beat(letter * 10_000, 10**12)
-    assert read_pulse(path).doing.endswith(" 1,000,000,000,000")
+    assert read_heartbeat(path).doing.endswith(" 1,000,000,000,000")
     size = path.stat().st_size
     clock.now += INTERVAL_S
     beat("train step", 3)
-    assert read_pulse(path).doing == "train step 3"
+    assert read_heartbeat(path).doing == "train step 3"
     assert path.stat().st_size == size  # It needs no more room on the disk than at the start.

@@ -77,15 +77,15 @@ def test_an_outage_is_over_only_when_nothing_fails_for_a_while(
     now = 100.0
     monkeypatch.setattr("actorlearner.records.disk.time.monotonic", lambda: now)
     outage = Outage("lines", tmp_path)
-    outage.worked()
+    outage.recovered()
     for _ in range(3):
         outage.failed(OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)))
         now += disk._CALM_S - 1.0
-        outage.worked()
+        outage.recovered()
     assert len(caplog.records) == 1
     now += 1.0
-    outage.worked()
-    outage.worked()
+    outage.recovered()
+    outage.recovered()
     assert len(caplog.records) == 2
     outage.failed(OSError("broken"))
     assert caplog.records[-1].getMessage().startswith("OSError: broken: the lines are not written")

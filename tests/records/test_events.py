@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.records import notify
 from actorlearner.records.events import DIED, STARTED, WARNED, EventLog, read_events
-from actorlearner.records.notify import listen, say
+from actorlearner.records.notify import listen, warn
 from tests.support.full_disk import fill, small_disk
 
 
@@ -58,7 +58,7 @@ def test_what_is_said_of_a_full_disk_is_an_event_once_there_is_room(small: Path)
     filler = fill(small)
     log = EventLog(path, "learner")
     listen(lambda line: log.record(WARNED, line))
-    say("something is wrong")
+    warn("something is wrong")
     filler.unlink()
     log.record(STARTED)
     outage = f"the disk is full: the events are not written to {path} for now, and the run goes on"

@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.records.seal import (
     BrokenError,
-    newest_whole,
+    newest_complete,
     seal,
     seal_path,
     sealed,
@@ -108,7 +108,7 @@ def test_the_newest_whole_one_is_found_and_those_before_are_not_read(
     for number in broken:
         (tmp_path / names[number]).write_text("x")
     left_out = []
-    found = newest_whole(tmp_path, lambda name, error: left_out.append((name, type(error))))
+    found = newest_complete(tmp_path, lambda name, error: left_out.append((name, type(error))))
     newest = max({0, 1, 2} - set(broken), default=None)
     assert found == (None if newest is None else (names[newest], {"is": names[newest]}))
     newer = names[::-1] if newest is None else names[:newest:-1]
@@ -118,9 +118,9 @@ def test_the_newest_whole_one_is_found_and_those_before_are_not_read(
 def test_seals_may_be_believed(tmp_path: Path) -> None:
     sealed_files(tmp_path, LEARNERS)
     (tmp_path / "ckpt-1000").unlink()
-    found = newest_whole(tmp_path, lambda name, error: pytest.fail(name), sealed_facts)
+    found = newest_complete(tmp_path, lambda name, error: pytest.fail(name), sealed_facts)
     assert found == ("ckpt-1000", {"is": "ckpt-1000"})
 
 
 def test_nothing_is_sealed_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
-    assert newest_whole(tmp_path / "none", lambda name, error: pytest.fail(name)) is None
+    assert newest_complete(tmp_path / "none", lambda name, error: pytest.fail(name)) is None

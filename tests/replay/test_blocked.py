@@ -8,7 +8,7 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.replay.blocked import BarredFractions, BarredTime
+from actorlearner.replay.blocked import BlockedFractions, BlockedTime
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import experience_table, start_server
@@ -45,17 +45,17 @@ def test_only_the_side_that_waits_is_barred(replay: Replay, eventually: Eventual
 
 def test_fractions_are_of_the_time_between_two_looks() -> None:
     now = [0.0]
-    barred = BarredTime(lambda: now[0])
+    barred = BlockedTime(lambda: now[0])
     status = ReplayStatus(1, 1, 1, inserts_barred_s=7.0, sampling_barred_s=1.0)
     assert barred.update(status) is None
     now[0] = 4.0
     status = dataclasses.replace(status, inserts_barred_s=9.0, sampling_barred_s=2.0)
-    assert barred.update(status) == BarredFractions(0.5, 0.25)
+    assert barred.update(status) == BlockedFractions(0.5, 0.25)
     now[0] = 5.0  # Its counters may be a little ahead of our clock.
-    assert barred.update(dataclasses.replace(status, inserts_barred_s=10.2)) == BarredFractions(1.0, 0.0)
+    assert barred.update(dataclasses.replace(status, inserts_barred_s=10.2)) == BlockedFractions(1.0, 0.0)
 
 
 def test_a_server_that_was_started_again_counts_anew() -> None:
-    barred = BarredTime()
+    barred = BlockedTime()
     barred.update(ReplayStatus(1, 1, 1, inserts_barred_s=7.0))
     assert barred.update(ReplayStatus(1, 1, 1, inserts_barred_s=0.1)) is None

@@ -15,7 +15,7 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ServerMonitor
@@ -71,34 +71,34 @@ def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_was_saved_is_restored(serve: Serve, layout: str) -> None:
     replay = serve(min_size=1, layout=layout)
-    replay.fill(3 * MOST_ROWS)
-    assert replay.numbers() == list(range(3 * MOST_ROWS))
+    replay.fill(3 * MAX_ROWS)
+    assert replay.numbers() == list(range(3 * MAX_ROWS))
     assert saved_transitions(replay.checkpoints.directory) is None
     assert replay.save()
-    assert saved_transitions(replay.checkpoints.directory) == 3 * MOST_ROWS
+    assert saved_transitions(replay.checkpoints.directory) == 3 * MAX_ROWS
     before = replay.status()
-    replay.fill(MOST_ROWS)  # After the checkpoint.
+    replay.fill(MAX_ROWS)  # After the checkpoint.
     restored = serve(min_size=1, layout=layout)
     assert restored.status() == before
-    assert restored.numbers() == list(range(3 * MOST_ROWS))
+    assert restored.numbers() == list(range(3 * MAX_ROWS))
 
 
 def test_sampling_goes_on_after_a_restore(serve: Serve) -> None:
-    settings = {"min_size": 2 * MOST_ROWS, "updates_per_env_step": 1.0, "error_buffer": 2.0 * MOST_ROWS}
+    settings = {"min_size": 2 * MAX_ROWS, "updates_per_env_step": 1.0, "error_buffer": 2.0 * MAX_ROWS}
     replay = serve(**settings)
-    replay.fill(2 * MOST_ROWS)
+    replay.fill(2 * MAX_ROWS)
     assert replay.save()
     without_restore = sample_until_barred(replay)
     restored = serve(**settings)
     assert sample_until_barred(restored) == without_restore > 0
-    restored.fill(2 * MOST_ROWS)
-    assert restored.status().inserts == 4 * MOST_ROWS
+    restored.fill(2 * MAX_ROWS)
+    assert restored.status().inserts == 4 * MAX_ROWS
 
 
 def test_two_are_kept(serve: Serve) -> None:
     replay = serve(min_size=1)
     for _ in range(4):
-        replay.fill(MOST_ROWS)
+        replay.fill(MAX_ROWS)
         assert replay.save()
     assert len(replay.sealed()) == 2
     entries = {path.name for path in replay.checkpoints.directory.iterdir() if path.is_dir()}
@@ -112,16 +112,16 @@ def test_a_run_may_go_on_where_clocks_show_an_earlier_time(
     """What was saved here comes from twelve hours further east; by its name it is of tonight."""
     replay = serve(min_size=1)
     for _ in range(2):
-        replay.fill(MOST_ROWS)
+        replay.fill(MAX_ROWS)
         assert replay.save()
     for name in replay.sealed():
         _move_east(replay.checkpoints.directory, name.removesuffix(".seal.json"))
     for size in range(3, 6):
         replay = serve(min_size=1)
-        assert replay.status().size == (size - 1) * MOST_ROWS
-        replay.fill(MOST_ROWS)
+        assert replay.status().size == (size - 1) * MAX_ROWS
+        replay.fill(MAX_ROWS)
         assert replay.save()
-    assert serve(min_size=1).status().size == 5 * MOST_ROWS
+    assert serve(min_size=1).status().size == 5 * MAX_ROWS
 
 
 def _move_east(directory: Path, name: str) -> None:
@@ -139,7 +139,7 @@ def test_a_server_that_does_not_answer_loses_no_checkpoint(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     replay = serve(min_size=1)
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     assert replay.save()
     silent = ServerMonitor(reverb.Client(f"localhost:{portpicker.pick_unused_port()}"), replay.layout)
     with mock.patch("actorlearner.replay.checkpoints._STATUS_TIMEOUT_S", 1):
@@ -154,33 +154,33 @@ def test_a_checkpoint_that_is_not_whole_is_left_out(
 ) -> None:
     replay = serve(min_size=1)
     for _ in range(2):
-        replay.fill(MOST_ROWS)
+        replay.fill(MAX_ROWS)
         assert replay.save()
     newest = replay.sealed()[-1].removesuffix(".seal.json")
     harm(replay.checkpoints.directory / newest / "chunks.tfrecord")
     restored = serve(min_size=1)
-    assert restored.status().size == MOST_ROWS
+    assert restored.status().size == MAX_ROWS
     assert f"the replay checkpoint {newest} is left out" in caplog.text
 
 
 def test_what_has_no_seal_is_left_out(serve: Serve) -> None:
     replay = serve(min_size=1)
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     assert replay.save()
     (name,) = replay.sealed()
     finished = replay.checkpoints.directory / name.removesuffix(".seal.json")
     shutil.copytree(finished, finished.with_name("9999-01-01T00:00:00"))
-    assert serve(min_size=1).status().size == MOST_ROWS
+    assert serve(min_size=1).status().size == MAX_ROWS
 
 
 def test_a_full_disk_keeps_what_was_saved_before(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     replay = serve(min_size=1)
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     assert replay.save()
     before = replay.sealed()
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     with monkeypatch.context() as patch:
         patch.setattr("actorlearner.replay.checkpoints.seal", no_room)
         assert not replay.save()
@@ -188,16 +188,16 @@ def test_a_full_disk_keeps_what_was_saved_before(
     assert replay.sealed() == before
     assert len([path for path in replay.checkpoints.directory.iterdir() if path.is_dir()]) == 2
     assert replay.save()
-    assert serve(min_size=1).status().size == 2 * MOST_ROWS
+    assert serve(min_size=1).status().size == 2 * MAX_ROWS
 
 
 def test_settings_that_the_restored_table_ignores_are_said(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
-    replay = serve(min_size=1, capacity=10 * MOST_ROWS)
-    replay.fill(MOST_ROWS)
+    replay = serve(min_size=1, capacity=10 * MAX_ROWS)
+    replay.fill(MAX_ROWS)
     assert replay.save()
-    serve(min_size=1, capacity=20 * MOST_ROWS)
+    serve(min_size=1, capacity=20 * MAX_ROWS)
     assert (
         "the restored table keeps its max items of 10; this configuration's 20 has no effect" in caplog.text
     )

@@ -93,8 +93,8 @@ def test_items_of_another_size_are_refused(
     client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As those of a run that another version of the program began."""
-    there = item_size.MOST_ROWS
-    monkeypatch.setattr(item_size, "MOST_ROWS", 3)
+    there = item_size.MAX_ROWS
+    monkeypatch.setattr(item_size, "MAX_ROWS", 3)
     with pytest.raises(ConfigurationError) as refused:
         join(client, small_config, tmp_path, Stop())
     message = str(refused.value)

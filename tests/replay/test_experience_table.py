@@ -10,7 +10,7 @@ import tree
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.status import ReplayStatus
@@ -86,7 +86,7 @@ def test_written_arrays_may_be_overwritten_by_their_owner(serve: Serve, layout: 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_beyond_the_capacity_the_oldest_are_removed(serve: Serve, layout: str) -> None:
-    capacity = 3 * MOST_ROWS
+    capacity = 3 * MAX_ROWS
     replay = serve(capacity=capacity, layout=layout)
     replay.fill(5 * capacity)
     assert replay.status().size == capacity
@@ -94,7 +94,7 @@ def test_beyond_the_capacity_the_oldest_are_removed(serve: Serve, layout: str) -
 
 
 def test_status_counts_transitions(serve: Serve) -> None:
-    item = MOST_ROWS
+    item = MAX_ROWS
     replay = serve(capacity=5 * item)
     assert replay.status() == ReplayStatus(size=0, inserts=0, samples=0)
     assert replay.status().samples_per_insert == 0.0
@@ -107,19 +107,19 @@ def test_status_counts_transitions(serve: Serve) -> None:
 
 
 def test_without_updates_per_env_step_only_the_minimum_size_bars_sampling(serve: Serve) -> None:
-    replay = serve(min_size=2 * MOST_ROWS + 1)
-    replay.fill(2 * MOST_ROWS)
+    replay = serve(min_size=2 * MAX_ROWS + 1)
+    replay.fill(2 * MAX_ROWS)
     assert sample_until_barred(replay) == 0
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     assert len(list(replay.client.sample(replay.layout.table, 500))) == 500
-    replay.fill(50 * MOST_ROWS)
-    assert replay.status().inserts == 53 * MOST_ROWS
+    replay.fill(50 * MAX_ROWS)
+    assert replay.status().inserts == 53 * MAX_ROWS
 
 
 RATIO = {
     "updates_per_env_step": 0.5,
-    "min_size": 3 * MOST_ROWS,
-    "error_buffer": 2.0 * MOST_ROWS,
+    "min_size": 3 * MAX_ROWS,
+    "error_buffer": 2.0 * MAX_ROWS,
 }
 """With batches of 4: SPI 2, at least 3 items, and 2 items (4 samples) by which either side may be ahead."""
 
@@ -128,18 +128,18 @@ def test_inserts_wait_for_samples_at_the_planned_bound(
     serve: Serve, small_config: Config, eventually: Callable[..., None]
 ) -> None:
     replay = serve(**RATIO)
-    limit = plan_rate_limit(with_replay(small_config, **RATIO), MOST_ROWS)
+    limit = plan_rate_limit(with_replay(small_config, **RATIO), MAX_ROWS)
     assert limit.samples_per_insert == 2
     most = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
-    writer = replay.layout.writer(replay.client, 20 * MOST_ROWS)
-    writer.write(numbered(np.arange(20 * MOST_ROWS)))
+    writer = replay.layout.writer(replay.client, 20 * MAX_ROWS)
+    writer.write(numbered(np.arange(20 * MAX_ROWS)))
     # More items than may be unconfirmed are held back: the actor is told so, and does not hang.
-    eventually(lambda: replay.status().inserts >= most * MOST_ROWS)
+    eventually(lambda: replay.status().inserts >= most * MAX_ROWS)
     assert not writer.flush(SHORT_S)
-    assert replay.status().inserts == most * MOST_ROWS
+    assert replay.status().inserts == most * MAX_ROWS
     for sampled in (2, 4, 6):
         assert len(list(replay.client.sample(replay.layout.table, 2))) == 2
-        expected = (most + sampled // 2) * MOST_ROWS
+        expected = (most + sampled // 2) * MAX_ROWS
         eventually(lambda expected=expected: replay.status().inserts >= expected)
         assert not writer.flush(SHORT_S)
         assert replay.status().inserts == expected
@@ -148,28 +148,28 @@ def test_inserts_wait_for_samples_at_the_planned_bound(
 
 def test_samples_wait_for_inserts_at_the_planned_bound(serve: Serve, small_config: Config) -> None:
     replay = serve(**RATIO)
-    limit = plan_rate_limit(with_replay(small_config, **RATIO), MOST_ROWS)
-    replay.fill((limit.min_size - 1) * MOST_ROWS)
+    limit = plan_rate_limit(with_replay(small_config, **RATIO), MAX_ROWS)
+    replay.fill((limit.min_size - 1) * MAX_ROWS)
     assert sample_until_barred(replay) == 0
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     assert sample_until_barred(replay) == limit.error_buffer
-    replay.fill(MOST_ROWS)
+    replay.fill(MAX_ROWS)
     assert sample_until_barred(replay) == limit.samples_per_insert
-    assert replay.status().inserts == (limit.min_size + 1) * MOST_ROWS
+    assert replay.status().inserts == (limit.min_size + 1) * MAX_ROWS
 
 
 def test_a_writer_held_back_loses_nothing(serve: Serve, eventually: Callable[..., None]) -> None:
     replay = serve(**RATIO)
-    count = 10 * MOST_ROWS
+    count = 10 * MAX_ROWS
     writer = replay.layout.writer(replay.client, count)
     writer.write(numbered(np.arange(count)))
     held_back = 5
-    eventually(lambda: replay.status().inserts >= count - held_back * MOST_ROWS)
+    eventually(lambda: replay.status().inserts >= count - held_back * MAX_ROWS)
     assert not writer.flush(SHORT_S, pending_items=0)
-    assert replay.status().inserts == count - held_back * MOST_ROWS
+    assert replay.status().inserts == count - held_back * MAX_ROWS
     list(replay.client.sample(replay.layout.table, 2 * held_back))
     assert writer.close(LONG_S)
-    assert replay.status() == ReplayStatus(size=count, inserts=count, samples=10 * MOST_ROWS)
+    assert replay.status() == ReplayStatus(size=count, inserts=count, samples=10 * MAX_ROWS)
 
 
 def batches_of(replay: Replay, batch_size: int, per_replica: int, elements: int) -> list[StoredTransition]:
@@ -201,15 +201,15 @@ def test_each_batch_has_one_row_of_each_item(serve: Serve, per_replica: int) -> 
     replay.fill(16_000)
     elements = [
         decoded.reward.astype(int)
-        for decoded in batches_of(replay, 32, per_replica, MOST_ROWS * 32 // per_replica)
+        for decoded in batches_of(replay, 32, per_replica, MAX_ROWS * 32 // per_replica)
     ]
-    batches = np.reshape(elements, (MOST_ROWS, 32))
-    items = batches // MOST_ROWS
+    batches = np.reshape(elements, (MAX_ROWS, 32))
+    items = batches // MAX_ROWS
     np.testing.assert_array_equal(items, np.broadcast_to(items[:1], items.shape))
-    rows = np.sort(batches % MOST_ROWS, axis=0)
-    np.testing.assert_array_equal(rows, np.broadcast_to(np.arange(MOST_ROWS)[:, None], rows.shape))
+    rows = np.sort(batches % MAX_ROWS, axis=0)
+    np.testing.assert_array_equal(rows, np.broadcast_to(np.arange(MAX_ROWS)[:, None], rows.shape))
     # Not the same row of each: that would tie a batch to a few env steps of each environment.
-    assert all(len(set(batch % MOST_ROWS)) > 1 for batch in batches)
+    assert all(len(set(batch % MAX_ROWS)) > 1 for batch in batches)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -11,7 +11,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import ROWS
 from actorlearner.replay.training_data import as_transition
@@ -112,7 +112,7 @@ def test_an_item_is_one_block_of_rows(case: str) -> None:
     layout = layout_of(specs_of(case))
     width = CASES[case][2]
     assert layout.format.width == width
-    assert layout.signature == {"rows": tf.TensorSpec([1, MOST_ROWS, width], tf.uint8, "rows")}
+    assert layout.signature == {"rows": tf.TensorSpec([1, MAX_ROWS, width], tf.uint8, "rows")}
 
 
 def test_a_batch_is_written_in_parts_where_it_does_not_fit() -> None:
@@ -155,19 +155,19 @@ def test_rows_are_dealt_once_and_in_no_order_of_time() -> None:
     tf.random.set_seed(0)
     specs, count = specs_of("vector"), 64
     layout = layout_of(specs)
-    written = random_transition(specs, count * MOST_ROWS)
-    written = written._replace(policy_train_step=np.arange(count * MOST_ROWS))
-    records = layout.format.unused(count * MOST_ROWS)
+    written = random_transition(specs, count * MAX_ROWS)
+    written = written._replace(policy_train_step=np.arange(count * MAX_ROWS))
+    records = layout.format.unused(count * MAX_ROWS)
     layout.format.write(written, 0, records, 0)
-    blocks = layout.format.as_bytes(records).reshape(count, 1, MOST_ROWS, -1)
+    blocks = layout.format.as_bytes(records).reshape(count, 1, MAX_ROWS, -1)
     items = tf.data.Dataset.from_tensor_slices(blocks).map(lambda block: ReplaySample((), {ROWS: block}))
 
     batches = layout.batches(items, count, count)
 
     numbers = np.stack([layout.decode(batch).policy_train_step for batch in batches])
-    np.testing.assert_array_equal(np.sort(numbers, axis=None), np.arange(count * MOST_ROWS))
-    place = numbers % MOST_ROWS
-    for apart in range(1, MOST_ROWS):
-        turned = (place[apart:] - place[:-apart]) % MOST_ROWS
+    np.testing.assert_array_equal(np.sort(numbers, axis=None), np.arange(count * MAX_ROWS))
+    place = numbers % MAX_ROWS
+    for apart in range(1, MAX_ROWS):
+        turned = (place[apart:] - place[:-apart]) % MAX_ROWS
         commonest = np.bincount(turned.ravel()).max() / turned.size
         assert commonest < 0.25, f"{commonest:.0%} of rows are as far from those {apart} batches before"

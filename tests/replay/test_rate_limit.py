@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
-from actorlearner.replay.item_size import MOST_ROWS, most_transitions_per_item
+from actorlearner.replay.item_size import MAX_ROWS, max_transitions_per_item
 from actorlearner.replay.rate_limit import (
     RateLimit,
     items,
@@ -98,14 +98,14 @@ def test_default_buffer_is_an_item_of_each_actor(size: int, buffered_items: tupl
 @pytest.mark.parametrize("batch_size", [1, 3, 256])
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.1, 1 / 3, 1.0, 7.3])
 @pytest.mark.parametrize("buffer", ["default", "least"])
-@pytest.mark.parametrize(("layout", "size"), [("packed", MOST_ROWS), ("packed", 5), ("trajectory", 1)])
+@pytest.mark.parametrize(("layout", "size"), [("packed", MAX_ROWS), ("packed", 5), ("trajectory", 1)])
 def test_neither_side_waits_for_ever(
     batch_size: int, updates_per_env_step: float, buffer: str, layout: str, size: int
 ) -> None:
     settings = {"updates_per_env_step": updates_per_env_step, "min_size": 20, "layout": layout}
     config = config_with(batch_size=batch_size, **settings)
     if buffer == "least":
-        least = least_error_buffer(most_transitions_per_item(layout), updates_per_env_step * batch_size)
+        least = least_error_buffer(max_transitions_per_item(layout), updates_per_env_step * batch_size)
         config = config_with(batch_size=batch_size, error_buffer=least, **settings)
     assert rate_limit_problems(config) == []
     assert runs_for_ever(plan_rate_limit(config, size))
@@ -114,12 +114,12 @@ def test_neither_side_waits_for_ever(
 def test_the_model_finds_a_deadlock() -> None:
     config = config_with(updates_per_env_step=1.0, error_buffer=3.0, min_size=20)
     assert rate_limit_problems(config) != []
-    assert not runs_for_ever(plan_rate_limit(config, MOST_ROWS))
+    assert not runs_for_ever(plan_rate_limit(config, MAX_ROWS))
 
 
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])
 def test_least_buffer_is_the_boundary(updates_per_env_step: float) -> None:
-    least = least_error_buffer(MOST_ROWS, updates_per_env_step * 256)
+    least = least_error_buffer(MAX_ROWS, updates_per_env_step * 256)
     for error_buffer, expected in ((least, []), (least * 0.999, ["replay.error_buffer"])):
         config = config_with(updates_per_env_step=updates_per_env_step, error_buffer=error_buffer)
         assert [key for key, _ in rate_limit_problems(config)] == expected

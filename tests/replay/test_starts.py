@@ -10,14 +10,14 @@ from actorlearner.process.stop import Stop
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.starts import begin_life, lives_table
+from actorlearner.replay.starts import count_start, starts_table
 from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import SPECS
 
 
 def begin(client: reverb.Client, roles: Sequence[str]) -> list[int]:
-    return [begin_life(client, role, Stop()) for role in roles]
+    return [count_start(client, role, Stop()) for role in roles]
 
 
 def checkpoints_in(directory: Path, config: Config) -> ReplayCheckpoints:
@@ -31,7 +31,7 @@ def test_each_role_counts_its_own_starts_also_after_a_restore(
     layout = make_layout(small_config, SPECS)
     checkpoints = checkpoints_in(tmp_path, small_config)
     experience = experience_table(small_config, layout)
-    server = start_server([experience, lives_table()], free_port, checkpoints)
+    server = start_server([experience, starts_table()], free_port, checkpoints)
     client = reverb.Client(f"localhost:{free_port}")
     actors = [f"collect-actor-{i}" for i in range(20)]
 
@@ -43,7 +43,7 @@ def test_each_role_counts_its_own_starts_also_after_a_restore(
     assert checkpoints.save(client, ServerMonitor(client, layout))
     server.stop()
 
-    server = start_server([experience_table(small_config, layout), lives_table()], free_port, checkpoints)
+    server = start_server([experience_table(small_config, layout), starts_table()], free_port, checkpoints)
     assert begin(reverb.Client(f"localhost:{free_port}"), actors[6:9]) == [2, 3, 2]
     server.stop()
 
@@ -59,6 +59,6 @@ def test_a_run_that_was_saved_without_counts_is_restored(
     assert checkpoints.save(client, ServerMonitor(client, layout))
     server.stop()
 
-    server = start_server([experience_table(small_config, layout), lives_table()], free_port, checkpoints)
+    server = start_server([experience_table(small_config, layout), starts_table()], free_port, checkpoints)
     assert begin(reverb.Client(f"localhost:{free_port}"), ["collect-actor-0"]) == [0]
     server.stop()

@@ -22,7 +22,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.run_identity import announce, identity_table
-from actorlearner.replay.starts import lives_table
+from actorlearner.replay.starts import starts_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import collect_actor, eval_actor
 from actorlearner.roles.learner import make_seeded_agent, seed_training
@@ -65,7 +65,7 @@ def config(small_config: Config) -> Config:
 def address(config: Config, free_port: int) -> Iterator[str]:
     layout = make_layout(config, load_specs(config.environment))
     tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
-    server = start_server([*tables, identity_table("abc"), lives_table()], free_port)
+    server = start_server([*tables, identity_table("abc"), starts_table()], free_port)
     announce(reverb.Client(f"localhost:{free_port}"), "abc", config)
     yield f"localhost:{free_port}"
     server.stop()

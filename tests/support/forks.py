@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 
 
 class Ended(NamedTuple):

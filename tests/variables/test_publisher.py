@@ -284,15 +284,15 @@ def test_it_knows_which_versions_have_not_been_evaluated(
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
         publisher.publish_for_evaluation(env_steps=train_step)
-    assert [request.version.train_step for request in publisher.unevaluated()] == [10, 20, 30]
+    assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
     for _ in range(3):
         container.let.release()
     assert publisher.flush(LONG_S)
-    assert [request.version.train_step for request in publisher.unevaluated()] == [10, 20, 30]
+    assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
     container.evaluated = 1
-    assert [request.version.train_step for request in publisher.unevaluated()] == [20, 30]
+    assert [request.version.train_step for request in publisher.pending_evaluations()] == [20, 30]
     container.evaluated = 3
-    assert publisher.unevaluated() == []
+    assert publisher.pending_evaluations() == []
 
 
 def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
@@ -323,7 +323,7 @@ def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
     publisher.take_over([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
     assert len(tries) == 3
     assert stop.pauses_s == [publisher_module._RETRY_S] * 3
-    assert publisher.unevaluated() == []
+    assert publisher.pending_evaluations() == []
 
 
 def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(

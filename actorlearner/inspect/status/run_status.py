@@ -11,7 +11,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks
 from actorlearner.inspect.bottleneck.waits import Waits, recent_waits
-from actorlearner.process.heartbeat import read_pulse
+from actorlearner.process.heartbeat import read_heartbeat
 from actorlearner.records.metrics import newest_records, present_rate, read_records, time_left_s
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
@@ -215,25 +215,25 @@ def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _roles(files: RunFiles, now: float) -> list[RoleStatus]:
-    return [role for path in files.pulses() if (role := _role(files, path, now))]
+    return [role for path in files.heartbeats() if (role := _role(files, path, now))]
 
 
 def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:
     try:
-        pulse = read_pulse(path)
+        heartbeat = read_heartbeat(path)
     except FileNotFoundError:  # It has just ended.
         return None
     except (OSError, ValueError, TypeError):
         return RoleStatus(path.stem, SILENT, "its sign of life cannot be read", 0.0, None, 0, None)
-    age_s = max(0.0, now - pulse.time)
-    state = SILENT if age_s > pulse.patience_s else WORKING if pulse.ready else STARTING
+    age_s = max(0.0, now - heartbeat.time)
+    state = SILENT if age_s > heartbeat.patience_s else WORKING if heartbeat.ready else STARTING
     return RoleStatus(
         path.stem,
         state,
-        pulse.doing,
+        heartbeat.doing,
         age_s,
-        None if pulse.started is None else max(0.0, now - pulse.started),
-        pulse.restarts,
+        None if heartbeat.started is None else max(0.0, now - heartbeat.started),
+        heartbeat.restarts,
         _newest(files, _metrics_of(path.stem)).get("memory_bytes"),
     )
 

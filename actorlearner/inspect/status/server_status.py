@@ -10,7 +10,7 @@ import reverb
 import tree
 
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.replay.blocked import BarredTime
+from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
 from actorlearner.replay.run_identity import configuration_of, run_id_of
@@ -97,7 +97,7 @@ class ServerLooker:
         )
         layouts: dict[str, Any] = {"packed": PackedLayout, "trajectory": TrajectoryLayout}
         self._table: str = layouts[self._config["replay"]["layout"]].table
-        self._barred = BarredTime()
+        self._barred = BlockedTime()
         self._last: tuple[float, ReplayStatus] | None = None
         self._versions: int | None = None
         self._variables: PolicyVariables | None = None

@@ -12,7 +12,7 @@ import tensorflow as tf
 from actorlearner.config.schema import Config
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
-from actorlearner.replay.item_size import MOST_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.status import ServerMonitor
@@ -25,7 +25,7 @@ from tests.support.replay import LONG_S, Replay, sample_until_barred, with_repla
 from tests.support.training import SPECS
 
 IDENTITY = 2**47 + 5
-STEPS = 2 * MOST_ROWS + 7
+STEPS = 2 * MAX_ROWS + 7
 """The last item of the packed layout is not full."""
 
 
@@ -70,7 +70,7 @@ def _env_step(number: int, last: bool) -> EnvSteps:
 def store(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
     """With a rate limiter that soon bars sampling, and tables beside that of the experience."""
     config = with_replay(
-        small_config, layout=request.param, min_size=MOST_ROWS, updates_per_env_step=1.0, error_buffer=1_000.0
+        small_config, layout=request.param, min_size=MAX_ROWS, updates_per_env_step=1.0, error_buffer=1_000.0
     )
     layout = make_layout(config, SPECS)
     size = layout.transitions_per_item

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 from actorlearner.inspect.plot.figure import COLOURS
 from tests.support.processes import REPOSITORY
 from tests.support.recorded_run import evaluation, recorded_run, trained_run
@@ -122,7 +122,7 @@ def test_it_needs_no_tensorflow(tmp_path: Path) -> None:
     """Nor a window, nor the global state of pyplot."""
     trained_run(tmp_path / "run")
     script = (
-        "import sys; from actorlearner import cli; code = cli.main(['plot', 'run']); "
+        "import sys; from actorlearner.cli import main as cli; code = cli.main(['plot', 'run']); "
         "print(*sys.modules, sep='\\n', file=sys.stderr); sys.exit(code)"
     )
     ended = subprocess.run(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.cli.main import main as cli
+from actorlearner.cli import main as cli
 from actorlearner.records.events import WARNED, EventLog
 from tests.support.recorded_run import recorded_run, trained_run
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actorlearner.config.load import load_config
-from actorlearner.process.heartbeat import Pulse
+from actorlearner.process.heartbeat import Heartbeat
 from actorlearner.records.run_directory import RunDirectory
 
 NOW = 1.0e9
@@ -26,17 +26,17 @@ def directory(tmp_path: Path) -> RunDirectory:
             {"time": NOW + after} | record for after, record in zip((-4, -2), _RECORDS[name], strict=True)
         ]
         directory.metrics(name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    directory.pulses.mkdir()
-    write_pulse(directory, "learner", "train step 9,000", started=NOW - 3_661)
-    write_pulse(directory, "replay-server", "serving, transitions so far 98,765", started=None)
-    write_pulse(directory, "collect-actor-0", "waiting for " + "replay to take transitions " * 4)
-    write_pulse(directory, "collect-actor-1", "env step 5,000", time=NOW - 100, restarts=2)
+    directory.heartbeats.mkdir()
+    write_heartbeat(directory, "learner", "train step 9,000", started=NOW - 3_661)
+    write_heartbeat(directory, "replay-server", "serving, transitions so far 98,765", started=None)
+    write_heartbeat(directory, "collect-actor-0", "waiting for " + "replay to take transitions " * 4)
+    write_heartbeat(directory, "collect-actor-1", "env step 5,000", time=NOW - 100, restarts=2)
     return directory
 
 
-def write_pulse(directory: RunDirectory, name: str, doing: str, **more: Any) -> None:
-    pulse = Pulse(**({"time": NOW - 1, "ready": True, "doing": doing, "started": NOW - 60} | more))
-    directory.pulse(name).write_text(json.dumps(dataclasses.asdict(pulse)))
+def write_heartbeat(directory: RunDirectory, name: str, doing: str, **more: Any) -> None:
+    heartbeat = Heartbeat(**({"time": NOW - 1, "ready": True, "doing": doing, "started": NOW - 60} | more))
+    directory.heartbeat(name).write_text(json.dumps(dataclasses.asdict(heartbeat)))
 
 
 def _actor(environment: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from actorlearner.inspect.status.run_status import (
 )
 from actorlearner.inspect.status.view import rendered, run_rows
 from actorlearner.records.run_directory import RunDirectory
-from tests.inspect.status.conftest import NOW, write_pulse
+from tests.inspect.status.conftest import NOW, write_heartbeat
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_figures_of_all_roles_are_put_together(directory: RunDirectory) -> None:
 
 
 def test_roles_by_their_signs_of_life(directory: RunDirectory) -> None:
-    write_pulse(directory, "eval-actor", "starting", ready=False)
+    write_heartbeat(directory, "eval-actor", "starting", ready=False)
     roles = {role.name: role for role in look(directory).roles}
     assert {name: role.state for name, role in roles.items()} == {
         "collect-actor-0": WORKING,
@@ -70,7 +70,7 @@ def test_roles_by_their_signs_of_life(directory: RunDirectory) -> None:
 
 
 def test_a_run_without_roles_has_finished_or_does_not_run(directory: RunDirectory) -> None:
-    for path in directory.pulses.iterdir():
+    for path in directory.heartbeats.iterdir():
         path.unlink()
     assert look(directory).state == NOT_RUNNING
     assert look(directory).env_steps_per_s == 0.0
@@ -84,7 +84,7 @@ def test_rates_of_long_ago_are_not_those_of_now(
 ) -> None:
     """A learner that waits for its batch gives signs of life, but writes no record."""
     monkeypatch.setattr(run_status.time, "time", lambda: NOW + 40)
-    write_pulse(directory, "learner", "waiting for replay", time=NOW + 39)
+    write_heartbeat(directory, "learner", "waiting for replay", time=NOW + 39)
     status = look(directory)
     assert (status.state, status.train_steps_per_s, status.env_steps_per_s) == (RUNNING, 0.0, 0.0)
     assert status.time_left_s is None
@@ -100,7 +100,7 @@ def test_rates_last_longer_where_records_are_far_apart(
     directory.metrics("learner").write_text(f"{json.dumps(old)}\n{json.dumps(new)}\n")
     for after, rate in ((110, 100.0), (130, 0.0)):
         monkeypatch.setattr(run_status.time, "time", lambda now=new["time"] + after: now)
-        write_pulse(directory, "learner", "train step 9,000", time=new["time"] + after)
+        write_heartbeat(directory, "learner", "train step 9,000", time=new["time"] + after)
         assert look(directory).train_steps_per_s == rate
 
 
@@ -151,7 +151,7 @@ def _without_fractions(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_run_that_has_just_begun(directory: RunDirectory) -> None:
-    for path in (*directory.pulses.iterdir(), *directory.metrics("eval").parent.iterdir()):
+    for path in (*directory.heartbeats.iterdir(), *directory.metrics("eval").parent.iterdir()):
         path.unlink()
     status = look(directory)
     assert (status.state, status.train_step, status.roles) == (NOT_RUNNING, None, [])
