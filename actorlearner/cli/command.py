@@ -1,55 +1,101 @@
-"""What a command is: its help, its flags, and the function that it starts."""
+"""How a command of the command line is declared: a subparser of argparse, and the function that starts it."""
 
+import argparse
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
-Options = dict[str, Any]
-"""What the flags of a command were read as, by their names; those that were left out are not in it."""
+from actorlearner.errors import ConfigurationError
 
+PROGRAM = "actorlearner"
 
-@dataclasses.dataclass(frozen=True)
-class Flag:
-    """A flag, or an argument without one.
+Commands = Any
+"""What `ArgumentParser.add_subparsers` returns; argparse does not name its class."""
 
-    Attributes:
-      help: a line of `--help`.
-      read: turns the text into the option, or raises a ValueError that says what is allowed. Of a flag with
-        several values, it turns the list of texts.
-      default: the text where the flag is not given.
-      required: whether it has to be given, where it has no default.
-      several: whether it takes one value or more, and may be repeated.
-      switch: whether it takes no value; its option is then True.
-      offered: returns the values that a shell's completion offers, beside names of files.
-    """
+Start = Callable[[argparse.Namespace, list[str]], int]
+"""Starts a command, given its arguments and the problems found in them; returns the exit code.
 
-    metavar: str
-    help: str
-    read: Callable[[Any], Any] = str
-    default: str | None = None
-    required: bool = True
-    several: bool = False
-    switch: bool = False
-    offered: Callable[[], Iterable[str]] = tuple
+It raises these problems as a ConfigurationError, with those that it finds itself, before anything starts.
+"""
+
+_WIDTH = 80
 
 
-@dataclasses.dataclass(frozen=True)
-class Command:
-    """One command.
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that reports a mistake in one line instead of two paragraphs."""
 
-    Attributes:
+    def error(self, message: str) -> NoReturn:
+        """Raises a ConfigurationError."""
+        raise ConfigurationError([f"{message}; see '{self.prog} --help'"])
+
+
+def add_command(
+    commands: Commands, name: str, start: Start, *, summary: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    """Adds a command and returns its parser, to which the caller adds flags and arguments.
+
+    Args:
+      commands: all commands.
+      name: of the command.
+      start: its work.
       summary: its line in the list of commands.
-      description: what its own help begins with.
+      description: the beginning of its own help.
       example: what may follow its name.
-      start: does its work, once all flags are read; returns the exit code. It is given the options and the
-        problems found so far, and raises them, with those that it finds itself, before anything starts.
-      flags: by their names, without dashes.
-      arguments: what it takes without flags, in order; only the last may have several values.
+    """
+    example = f"  {PROGRAM} {name} {example}".rstrip()
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=textwrap.fill(description, _WIDTH),
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(start=start, example=example)
+    return parser
+
+
+@dataclasses.dataclass(frozen=True)
+class _Refused:
+    """A value that cannot be used, in the place of the parsed one."""
+
+    problem: str
+
+
+def parsed_by(shown: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Returns an argparse `type` that keeps a refused value's problem: argparse would stop at the first.
+
+    Args:
+      shown: the flag or argument as problems name it.
+      parse: turns the text into the value, or raises a ValueError that says what is allowed.
     """
 
-    summary: str
-    description: str
-    example: str
-    start: Callable[[Options, list[str]], int]
-    flags: Mapping[str, Flag]
-    arguments: Mapping[str, Flag] = dataclasses.field(default_factory=dict)
+    def convert(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            return _Refused(f"{shown}: {text!r} cannot be used; allowed: {error}")
+
+    return convert
+
+
+def take_problems(arguments: argparse.Namespace) -> list[str]:
+    """Returns the problems of all refused values; these become None."""
+    problems = []
+    for name, value in vars(arguments).items():
+        if isinstance(value, _Refused):
+            problems.append(value.problem)
+            setattr(arguments, name, None)
+    return problems
+
+
+def offer(action: argparse.Action, values: Callable[[], Iterable[str]]) -> None:
+    """Makes shell completion offer these values for an argument, beside names of files."""
+
+    def complete(prefix: str, **_: Any) -> list[str]:
+        from argcomplete.completers import FilesCompleter
+
+        return [*values(), *FilesCompleter()(prefix)]
+
+    action.completer = complete  # type: ignore[attr-defined]  # The attribute that argcomplete reads.

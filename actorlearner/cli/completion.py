@@ -1,30 +1,63 @@
-"""The command that prints what a shell needs for completing command lines."""
+"""`completion`: prints the script with which a shell completes command lines.
 
-from actorlearner.cli.command import Command, Flag, Options
-from actorlearner.cli.shell_completion import SHELLS, script
+The shell then starts this program to ask for completions, which `is_completing` detects.
+"""
+
+import argparse
+import os
+from typing import NoReturn
+
+from actorlearner.cli.command import PROGRAM, Commands, add_command, offer, parsed_by
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
+
+SHELLS = ("bash", "zsh", "fish")
+
+_VARIABLE = "_ARGCOMPLETE"
+"""The environment variable that the shells' scripts set."""
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "completion",
+        _start,
+        summary="print what makes a shell complete these commands",
+        description=(
+            'Prints a script for the shell. For bash and zsh: eval "$(actorlearner completion bash)", in '
+            "~/.bashrc or in ~/.zshrc (after compinit). For fish: actorlearner completion fish | source. "
+            "Commands, flags, shipped configurations and configuration keys are then completed."
+        ),
+        example="bash",
+    )
+    text = f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"
+    shell = parser.add_argument("shell", metavar="SHELL", type=parsed_by("SHELL", _shell), help=text)
+    offer(shell, lambda: SHELLS)
+
+
+def is_completing() -> bool:
+    """Returns whether a shell started this process to ask for completions."""
+    return _VARIABLE in os.environ
+
+
+def complete(parser: argparse.ArgumentParser) -> NoReturn:
+    """Answers the shell and ends the process."""
+    import argcomplete
+
+    argcomplete.autocomplete(parser)
+    raise SystemExit(0)
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
+    if problems:
+        raise ConfigurationError(problems)
+    from argcomplete.shell_integration import shellcode
+
+    print(shellcode([PROGRAM], shell=arguments.shell).strip())
+    return EXIT_FINISHED
 
 
 def _shell(text: str) -> str:
     if text not in SHELLS:
         raise ValueError(", ".join(SHELLS))
     return text
-
-
-def _completion(options: Options, problems: list[str]) -> int:
-    if problems:
-        raise ConfigurationError(problems)
-    print(script("actorlearner", options["shell"]))
-    return EXIT_FINISHED
-
-
-COMPLETION = Command(
-    "print what makes a shell complete these commands",
-    'Prints a script for the shell. For bash and zsh: eval "$(actorlearner completion bash)", in ~/.bashrc '
-    "or in ~/.zshrc (after compinit). For fish: actorlearner completion fish | source. Commands, flags, "
-    "shipped configurations and configuration keys are then completed.",
-    "bash",
-    _completion,
-    {},
-    {"shell": Flag("SHELL", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}", _shell, offered=lambda: SHELLS)},
-)

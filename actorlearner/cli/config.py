@@ -1,54 +1,57 @@
-"""The command that shows a configuration, and what its keys are for."""
+"""`config`: explains configuration keys, and shows a configuration."""
 
-import dataclasses
+import argparse
 
-from actorlearner.cli.command import Command, Flag, Options
-from actorlearner.cli.configured import CONFIG, SET
+from actorlearner.agents.configuration import load_with_sources
+from actorlearner.agents.registry import agent_classes
+from actorlearner.cli.command import Commands, add_command, offer
+from actorlearner.cli.experiment import add_config
 from actorlearner.config.explain import all_keys, explain
-from actorlearner.config.load import load_with_sources
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values
-from actorlearner.environments.names import check_environment
+from actorlearner.environments.names import environment_problems
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
+from actorlearner.replay.checks import replay_problems
 
 
-def _config(options: Options, problems: list[str]) -> int:
-    if "config" not in options:
-        problems += ["--set: there is no configuration to change; allowed: with --config"] * (
-            "set" in options
-        )
-        if "explain" not in options:
-            problems.append("nothing is asked for; allowed: --config FILE, --explain KEY, or both")
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "config",
+        _start,
+        summary="explain configuration keys, and show a configuration",
+        description=(
+            "With --explain, prints the documentation of a key, or of all keys of a section: what it is for, "
+            "what is allowed, its default, and its value in --config, if that is given. Without, prints every "
+            "key of --config with where its value comes from."
+        ),
+        example="--explain replay.updates_per_env_step",
+    )
+    key = parser.add_argument(
+        "--explain", metavar="KEY", help="a key, as in learn.batch_size, or a section, as in learn"
+    )
+    offer(key, lambda: all_keys(agent_classes()))
+    add_config(parser, required=False)
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
+    if arguments.config is None:
+        if arguments.set:
+            problems.append("--set: there is no configuration to change; allowed: with --config")
+        if arguments.explain is None:
+            problems.append("nothing is requested; allowed: --config FILE, --explain KEY, or both")
     if problems:
         raise ConfigurationError(problems)
-    if "config" not in options:
-        print(explain(options["explain"]))
+    if arguments.config is None:
+        print(explain(arguments.explain, agent_classes()))
         return EXIT_FINISHED
-    config, sources = load_with_sources(options["config"], options.get("set", []), check_environment)
-    if "explain" in options:
-        print(explain(options["explain"], config, sources))
+    config, sources = load_with_sources(
+        arguments.config, arguments.set, (replay_problems, environment_problems)
+    )
+    if arguments.explain is not None:
+        print(explain(arguments.explain, agent_classes(), config, sources))
         return EXIT_FINISHED
-    values = {key: show(value) for key, value in declared_values(config).items()}
-    for key, value in values.items():
-        print(f"{key + ': ' + value:<44}  # {sources[key]}")
+    for key, value in declared_values(config).items():
+        print(f"{key + ': ' + show(value):<44}  # {sources[key]}")
     return EXIT_FINISHED
-
-
-CONFIG_COMMAND = Command(
-    "say what configuration keys are for, and what they are",
-    "With --explain, prints the documentation of a key, or of all keys of a section: what it is for, what "
-    "is allowed, its default, and its value in --config, if that is given. Without, prints every key of "
-    "--config with where its value comes from.",
-    "--explain replay.updates_per_env_step",
-    _config,
-    {
-        "explain": Flag(
-            "KEY",
-            "a key, as in learn.batch_size, or a section, as in learn",
-            required=False,
-            offered=all_keys,
-        ),
-        "config": dataclasses.replace(CONFIG, required=False),
-        "set": SET,
-    },
-)

@@ -1,15 +1,28 @@
-"""The command that lists the configurations that come with the package."""
+"""`configs`: lists the configurations that come with the package."""
 
+import argparse
 import textwrap
 
-from actorlearner.cli.command import Command, Options
+from actorlearner.cli.command import Commands, add_command
 from actorlearner.config.shipped import about, shipped_configs
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
 
 _COLUMNS = 80
 
 
-def _configs(options: Options, problems: list[str]) -> int:
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    add_command(
+        commands,
+        "configs",
+        _start,
+        summary="list the configurations that come with it",
+        description="Lists the configurations that --config takes by name, with what each is for.",
+        example="",
+    )
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     if problems:
         raise ConfigurationError(problems)
     shipped = shipped_configs()
@@ -18,12 +31,3 @@ def _configs(options: Options, problems: list[str]) -> int:
         text = f"{name:<{width}}  {about(file)}"
         print(textwrap.fill(text, _COLUMNS, subsequent_indent=" " * (width + 2), break_on_hyphens=False))
     return EXIT_FINISHED
-
-
-CONFIGS = Command(
-    "list the configurations that come with it",
-    "Lists the configurations that --config takes by name, with what each is for.",
-    "",
-    _configs,
-    {},
-)

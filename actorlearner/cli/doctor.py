@@ -1,24 +1,30 @@
-"""The command that checks a machine."""
+"""`doctor`: checks whether this machine can train."""
 
-from actorlearner.cli.command import Options
-from actorlearner.cli.configured import configured
-from actorlearner.config.problems import Sources
-from actorlearner.config.schema import Config
+import argparse
+
+from actorlearner.cli.command import Commands, add_command
+from actorlearner.cli.experiment import add_experiment, load_experiment, naming_sources
 
 
-def _doctor(config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options) -> int:
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "doctor",
+        _start,
+        summary="check whether this machine can train",
+        description=(
+            "Checks the platform, the installed versions, GPUs, network, environment, memory, disk and a round "
+            "trip through replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fails."
+        ),
+        example="--config sac_minitaur --run_dir /data/runs/minitaur",
+    )
+    add_experiment(parser, default="sac_pendulum")
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
+    experiment = load_experiment(arguments, problems, needs_numpy=False)
     from actorlearner.inspect.doctor.run_checks import run_doctor
 
-    return run_doctor(config, run_dir)
-
-
-DOCTOR = configured(
-    "check whether this machine can train",
-    "Checks the platform, the installed versions, GPUs, network, environment, memory, disk and a round "
-    "trip through replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fails.",
-    "--config sac_minitaur --run_dir /data/runs/minitaur",
-    _doctor,
-    {},
-    config="sac_pendulum",
-    needs_numpy=False,
-)
+    with naming_sources(experiment):
+        return run_doctor(experiment.config, experiment.run_dir)

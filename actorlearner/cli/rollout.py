@@ -1,25 +1,32 @@
-"""The command that plays episodes with a saved policy."""
+"""`rollout`: plays episodes with a saved policy."""
+
+import argparse
 
 from actorlearner.acting.foreground import own_output
-from actorlearner.cli.command import Command, Options
-from actorlearner.cli.saved_policy import ARGUMENTS, SEED, episodes, played_policy
+from actorlearner.cli.arguments import add_policy, checked_policy
+from actorlearner.cli.command import Commands, add_command
 
 
-def _rollout(options: Options, problems: list[str]) -> int:
-    source = played_policy(options, problems)
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "rollout",
+        _start,
+        summary="play episodes with a saved policy",
+        description=(
+            "Plays whole episodes and prints the reward (the undiscounted return) and the length of each, and "
+            "their means with standard deviations. The same command prints the same again; only policies that "
+            "explore may draw other actions."
+        ),
+        example="runs/sac_pendulum-20261121-063535 --episodes 20",
+    )
+    add_policy(parser, episodes=10)
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
+    source = checked_policy(arguments, problems)
     with own_output() as out:  # TensorFlow prints when it is imported.
         from actorlearner.acting.rollout import run_rollout
 
-        return run_rollout(source, options["episodes"], options["seed"], out)
-
-
-ROLLOUT = Command(
-    "play episodes with a saved policy",
-    "Plays whole episodes and prints the reward (the undiscounted return) and the length of each, and "
-    "their means with standard deviations. The same command prints the same again; only policies that "
-    "explore may draw other actions.",
-    "runs/sac_pendulum-20261121-063535 --episodes 20",
-    _rollout,
-    {"episodes": episodes(10), "seed": SEED},
-    ARGUMENTS,
-)
+        return run_rollout(source, arguments.episodes, arguments.seed, out)

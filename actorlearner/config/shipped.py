@@ -4,11 +4,10 @@ import itertools
 import pathlib
 import re
 
-import actorlearner
 from actorlearner.config.problems import closest, problem
 from actorlearner.errors import ConfigurationError
 
-_PACKAGE = pathlib.Path(actorlearner.__file__).parent
+_PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def shipped_configs() -> dict[str, pathlib.Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.cli import main as cli
-from actorlearner.cli.shell_completion import SHELLS
+from actorlearner.cli.completion import SHELLS
 
 
 @pytest.fixture(scope="module", name="bin_directory")

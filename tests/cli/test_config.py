@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
 from actorlearner.config.keys import config_keys, dotted_keys
-from actorlearner.config.load import load_config
 from actorlearner.config.shipped import shipped_configs
 
 
@@ -72,7 +72,7 @@ def test_a_configuration_is_shown_with_its_sources(capfd: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        ([], "nothing is asked for; allowed: --config FILE, --explain KEY, or both"),
+        ([], "nothing is requested; allowed: --config FILE, --explain KEY, or both"),
         (["--set", "seed=1"], "--set: there is no configuration to change; allowed: with --config"),
         (
             ["--explain", "learn.batch"],

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import actorlearner
+from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
-from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.verbosity import Verbosity
@@ -236,7 +236,7 @@ def test_a_good_configuration_gets_past_the_checks(
     code = (
         "import sys, types; from actorlearner.cli import main as cli\n"
         "run = sys.modules['actorlearner.local.train'] = types.ModuleType('run')\n"
-        "run.run_local = lambda config, run_dir, experiment, network, **told: 55\n"
+        "run.run_local = lambda config, run_dir, experiment, network, **output: 55\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
     done = python(poisoned, "-P", "-c", code, "local", "--config", "exp.yaml")
@@ -251,31 +251,24 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
     """What the roles are called with; exp.yaml is a good configuration."""
     called: list[tuple[Any, ...]] = []
 
-    def run_role(*arguments: Any, **told: Any) -> int:
-        called.append((*arguments, told))
+    def start_role(*arguments: Any, **output: Any) -> int:
+        called.append((*arguments, output))
         return 0
 
-    def run_local(*arguments: Any, **told: Any) -> int:
-        called.append(("local", *arguments, *([told] if told else [])))
+    def run_local(*arguments: Any, **output: Any) -> int:
+        called.append(("local", *arguments, *([output] if output else [])))
         return 143
 
-    def run_chaos(*arguments: Any, **options: int) -> int:
-        called.append(("chaos", *arguments, options))
-        return 1
-
-    replace_roles(monkeypatch, run_role, run_local, run_chaos)
+    replace_roles(monkeypatch, start_role, run_local)
     (start_folder / "exp.yaml").write_text(GOOD)
     return called
 
 
-def replace_roles(
-    monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any, run_chaos: Any = None
-) -> None:
+def replace_roles(monkeypatch: pytest.MonkeyPatch, start_role: Any, run_local: Any) -> None:
     for name, attribute, function in (
-        ("actorlearner.process.process", "run_role", run_role),
+        ("actorlearner.roles.start", "start_role", start_role),
         ("actorlearner.local.train", "run_local", run_local),
         ("actorlearner.inspect.doctor.run_checks", "run_doctor", run_local),
-        ("benchmarks.chaos.run_chaos", "run_chaos", run_chaos),
     ):
         module = types.ModuleType(name)
         setattr(module, attribute, function)
@@ -298,9 +291,9 @@ def replace_roles(
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
     assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
-    ((role, config, sources, run_dir, given, experiment, told),) = calls
+    ((role, config, sources, run_dir, given, experiment, output),) = calls
     assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
-    assert told == {"verbosity": Verbosity.NORMAL, "metrics": None}
+    assert output == {"verbosity": Verbosity.NORMAL, "metrics": None}
     assert isinstance(config, Config)
     assert config.seed == 3
     assert (sources["seed"], sources["agent.gamma"]) == ("--set", "default")
@@ -309,9 +302,9 @@ def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
     flags = ["--set", "seed=1", "collect.actors=2", "--config", "exp.yaml", "--set", "seed=4"]
     assert cli.main(["local", *flags]) == 143
-    ((role, config, run_dir, experiment, network, told),) = calls
+    ((role, config, run_dir, experiment, network, output),) = calls
     assert (role, run_dir, experiment, network) == ("local", None, "exp", "private")
-    assert told == {"verbosity": Verbosity.NORMAL, "metrics": None}
+    assert output == {"verbosity": Verbosity.NORMAL, "metrics": None}
     assert (config.seed, config.collect.actors) == (4, 2)
 
 
@@ -337,13 +330,6 @@ def test_doctor(calls: list[tuple[Any, ...]]) -> None:
     assert default == load_config("sac_pendulum")
 
 
-def test_chaos(calls: list[tuple[Any, ...]]) -> None:
-    assert cli.main(["chaos", "--config", "exp.yaml", "--duration", "60", "--seed", "0"]) == 1
-    ((role, config, run_dir, experiment, options),) = calls
-    assert (role, run_dir, experiment, options) == ("chaos", None, "exp", {"duration": 60, "seed": 0})
-    assert isinstance(config, Config)
-
-
 @pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
 def test_experiment_is_named_after_the_file(
     calls: list[tuple[Any, ...]], start_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -366,10 +352,11 @@ def test_experiment_is_named_after_the_file(
         (["local", "--config"], ["argument --config: expected one argument"]),
         (["local", "--config", "exp.yaml", "--set"], ["argument --set: expected at least one argument"]),
         (
-            ["chaos", "--config", "exp.yaml", "--duration", "59", "--seed", "x"],
+            ["rollout", "nowhere", "--episodes", "0", "--seed", "x"],
             [
-                "--duration: '59' cannot be used; allowed: an integer from 60",
+                "--episodes: '0' cannot be used; allowed: an integer from 1",
                 "--seed: 'x' cannot be used; allowed: an integer from 0",
+                "RUN_DIR|POLICY_DIR|CHECKPOINT: 'nowhere' does not exist",
             ],
         ),
         (
@@ -526,10 +513,10 @@ def test_nothing_but_printable_lines_of_bounded_length(
 def test_errors_of_a_role(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(*arguments: Any, **told: Any) -> int:
+    def refuse(*arguments: Any, **output: Any) -> int:
         raise ConfigurationError(["run_dir: of another run", "seed: 0 here, 1 there"])
 
-    def fail(*arguments: Any, **told: Any) -> int:
+    def fail(*arguments: Any, **output: Any) -> int:
         raise RunError("the replay server\nis gone")
 
     replace_roles(monkeypatch, fail, refuse)
@@ -544,13 +531,13 @@ def test_errors_of_a_role(
 def test_a_disk_that_is_full_is_one_line(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*arguments: Any, **told: Any) -> int:
+    def fail(*arguments: Any, **output: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "runs/x/metrics/eval.jsonl")
 
     replace_roles(monkeypatch, fail, fail)
     assert cli.main(["local", "--config", "exp.yaml"]) == 1
-    told = "[Errno 28] No space left on device: 'runs/x/metrics/eval.jsonl'"
-    assert capfd.readouterr().err == f"actorlearner: error: {told}\n"
+    output = "[Errno 28] No space left on device: 'runs/x/metrics/eval.jsonl'"
+    assert capfd.readouterr().err == f"actorlearner: error: {output}\n"
 
 
 def test_a_reader_that_has_enough_is_no_error() -> None:
@@ -566,7 +553,7 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
 def test_interrupt_before_a_role_handles_it(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*arguments: Any, **told: Any) -> int:
+    def interrupt(*arguments: Any, **output: Any) -> int:
         raise KeyboardInterrupt
 
     replace_roles(monkeypatch, interrupt, interrupt)
@@ -581,7 +568,7 @@ def test_version(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor", "chaos"]
+    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor"]
 )
 def test_help(capfd: pytest.CaptureFixture[str], command: str) -> None:
     for flags in (["--help"], [command, "--help"]):

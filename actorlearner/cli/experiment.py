@@ -1,0 +1,145 @@
+"""Flags that name an experiment (--config, --set, --run_dir), and its checks before a command starts."""
+
+import argparse
+import contextlib
+import dataclasses
+import pathlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from actorlearner.agents.configuration import load_with_sources
+from actorlearner.agents.registry import agent_classes
+from actorlearner.cli.arguments import add_run_dir, checked_run_dir
+from actorlearner.cli.command import offer
+from actorlearner.config.checks import MULTI_WORKER, SUITES
+from actorlearner.config.explain import all_keys
+from actorlearner.config.problems import Sources, with_source
+from actorlearner.config.schema import Config
+from actorlearner.config.shipped import shipped_configs
+from actorlearner.environments.names import environment_problems
+from actorlearner.environments.quiet import quiet_output
+from actorlearner.errors import ConfigurationError
+from actorlearner.process.numpy_version import check_numpy
+from actorlearner.replay.checks import replay_problems
+
+Check = Callable[[Config, Sources], Iterable[str]]
+"""Returns what keeps a command from working with a configuration, one line per problem."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """A configuration that passed all checks, and where its run goes.
+
+    Attributes:
+      config: the configuration.
+      sources: where the values of its keys come from.
+      run_dir: the run directory; None for a new one under runs/.
+      name: names a new run directory.
+    """
+
+    config: Config
+    sources: Sources
+    run_dir: str | None
+    name: str
+
+
+def add_experiment(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Adds --config, --set and --run_dir; --config is required where it has no default."""
+    add_config(parser, default, required=default is None)
+    add_run_dir(parser)
+
+
+def add_config(parser: argparse.ArgumentParser, default: str | None = None, *, required: bool) -> None:
+    """Adds --config and --set."""
+    shipped = ", ".join(shipped_configs())
+    text = "a YAML file" + (f", or a shipped one: {shipped}" if shipped else "")
+    text += f"; default: {default}" if default else ""
+    config = parser.add_argument("--config", metavar="FILE", required=required, default=default, help=text)
+    offer(config, shipped_configs)
+    text = "override keys of the configuration, as in learn.batch_size=128; may be repeated"
+    overrides = parser.add_argument(
+        "--set", metavar="KEY=VALUE", nargs="+", action="extend", default=[], help=text
+    )
+    offer(overrides, lambda: (f"{key}=" for key in all_keys(agent_classes())))
+
+
+def load_experiment(
+    arguments: argparse.Namespace,
+    problems: list[str],
+    *checks: Check,
+    prepare: Callable[[Config], bool] | None = None,
+    needs_numpy: bool = True,
+) -> Experiment:
+    """Loads the experiment and checks it.
+
+    Args:
+      arguments: of a command with `add_experiment`.
+      problems: found so far.
+      *checks: further checks, in order; the first that finds problems ends the command.
+      prepare: configures TensorFlow in this process before the user's own code is imported, which may use
+        it; returns whether that code may be imported now. None where no configuration is needed.
+      needs_numpy: whether a NumPy that TensorFlow cannot be loaded with is refused.
+
+    Raises:
+      ConfigurationError: with all problems so far and those of the configuration.
+    """
+    if needs_numpy:
+        check_numpy()
+    run_dir = checked_run_dir(arguments, problems)
+    environment_check = environment_problems if prepare is None else _shipped_environment_problems
+    try:
+        config, sources = load_with_sources(
+            arguments.config, arguments.set, (replay_problems, environment_check)
+        )
+    except ConfigurationError as error:
+        raise ConfigurationError([*problems, *error.problems]) from error
+    if problems:
+        raise ConfigurationError(problems)
+    may_import = True
+    if prepare is not None and (config.environment.suite not in SUITES or config.callbacks):
+        with quiet_output():
+            may_import = prepare(config)
+        if may_import and (found := list(environment_problems(config, sources))):
+            raise ConfigurationError(found)
+    for check in (*((callback_problems,) if may_import else ()), *checks):
+        if found := list(check(config, sources)):
+            raise ConfigurationError(found)
+    return Experiment(config, sources, run_dir, pathlib.Path(arguments.config).stem)
+
+
+@contextlib.contextmanager
+def naming_sources(experiment: Experiment) -> Iterator[None]:
+    """Adds where a key's value comes from to the problems of a ConfigurationError."""
+    try:
+        yield
+    except ConfigurationError as error:
+        lines = [with_source(line, experiment.sources) for line in error.problems]
+        raise ConfigurationError(lines) from error
+
+
+def one_learner_problems(config: Config, sources: Sources) -> Iterator[str]:
+    """A Check for a command that starts all roles, and so no group of learners."""
+    if config.learn.strategy == MULTI_WORKER:
+        problem = f"learn.strategy: {MULTI_WORKER} cannot work with 'actorlearner local', which starts "
+        line = f"{problem}one learner; allowed: default, mirrored, mirrored:N or tpu"
+        yield with_source(line, sources)
+
+
+def callback_problems(config: Config, sources: Sources) -> Iterator[str]:
+    """A Check: every callback can be imported."""
+    if not config.callbacks:
+        return
+    from actorlearner.callbacks.caller import find_callback
+
+    for name in config.callbacks:
+        try:
+            with quiet_output():  # Their modules may print.
+                find_callback(name)
+        except ConfigurationError as error:
+            yield from (with_source(line, sources) for line in error.problems)
+
+
+def _shipped_environment_problems(
+    config: Config, sources: Sources, broken: Collection[str] = ()
+) -> Iterable[str]:
+    """Checks an environment whose suite comes with the package, and leaves the user's own for later."""
+    return environment_problems(config, sources, broken) if config.environment.suite in SUITES else ()

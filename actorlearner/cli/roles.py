@@ -1,0 +1,158 @@
+"""`replay-server`, `collect-actor`, `eval-actor`, `learner`: one role as this process."""
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from actorlearner.cli.arguments import add_output_flags, index, metrics_address, verbosity
+from actorlearner.cli.command import Commands, add_command, parsed_by
+from actorlearner.cli.experiment import Check, add_experiment, load_experiment, naming_sources
+from actorlearner.config.addresses import HIGHEST_PORT, read_addresses, read_port
+from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.config.problems import Sources, with_source
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
+from actorlearner.learning.cluster import learner_cluster
+from actorlearner.replay.least_memory import least_memory_problems
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the commands."""
+    server = _add_role(
+        commands,
+        "replay-server",
+        least_memory_problems,
+        summary="hold the experience, and pass the policy variables on",
+        description="Serves the experience table and the variable container of one run until it is stopped.",
+        example="--config sac_pendulum --port 8008",
+    )
+    server.add_argument(
+        "--port",
+        metavar="PORT",
+        required=True,
+        type=parsed_by("--port", read_port),
+        help=f"the port to serve on, 1 to {HIGHEST_PORT}",
+    )
+    actor = _add_role(
+        commands,
+        "collect-actor",
+        summary="act in environments and write transitions into replay",
+        description=(
+            "Steps environments with the newest collect policy and writes the transitions into replay. Start "
+            "as many as you like, each with an index of its own."
+        ),
+        example="--config sac_pendulum --replay_address replay.host:8008 --actor_index 0",
+    )
+    _add_replay_addresses(actor)
+    actor.add_argument(
+        "--actor_index",
+        metavar="I",
+        required=True,
+        type=parsed_by("--actor_index", index),
+        help="which of the collect actors this is, counted from 0",
+    )
+    evaluator = _add_role(
+        commands,
+        "eval-actor",
+        summary="measure the greedy policy now and then",
+        description=(
+            "Plays whole episodes with the greedy policy of train step 0, of every evaluate.interval train "
+            "steps and of the last one."
+        ),
+        example="--config sac_pendulum --replay_address replay.host:8008",
+    )
+    _add_replay_addresses(evaluator)
+    learner = _add_role(
+        commands,
+        "learner",
+        _group_problems,
+        prepare=_prepare_learner,
+        summary="train the agent, and publish its policy variables",
+        description=(
+            "Trains on batches from replay, publishes the policy variables, and writes checkpoints and policies."
+        ),
+        example="--config sac_pendulum --replay_address replay.host:8008",
+    )
+    _add_replay_addresses(learner)
+
+
+def _prepare_actor(config: Config) -> bool:
+    from actorlearner.process.devices import use_cpu
+
+    use_cpu(threads=1)
+    return True
+
+
+def _prepare_learner(config: Config) -> bool:
+    if config.learn.strategy == MULTI_WORKER:
+        return False  # Its strategy must be made first, and that waits for the other learners.
+    from actorlearner.learning.strategy import configure_learner
+
+    configure_learner(config)
+    return True
+
+
+def _add_role(
+    commands: Commands,
+    role: str,
+    *checks: Check,
+    prepare: Callable[[Config], bool] = _prepare_actor,
+    **texts: str,
+) -> argparse.ArgumentParser:
+    def start(arguments: argparse.Namespace, problems: list[str]) -> int:
+        addresses = getattr(arguments, "replay_address", None) or ()
+
+        def server_check(config: Config, sources: Sources) -> Iterable[str]:
+            return _server_problems(config, sources, len(addresses))
+
+        experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
+        output, metrics = verbosity(arguments), metrics_address(arguments)
+        own = ("port", "replay_address", "actor_index")
+        options: dict[str, Any] = {name: getattr(arguments, name) for name in own if name in arguments}
+        from actorlearner.roles.start import start_role
+
+        with naming_sources(experiment):
+            start_role(
+                role,
+                experiment.config,
+                experiment.sources,
+                experiment.run_dir,
+                options,
+                experiment.name,
+                verbosity=output,
+                metrics=metrics,
+            )
+
+    parser = add_command(commands, role, start, **texts)
+    add_experiment(parser)
+    add_output_flags(parser)
+    return parser
+
+
+def _add_replay_addresses(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--replay_address",
+        metavar="HOST:PORT[,...]",
+        required=True,
+        type=parsed_by("--replay_address", read_addresses),
+        help="where the replay server listens; of several, the first has the policy variables, each collect "
+        "actor writes to one, and the learner samples from all",
+    )
+
+
+def _server_problems(config: Config, sources: Sources, servers: int) -> Iterable[str]:
+    """A replay server that no collect actor writes to would block training, if their number is configured."""
+    actors = config.collect.actors
+    if actors is not None and actors < servers:
+        problem = f"collect.actors: {actors} cannot work with {servers} servers in --replay_address"
+        allowed = f"at least {servers}, or training never starts: each actor writes to one server"
+        yield with_source(f"{problem}; allowed: {allowed}", sources)
+
+
+def _group_problems(config: Config, sources: Sources) -> Iterable[str]:
+    """TF_CONFIG has to describe the group that a learner trains in, if any."""
+    try:
+        learner_cluster(config)
+    except ConfigurationError as error:
+        return [with_source(line, sources) for line in error.problems]
+    return ()
