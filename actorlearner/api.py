@@ -61,7 +61,7 @@ class Run:
         return bool(evaluations) and evaluations[-1]["train_step"] >= self.config.learn.train_steps
 
     def evaluations(self) -> list[dict[str, Any]]:
-        """Returns the evaluations of the greedy policy in order: `train_step`, `average_return`, `returns`, ..."""
+        """Returns the evaluations of the greedy policy: `train_step`, `average_return`, `returns`, ..."""
         return self.metrics("eval")
 
     def metrics(self, role: str) -> list[dict[str, Any]]:

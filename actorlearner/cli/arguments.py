@@ -63,7 +63,7 @@ def add_run_dirs(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def checked_run_dirs(paths: Sequence[str], problems: list[str]) -> list[tuple[RunDirectory, Config]]:
-    """Returns the run directories in order, each with its configuration; appends the problems of the others."""
+    """Returns the run directories with their configurations; appends the problems of the others."""
     runs: list[tuple[RunDirectory, Config]] = []
     seen = set()
     for path in paths:
@@ -191,7 +191,7 @@ def verbosity(arguments: argparse.Namespace) -> Verbosity:
 
 
 def metrics_address(arguments: argparse.Namespace) -> tuple[str, int] | None:
-    """Returns the address and port for Prometheus; raises a ConfigurationError for an address without a port."""
+    """Returns the address and port for Prometheus; raises a ConfigurationError for a host without a port."""
     host, port = arguments.metrics_host, arguments.metrics_port
     if port is None and host is not None:
         raise ConfigurationError([f"--metrics_host: {host!r} cannot be used; allowed: with --metrics_port"])

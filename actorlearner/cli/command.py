@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_command(
-    commands: Commands, name: str, start: Start, *, summary: str, description: str, example: str
+    commands: Commands, name: str, start: Start, *, summary: str, description: str | None, example: str
 ) -> argparse.ArgumentParser:
     """Adds a command and returns its parser, to which the caller adds flags and arguments.
 
@@ -40,14 +40,16 @@ def add_command(
       name: of the command.
       start: its work.
       summary: its line in the list of commands.
-      description: the beginning of its own help.
+      description: the beginning of its own help; of a module's docstring, all but the first line.
       example: what may follow its name.
     """
     example = f"  {PROGRAM} {name} {example}".rstrip()
+    first, _, body = (description or "").partition("\n\n")
+    text = " ".join((body or first).split())
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
-        description=textwrap.fill(description, _WIDTH),
+        description=textwrap.fill(text, _WIDTH, break_on_hyphens=False),
         epilog=f"example:\n{example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

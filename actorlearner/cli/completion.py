@@ -1,6 +1,8 @@
 """`completion`: prints the script with which a shell completes command lines.
 
-The shell then starts this program to ask for completions, which `is_completing` detects.
+Prints a script for the shell. For bash and zsh: eval "$(actorlearner completion bash)", in ~/.bashrc or in
+~/.zshrc (after compinit). For fish: actorlearner completion fish | source. Commands, flags, shipped
+configurations and configuration keys are then completed.
 """
 
 import argparse
@@ -23,11 +25,7 @@ def add_to(commands: Commands) -> None:
         "completion",
         _start,
         summary="print what makes a shell complete these commands",
-        description=(
-            'Prints a script for the shell. For bash and zsh: eval "$(actorlearner completion bash)", in '
-            "~/.bashrc or in ~/.zshrc (after compinit). For fish: actorlearner completion fish | source. "
-            "Commands, flags, shipped configurations and configuration keys are then completed."
-        ),
+        description=__doc__,
         example="bash",
     )
     text = f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"

@@ -1,4 +1,9 @@
-"""`config`: explains configuration keys, and shows a configuration."""
+"""`config`: explains configuration keys, and shows a configuration.
+
+With --explain, prints the documentation of a key, or of all keys of a section: what it is for, what is
+allowed, its default, and its value in --config, if that is given. Without, prints every key of --config with
+where its value comes from.
+"""
 
 import argparse
 
@@ -21,11 +26,7 @@ def add_to(commands: Commands) -> None:
         "config",
         _start,
         summary="explain configuration keys, and show a configuration",
-        description=(
-            "With --explain, prints the documentation of a key, or of all keys of a section: what it is for, "
-            "what is allowed, its default, and its value in --config, if that is given. Without, prints every "
-            "key of --config with where its value comes from."
-        ),
+        description=__doc__,
         example="--explain replay.updates_per_env_step",
     )
     key = parser.add_argument(

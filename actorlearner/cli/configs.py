@@ -1,4 +1,7 @@
-"""`configs`: lists the configurations that come with the package."""
+"""`configs`: lists the configurations that come with the package.
+
+Lists the configurations that --config takes by name, with what each is for.
+"""
 
 import argparse
 import textwrap
@@ -17,7 +20,7 @@ def add_to(commands: Commands) -> None:
         "configs",
         _start,
         summary="list the configurations that come with it",
-        description="Lists the configurations that --config takes by name, with what each is for.",
+        description=__doc__,
         example="",
     )
 

@@ -1,4 +1,8 @@
-"""`doctor`: checks whether this machine can train."""
+"""`doctor`: checks whether this machine can train.
+
+Checks the platform, the installed versions, GPUs, network, environment, memory, disk and a round trip through
+replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fails.
+"""
 
 import argparse
 
@@ -13,10 +17,7 @@ def add_to(commands: Commands) -> None:
         "doctor",
         _start,
         summary="check whether this machine can train",
-        description=(
-            "Checks the platform, the installed versions, GPUs, network, environment, memory, disk and a round "
-            "trip through replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fails."
-        ),
+        description=__doc__,
         example="--config sac_minitaur --run_dir /data/runs/minitaur",
     )
     add_experiment(parser, default="sac_pendulum")

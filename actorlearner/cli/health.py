@@ -1,4 +1,9 @@
-"""`health`: the probe that a container engine or an orchestrator calls."""
+"""`health`: the probe that a container engine or an orchestrator calls.
+
+Reads the heartbeats that the roles of a run directory write: whether they get on with their work, or wait as
+they should. With --replay_address, the replay server has to answer as well. Exit code 1 if a role hangs, is
+still starting, or does not run there.
+"""
 
 import argparse
 
@@ -17,11 +22,7 @@ def add_to(commands: Commands) -> None:
         "health",
         _start,
         summary="check whether a running role is healthy",
-        description=(
-            "Reads the heartbeats that the roles of a run directory write: whether they get on with their "
-            "work, or wait as they should. With --replay_address, the replay server has to answer as well. "
-            "Exit code 1 if a role hangs, is still starting, or does not run there."
-        ),
+        description=__doc__,
         example="--role learner --run_dir runs/sac_pendulum-20261121-063535",
     )
     parser.add_argument("--run_dir", metavar="DIR", required=True, help="where the role writes")

@@ -1,4 +1,8 @@
-"""`local`: trains on this machine, every role as a process of its own."""
+"""`local`: trains on this machine, every role as a process of its own.
+
+Starts a replay server, the collect actors, an eval actor and a learner on this machine, and ends when the
+learner has finished and its last policy is evaluated.
+"""
 
 import argparse
 
@@ -21,10 +25,7 @@ def add_to(commands: Commands) -> None:
         "local",
         _start,
         summary="train on this machine: every role as a process of its own",
-        description=(
-            "Starts a replay server, the collect actors, an eval actor and a learner on this machine, and ends "
-            "when the learner has finished and its last policy is evaluated."
-        ),
+        description=__doc__,
         example="--config sac_pendulum --set learn.train_steps=20000 collect.actors=2",
     )
     add_experiment(parser)

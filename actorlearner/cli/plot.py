@@ -1,4 +1,11 @@
-"""`plot`: draws what runs have learned, and how fast."""
+"""`plot`: draws what runs have learned, and how fast.
+
+Draws the returns of one or several runs against env steps, train steps and time, and below how fast they
+were. Runs whose configurations differ only in their seed have one colour: five or more are drawn as the
+interquartile mean with a 95 % bootstrap band, fewer as a line each. Without --out, plot.png and plot.svg are
+written into the run directory, or here if there are several. A CSV file of the same name has every point that
+was drawn. The runs may still be running.
+"""
 
 import argparse
 from pathlib import Path
@@ -18,13 +25,7 @@ def add_to(commands: Commands) -> None:
         "plot",
         _start,
         summary="draw returns, rates and staleness of runs",
-        description=(
-            "Draws the returns of one or several runs against env steps, train steps and time, and below how "
-            "fast they were. Runs whose configurations differ only in their seed have one colour: five or more "
-            "are drawn as the interquartile mean with a 95 % bootstrap band, fewer as a line each. Without "
-            "--out, plot.png and plot.svg are written into the run directory, or here if there are several. A "
-            "CSV file of the same name has every point that was drawn. The runs may still be running."
-        ),
+        description=__doc__,
         example="runs/packed-0 runs/packed-1 runs/trajectory-0 --out layouts.png",
     )
     add_run_dirs(parser, "where a run was written, or is being written")

@@ -1,4 +1,10 @@
-"""`report`: makes a page of a run."""
+"""`report`: makes a page of a run.
+
+Writes one HTML file that holds everything and opens anywhere, without a network: returns, rates and staleness
+as curves, the bottleneck, faults and restarts, the configuration, versions, and a video of the best policy,
+which is filmed first if there is none. The run may still be running. If its roles were started one by one,
+each with a run directory of its own, name all of these.
+"""
 
 import argparse
 
@@ -14,12 +20,7 @@ def add_to(commands: Commands) -> None:
         "report",
         _start,
         summary="make a page of a run: curves, rates, incidents, configuration, and the best policy at work",
-        description=(
-            "Writes one HTML file that holds everything and opens anywhere, without a network: returns, rates "
-            "and staleness as curves, the bottleneck, faults and restarts, the configuration, versions, and a "
-            "video of the best policy, which is filmed first if there is none. The run may still be running. "
-            "If its roles were started one by one, each with a run directory of its own, name all of these."
-        ),
+        description=__doc__,
         example="runs/sac_minitaur-20261121-063535",
     )
     add_run_dirs(parser, "the directory of a run, or those of its roles where each has one")

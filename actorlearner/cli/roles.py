@@ -69,7 +69,8 @@ def add_to(commands: Commands) -> None:
         prepare=_prepare_learner,
         summary="train the agent, and publish its policy variables",
         description=(
-            "Trains on batches from replay, publishes the policy variables, and writes checkpoints and policies."
+            "Trains on batches from replay, publishes the policy variables, and writes checkpoints and "
+            "policies."
         ),
         example="--config sac_pendulum --replay_address replay.host:8008",
     )

@@ -1,4 +1,9 @@
-"""`rollout`: plays episodes with a saved policy."""
+"""`rollout`: plays episodes with a saved policy.
+
+Plays whole episodes and prints the reward (the undiscounted return) and the length of each, and their means
+with standard deviations. The same command prints the same again; only policies that explore may draw other
+actions.
+"""
 
 import argparse
 
@@ -14,11 +19,7 @@ def add_to(commands: Commands) -> None:
         "rollout",
         _start,
         summary="play episodes with a saved policy",
-        description=(
-            "Plays whole episodes and prints the reward (the undiscounted return) and the length of each, and "
-            "their means with standard deviations. The same command prints the same again; only policies that "
-            "explore may draw other actions."
-        ),
+        description=__doc__,
         example="runs/sac_pendulum-20261121-063535 --episodes 20",
     )
     add_policy(parser, episodes=10)

@@ -1,4 +1,9 @@
-"""`status`: reports how a run is doing."""
+"""`status`: reports how a run is doing.
+
+Reads the state of a run, whether it is running or not, and changes nothing. From a run directory it reports
+all that the run's roles have written there; from a replay server, which may be on another machine, what the
+server knows.
+"""
 
 import argparse
 
@@ -15,11 +20,7 @@ def add_to(commands: Commands) -> None:
         "status",
         _start,
         summary="report how a run is doing: its roles, rates, replay, returns and bottleneck",
-        description=(
-            "Reads the state of a run, whether it is running or not, and changes nothing. From a run directory "
-            "it reports all that the run's roles have written there; from a replay server, which may be on "
-            "another machine, what the server knows."
-        ),
+        description=__doc__,
         example="runs/sac_pendulum-20261121-063535 --watch",
     )
     parser.add_argument("run_dir", metavar="RUN_DIR", nargs="?", help="the run directory to read")

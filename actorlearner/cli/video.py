@@ -1,4 +1,9 @@
-"""`video`: films episodes of a saved policy."""
+"""`video`: films episodes of a saved policy.
+
+Plays whole episodes, those of rollout with the same seed, and writes them as an mp4 file with a still frame
+beside it as PNG. No display is needed. The video runs in the time of the simulated world where the
+environment reports its frame rate, else a frame is one env step.
+"""
 
 import argparse
 
@@ -14,11 +19,7 @@ def add_to(commands: Commands) -> None:
         "video",
         _start,
         summary="film episodes of a saved policy",
-        description=(
-            "Plays whole episodes, those of rollout with the same seed, and writes them as an mp4 file with a "
-            "still frame beside it as PNG. No display is needed. The video runs in the time of the simulated "
-            "world where the environment reports its frame rate, else a frame is one env step."
-        ),
+        description=__doc__,
         example="runs/sac_halfcheetah-20261121-063535 --episodes 1",
     )
     add_policy(parser, episodes=3)
