@@ -1,0 +1,83 @@
+"""The Python API as a script or a notebook uses it, with real runs."""
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import actorlearner
+from actorlearner.callbacks import Callback
+from actorlearner.errors import ConfigurationError
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
+
+pytestmark = pytest.mark.integration
+
+_SCRIPT = """
+import sys
+
+import actorlearner
+
+config = actorlearner.load_config("td3_pendulum", sys.argv[1:])
+assert "tensorflow" not in sys.modules
+run = actorlearner.train(config, "run")
+print("returned:", run.finished, flush=True)
+run = actorlearner.resume("run")
+print("resumed:", run.finished, [record["train_step"] for record in run.evaluations()], flush=True)
+assert "tensorflow" not in sys.modules
+policy = run.best_policy()
+print("action:", policy([0.0, 1.0, 0.0]).shape)
+print("episodes:", [episode.length for episode in actorlearner.evaluate(policy, episodes=2)])
+run.plot("plot.png")
+"""
+
+
+def test_a_script_trains_is_interrupted_resumes_and_plays_the_best_policy(
+    start: Callable[..., Command], mark: str, tmp_path: Path
+) -> None:
+    settings = ("learn.train_steps=2000", "evaluate.interval=1000")
+    command = start("-c", _SCRIPT, *TINY_RUN, *settings, fresh=True)
+    learner = tmp_path / "run" / "metrics" / "learner.jsonl"
+    wait_for(lambda: any(record["train_step"] > 0 for record in records(learner)), "the first train steps")
+    # As a notebook's stop button does: the signal reaches this process alone, not its children.
+    command.process.send_signal(signal.SIGINT)
+    assert command.finish(timeout_s=150) == 0, command.out + command.err
+    lines = command.out.splitlines()
+    returned, resumed = lines.index("returned: False"), lines.index("resumed: True [0, 1000, 2000]")
+    assert any(line.startswith("stopped at train step ") for line in lines[:returned])
+    assert any(line.startswith("resuming at train step ") for line in lines[returned:resumed])
+    assert lines[-2:] == ["action: (1,)", "episodes: [200, 200]"]
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+    assert marked_processes(mark) == []
+
+
+def test_a_directory_of_another_configuration_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(REPOSITORY), *sys.path])
+    directory = tmp_path / "run"
+    directory.mkdir()
+    config = actorlearner.load_config("td3_pendulum")
+    from actorlearner.records.run_directory import RunDirectory
+
+    RunDirectory(directory).prepare(config)
+    with pytest.raises(ConfigurationError) as refused:
+        actorlearner.train(actorlearner.load_config("td3_pendulum", ["seed=7"]), directory)
+    (problem,) = refused.value.problems
+    assert problem.endswith("holds a run of another configuration: seed: 7 here, 0 there")
+
+
+def test_a_callback_that_the_roles_cannot_import_is_refused(tmp_path: Path) -> None:
+    class Mine(Callback):
+        pass
+
+    Mine.__module__ = "__main__"
+    with pytest.raises(ConfigurationError, match="Mine is defined in this script or notebook"):
+        actorlearner.train("td3_pendulum", tmp_path / "run", callbacks=[Mine])
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_run_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no run; allowed: the directory of a run"):
+        actorlearner.resume(tmp_path)
