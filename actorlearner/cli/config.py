@@ -2,14 +2,16 @@
 
 import dataclasses
 
+from actorlearner.agents.configuration import load_with_sources
+from actorlearner.agents.registry import agent_classes
 from actorlearner.cli.command import Command, Flag, Options
 from actorlearner.cli.configured import CONFIG, SET
 from actorlearner.config.explain import all_keys, explain
-from actorlearner.config.load import load_with_sources
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values
-from actorlearner.environments.names import check_environment
+from actorlearner.environments.names import environment_problems
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
+from actorlearner.replay.checks import replay_problems
 
 
 def _config(options: Options, problems: list[str]) -> int:
@@ -22,11 +24,12 @@ def _config(options: Options, problems: list[str]) -> int:
     if problems:
         raise ConfigurationError(problems)
     if "config" not in options:
-        print(explain(options["explain"]))
+        print(explain(options["explain"], agent_classes()))
         return EXIT_FINISHED
-    config, sources = load_with_sources(options["config"], options.get("set", []), check_environment)
+    checks = (replay_problems, environment_problems)
+    config, sources = load_with_sources(options["config"], options.get("set", []), checks)
     if "explain" in options:
-        print(explain(options["explain"], config, sources))
+        print(explain(options["explain"], agent_classes(), config, sources))
         return EXIT_FINISHED
     values = {key: show(value) for key, value in declared_values(config).items()}
     for key, value in values.items():
@@ -46,7 +49,7 @@ CONFIG_COMMAND = Command(
             "KEY",
             "a key, as in learn.batch_size, or a section, as in learn",
             required=False,
-            offered=all_keys,
+            offered=lambda: all_keys(agent_classes()),
         ),
         "config": dataclasses.replace(CONFIG, required=False),
         "set": SET,

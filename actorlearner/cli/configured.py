@@ -2,22 +2,25 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from actorlearner.agents.configuration import load_with_sources
+from actorlearner.agents.registry import agent_classes
 from actorlearner.cli.command import Command, Flag, Options
 from actorlearner.cli.run_dir import RUN_DIR, given_run_dir
 from actorlearner.config.checks import MULTI_WORKER, SUITES
+from actorlearner.config.checks import Check as LoadCheck
 from actorlearner.config.explain import all_keys
-from actorlearner.config.load import EnvironmentCheck, load_with_sources
 from actorlearner.config.problems import Sources, with_source
-from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
-from actorlearner.environments.names import check_environment
+from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.process.numpy_version import check_numpy
+from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.least_memory import least_memory_problems
 
 _SHIPPED = ", ".join(shipped_configs())
@@ -32,7 +35,7 @@ SET = Flag(
     list,
     required=False,
     several=True,
-    offered=lambda: (f"{key}=" for key in all_keys()),
+    offered=lambda: (f"{key}=" for key in all_keys(agent_classes())),
 )
 
 
@@ -88,7 +91,7 @@ def configured(
             check_numpy()
         own = {flag: options[flag] for flag in flags if flag in options}
         run_dir = given_run_dir(options, problems)
-        check_now: EnvironmentCheck = check_environment
+        check_now: LoadCheck = environment_problems
         if configure is not None:
             check_now = _check_shipped
         loaded = _load(options, problems, check_now)
@@ -159,23 +162,20 @@ def _has_own_code(config: Config) -> bool:
     return config.environment.suite not in SUITES or bool(config.callbacks)
 
 
-def _check_shipped(environment: EnvironmentConfig, sources: Sources) -> None:
+def _check_shipped(config: Config, sources: Sources, broken: Collection[str]) -> Sequence[str]:
     """Checks an environment whose suite comes with the package, and leaves the user's own for later."""
-    if environment.suite in SUITES:
-        check_environment(environment, sources)
+    if config.environment.suite not in SUITES:
+        return ()
+    return environment_problems(config, sources, broken)
 
 
 def _finds_environment(config: Config, sources: Sources) -> list[str]:
-    try:
-        check_environment(config.environment, sources)
-    except ConfigurationError as error:
-        return list(error.problems)
-    return []
+    return list(environment_problems(config, sources))
 
 
-def _load(options: Options, problems: list[str], check: EnvironmentCheck) -> tuple[Config, Sources] | None:
+def _load(options: Options, problems: list[str], check: LoadCheck) -> tuple[Config, Sources] | None:
     try:
-        return load_with_sources(options["config"], options.get("set", []), check)
+        return load_with_sources(options["config"], options.get("set", []), (replay_problems, check))
     except ConfigurationError as error:
         problems.extend(error.problems)
         return None

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.cli.command import Flag, Options
-from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import RunDirectory

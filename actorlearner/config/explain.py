@@ -1,13 +1,12 @@
 """The documentation of configuration keys, as text."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from actorlearner.agents.registry import agent_names, find_builder
 from actorlearner.config.keys import Key, config_keys, dotted_keys
 from actorlearner.config.problems import Sources, closest, problem, show
 from actorlearner.config.resolved import declared_values
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.errors import ConfigurationError
 
 _WIDTH = 80
@@ -15,18 +14,26 @@ _INDENT = "  "
 _CLOSE = 3
 
 
-def explain(name: str, config: Config | None = None, sources: Sources | None = None) -> str:
+def explain(
+    name: str,
+    agent_classes: Mapping[str, type[AgentConfig]],
+    config: Config | None = None,
+    sources: Sources | None = None,
+) -> str:
     """Says what a key is for, what it may be and what it is by default.
 
     Args:
       name: a dotted key, as in learn.batch_size; or a section, as in learn, of which every key is explained.
+      agent_classes: the class of the agent section for each value of `agent.name`.
       config: in which the key has a value, which is then said, too; None for no configuration in particular.
       sources: where the values of its keys come from.
 
     Raises:
       ConfigurationError: there is no such key.
     """
-    documented = _documented(agent_names() if config is None else [config.agent.name])
+    if config is not None:
+        agent_classes = {config.agent.name: type(config.agent)}
+    documented = _documented(agent_classes)
     found = [entry for entry in documented if entry[0] == name or entry[0].startswith(f"{name}.")]
     if not found:
         known = dict.fromkeys(key for key, _, _ in documented)
@@ -40,20 +47,20 @@ def explain(name: str, config: Config | None = None, sources: Sources | None = N
     )
 
 
-def all_keys() -> list[str]:
+def all_keys(agent_classes: Mapping[str, type[AgentConfig]]) -> list[str]:
     """The names of all keys, of every algorithm."""
-    return list(dict.fromkeys(key for key, _, _ in _documented(agent_names())))
+    return list(dict.fromkeys(key for key, _, _ in _documented(agent_classes)))
 
 
-def _documented(names: Sequence[str]) -> list[tuple[str, Key, tuple[str, ...]]]:
+def _documented(agent_classes: Mapping[str, type[AgentConfig]]) -> list[tuple[str, Key, tuple[str, ...]]]:
     """Every key of these algorithms, with those that have it as it is declared; none where all have it."""
     entries: dict[tuple[str, str], tuple[Key, list[str]]] = {}
-    for agent in names:
-        for key, declared in dotted_keys(config_keys(find_builder(agent).config_class)).items():
+    for agent, agent_class in agent_classes.items():
+        for key, declared in dotted_keys(config_keys(agent_class)).items():
             same = (key, f"{declared} {declared.default!r} {declared.doc}")
             entries.setdefault(same, (declared, []))[1].append(agent)
     return [
-        (key, declared, () if len(agents) == len(names) else tuple(agents))
+        (key, declared, () if len(agents) == len(agent_classes) else tuple(agents))
         for (key, _), (declared, agents) in entries.items()
     ]
 

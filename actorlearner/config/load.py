@@ -1,21 +1,18 @@
 """Makes a Config out of a YAML file and `--set` overrides, or says everything that is wrong with them."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from omegaconf import OmegaConf, read_write
 
-from actorlearner.agents import registry
-from actorlearner.config.checks import SUITES, can_be_looked_up, cross_problems
+from actorlearner.config.checks import SUITES, Check, cross_problems
 from actorlearner.config.document import MAX_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.interpolation import InterpolationError, Interpolator, escape, is_interpolated
 from actorlearner.config.keys import Key, Section, as_declared, config_keys, dotted_keys
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
-from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig
+from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.errors import ConfigurationError
-
-EnvironmentCheck = Callable[[EnvironmentConfig, Sources], None]
 
 _FLAG = "--set"
 
@@ -28,32 +25,31 @@ class _Given:
     source: str
 
 
-def load_config(path: str, overrides: Sequence[str] = (), check: EnvironmentCheck | None = None) -> Config:
+def load_with_sources(
+    path: str,
+    overrides: Sequence[str],
+    agent_classes: Mapping[str, type[AgentConfig]],
+    checks: Sequence[Check] = (),
+) -> tuple[Config, Sources]:
     """Loads a configuration file, with overrides on top.
 
     Args:
       path: a YAML file, or the name of a shipped configuration.
-      overrides: `section.key=value` each, the value in YAML; the last for a key counts.
-      check: called with the environment section and the sources of the keys, unless that section is
-        broken already; the problems that it raises are reported together with the others.
+      overrides: `section.key=value` each, the value in YAML; the last one for a key counts.
+      agent_classes: the class of the agent section for each value of `agent.name`.
+      checks: further checks of the whole configuration.
 
     Returns:
-      The complete configuration; its agent section is of the algorithm's own class.
+      The complete configuration, whose agent section has the algorithm's own class; and where the value of
+      each key comes from.
 
     Raises:
       ConfigurationError: with every problem of the file, the overrides and their combination.
     """
-    return load_with_sources(path, overrides, check)[0]
-
-
-def load_with_sources(
-    path: str, overrides: Sequence[str] = (), check: EnvironmentCheck | None = None
-) -> tuple[Config, Sources]:
-    """As `load_config`, with where each key's value comes from."""
     document = read_document(path)
     problems = list(document.problems)
     flags = _parse_overrides(overrides, problems)
-    agent_class = _agent_class(document, flags, problems)
+    agent_class = _agent_class(document, flags, agent_classes, problems)
     merge = _Merge(document, config_keys(agent_class), problems)
     merge.add_file(document.tree, merge.keys, ())
     for key_path, value in flags:
@@ -68,24 +64,12 @@ def load_with_sources(
     sources = dict.fromkeys(dotted_keys(merge.keys), DEFAULT_SOURCE)
     sources |= {key: given.source for key, given in merge.given.items()}
     if document.usable:
-        problems += cross_problems(config, sources, broken)
-        if check is not None:
-            problems += _environment_problems(check, config.environment, sources, broken)
+        every: tuple[Check, ...] = (cross_problems, *checks)
+        for check in every:
+            problems += check(config, sources, broken)
     if problems:
         raise ConfigurationError(problems)
     return config, sources
-
-
-def _environment_problems(
-    check: EnvironmentCheck, environment: EnvironmentConfig, sources: Sources, broken: Collection[str]
-) -> Sequence[str]:
-    if not can_be_looked_up(environment) or any(key.startswith("environment.") for key in broken):
-        return ()
-    try:
-        check(environment, sources)
-    except ConfigurationError as error:
-        return error.problems
-    return ()
 
 
 def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[tuple[Path, Any]]:
@@ -111,7 +95,10 @@ def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[tupl
 
 
 def _agent_class(
-    document: Document, flags: Sequence[tuple[Path, Any]], problems: list[str]
+    document: Document,
+    flags: Sequence[tuple[Path, Any]],
+    agent_classes: Mapping[str, type[AgentConfig]],
+    problems: list[str],
 ) -> type[AgentConfig] | None:
     """Finds the class of the agent section; None if agent.name is not the name of an algorithm.
 
@@ -123,9 +110,9 @@ def _agent_class(
     for path, value in flags:
         if path == ("agent", "name"):
             name, source = value, _FLAG
-    names = registry.agent_names()
-    if name in names:
-        return registry.find_builder(name).config_class
+    if isinstance(name, str) and name in agent_classes:
+        return agent_classes[name]
+    names = sorted(agent_classes)
     if isinstance(name, str) and name:
         wrong = f"unknown agent {show(name)}"
         problems.append(problem("agent.name", wrong, source, ", ".join(names), closest(name, names)))

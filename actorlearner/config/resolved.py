@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import typing
+from collections.abc import Mapping
 from typing import Any
 
 from actorlearner.config.document import dump
@@ -24,9 +25,14 @@ def to_yaml(config: Config) -> str:
     return dump(tree)
 
 
-def canonical(config: Config) -> str:
-    """JSON text that is equal for configurations of one experiment, on any machine."""
-    return json.dumps(_experiment(config), sort_keys=True, separators=(",", ":"))
+def canonical(config: Config | Mapping[str, Any]) -> str:
+    """Returns JSON text that is equal for configurations of one experiment, on any machine.
+
+    Args:
+      config: the configuration; or the tree of a file that `to_yaml` wrote.
+    """
+    tree = config if isinstance(config, Mapping) else _tree(config)
+    return json.dumps(_experiment(tree), sort_keys=True, separators=(",", ":"))
 
 
 def values_by_key(config: Config) -> dict[str, Any]:
@@ -34,7 +40,7 @@ def values_by_key(config: Config) -> dict[str, Any]:
 
     The entries of a mapping have keys of their own.
     """
-    return _flat(_experiment(config))
+    return _flat(_experiment(_tree(config)))
 
 
 def fingerprint(config: Config) -> str:
@@ -71,9 +77,8 @@ def _canonical(values: dict[str, Any], key: str) -> str:
     return json.dumps(values[key], sort_keys=True) if key in values else ""
 
 
-def _experiment(config: Config) -> dict[str, Any]:
-    """All but what only looks on."""
-    return {name: value for name, value in _tree(config).items() if name not in _LOOK_ON}
+def _experiment(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if name not in _LOOK_ON}
 
 
 def _tree(section: Any) -> dict[str, Any]:

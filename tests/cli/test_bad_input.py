@@ -25,7 +25,7 @@ FEWER = {"key": 3, "misspelt key": 3}
 
 
 def test_every_key_of_every_agent_is_given_bad_values_in_the_file_and_as_a_flag() -> None:
-    for agent in registry.agent_names():
+    for agent in registry.agent_classes():
         keys = set(dotted_keys(config_keys(registry.find_builder(agent).config_class)))
         for as_flag in (True, False):
             cases = [case for case in bad_keys.key_cases() if (case.arguments == LOCAL) is not as_flag]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
 from actorlearner.config.keys import config_keys, dotted_keys
-from actorlearner.config.load import load_config
 from actorlearner.config.shipped import shipped_configs
 
 

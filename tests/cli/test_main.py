@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import actorlearner
+from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
-from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.verbosity import Verbosity

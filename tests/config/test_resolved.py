@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.agents import registry
-from actorlearner.config.load import load_config
+from actorlearner.config.load import load_with_sources
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
 from actorlearner.config.setting import setting
@@ -30,22 +29,12 @@ class FakeConfig(AgentConfig):
     rates: list[float] = setting([], "Rates.")
 
 
-class FakeBuilder:
-    config_class = FakeConfig
-
-
-@pytest.fixture(autouse=True)
-def _fake_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "agent_names", lambda: ["fake"])
-    monkeypatch.setattr(registry, "find_builder", lambda name: FakeBuilder())
-
-
 @pytest.fixture
 def reload(tmp_path: pathlib.Path):
     def reload(config: Config) -> Config:
         file = tmp_path / "config.yaml"
         file.write_text(to_yaml(config), encoding="utf-8")
-        return load_config(str(file))
+        return load_with_sources(str(file), (), {"fake": FakeConfig})[0]
 
     return reload
 
@@ -155,4 +144,4 @@ def test_a_configuration_with_other_keys_is_refused(tmp_path: pathlib.Path) -> N
     file = tmp_path / "config.yaml"
     file.write_text(to_yaml(config_with()).replace("gamma:", "gamm:"))
     with pytest.raises(ConfigurationError, match=r"did you mean agent\.gamma"):
-        load_config(str(file))
+        load_with_sources(str(file), (), {"fake": FakeConfig})

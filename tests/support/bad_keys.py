@@ -124,7 +124,7 @@ def _known(agent: str) -> Mapping[str, Key]:
 def _keys() -> Iterator[tuple[str, str, Key]]:
     """(agent, key, its type and range): the keys of each agent, and all others once."""
     seen: set[tuple[str, str]] = set()
-    for agent in ("sac", *registry.agent_names()):
+    for agent in ("sac", *registry.agent_classes()):
         for key, declared in _known(agent).items():
             place = (agent if key.startswith("agent.") else "", key)
             if place not in seen:
