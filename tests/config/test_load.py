@@ -75,15 +75,12 @@ def test_mapping_keeps_dots_dates_and_infinity(load_text) -> None:
     assert kwargs == {"a.b": float("inf"), "day": "2020-01-01"}
 
 
-def test_interpolation_of_given_and_default_keys(load_text) -> None:
-    config = load_text(
-        "learn:\n  train_steps: 50\n  publish_interval: ${learn.train_steps}\n"
-        "  summary_interval: ${.batch_size}\nenvironment:\n  kwargs: {seed: '${seed}', text: '\\${seed}'}\n",
-        "learn.checkpoint_interval=${learn.train_steps}",
-    )
-    assert config.learn.publish_interval == config.learn.checkpoint_interval == 50
-    assert config.learn.summary_interval == 256
-    assert config.environment.kwargs == {"seed": 0, "text": "${seed}"}
+@pytest.mark.parametrize("text", ["${seed}", "${", "???"])
+def test_nothing_is_interpolated(load_text, text: str) -> None:
+    assert load_text(f"environment: {{name: '{text}', kwargs: {{a: '{text}'}}}}").environment.kwargs == {
+        "a": text
+    }
+    assert load_text("", f"environment.name='{text}'").environment.name == text
 
 
 def test_yaml_merge_and_alias(load_text) -> None:

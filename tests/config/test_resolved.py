@@ -109,8 +109,8 @@ def test_fingerprint_stays_the_same_from_one_release_to_the_next() -> None:
 
     @dataclasses.dataclass(frozen=True)
     class Small:
-        rate: float = 0.5
-        layers: list[int] = dataclasses.field(default_factory=lambda: [1, 2])
+        rate: float = setting(0.5, "A rate.")
+        layers: list[int] = setting([1, 2], "Units.")
 
     # echo -n '{"layers":[1,2],"rate":0.5}' | sha256sum
     assert fingerprint(Small()) == "93e6642e47e4bf95"  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Optional
 
 from actorlearner.config.checks import Check
 from actorlearner.config.load import load_with_sources
@@ -18,7 +17,7 @@ class FakeConfig(AgentConfig):
     gamma: float = setting(0.99, "Discount.", at_least=0, at_most=1)
     layers: list[int] = setting([256, 256], "Units.", at_least=1)
     rates: list[float] = setting([], "Rates.")
-    clipping: Optional[float] = setting(None, "Largest norm.", above=0)
+    clipping: float | None = setting(None, "Largest norm.", above=0)
     loss: str = setting("huber", "The loss.", choices=("huber", "mse"))
     debug: bool = setting(False, "Whether to debug.")
 
