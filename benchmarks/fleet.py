@@ -11,8 +11,8 @@ from typing import Any
 
 import reverb
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.agents.make import make_agent
-from actorlearner.config.load import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
 from actorlearner.local.child import Child

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from actorlearner.acting.policy_function import RandomFunction
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.env_steps import EnvSteps

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory

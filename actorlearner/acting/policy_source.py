@@ -1,13 +1,14 @@
 """Where a policy that is to be played is saved, found without TensorFlow."""
 
 import dataclasses
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from actorlearner.config.checks import SUITES
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
+from actorlearner.config.checks import SUITES, can_be_looked_up
 from actorlearner.config.problems import Sources
-from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.environments.names import check_environment
+from actorlearner.config.schema import Config
+from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import CONFIG_IN_POLICY, RunDirectory
@@ -100,17 +101,17 @@ def _checkpoint(path: Path) -> PolicySource:
 
 
 def _load(config: Path) -> Config:
-    return load_config(str(config), (), _check_environment)
+    return load_config(str(config), (), (_environment_problems,))
 
 
-def _check_environment(environment: EnvironmentConfig, sources: Sources) -> None:
+def _environment_problems(config: Config, sources: Sources, broken: Collection[str]) -> Sequence[str]:
     """Checks it as elsewhere; TensorFlow is configured before the user's own code, which may use it."""
-    if environment.suite not in SUITES:
+    if config.environment.suite not in SUITES and can_be_looked_up(config.environment):
         with quiet_output():
             from actorlearner.process.devices import use_cpu
 
             use_cpu(threads=1)
-    check_environment(environment, sources)
+    return environment_problems(config, sources, broken)
 
 
 def _run_above(path: Path, levels: int) -> RunDirectory | None:

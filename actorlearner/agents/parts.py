@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
@@ -36,7 +36,7 @@ class TemporalDifferenceConfig(AgentConfig):
     target_update_period: int = setting(
         1, "Train steps between two updates of the target networks.", at_least=1
     )
-    gradient_clipping: Optional[float] = setting(
+    gradient_clipping: float | None = setting(
         None,
         "Norm that the gradient of each variable is clipped to, on each replica before they are added up. "
         "Null: not clipped.",

@@ -1,35 +1,30 @@
-"""Finds an algorithm's builder by its name in the configuration."""
-
-import difflib
-import importlib
+"""The registered algorithms by name. Importing them imports no TensorFlow."""
 
 from actorlearner.agents.builder import AgentBuilder
+from actorlearner.agents.dqn import DqnBuilder
+from actorlearner.agents.sac import SacBuilder
+from actorlearner.agents.td3 import Td3Builder
+from actorlearner.config.problems import closest, problem, show
+from actorlearner.config.schema import AgentConfig
 from actorlearner.errors import ConfigurationError
 
-_BUILDERS = {
-    "dqn": "actorlearner.agents.dqn:DqnBuilder",
-    "sac": "actorlearner.agents.sac:SacBuilder",
-    "td3": "actorlearner.agents.td3:Td3Builder",
-}
+_BUILDERS: dict[str, AgentBuilder] = {"dqn": DqnBuilder(), "sac": SacBuilder(), "td3": Td3Builder()}
 
 
-def agent_names() -> list[str]:
-    """The names that `agent.name` may have."""
-    return sorted(_BUILDERS)
+def agent_classes() -> dict[str, type[AgentConfig]]:
+    """Returns the class of the agent section for each value of `agent.name`."""
+    return {name: builder.config_class for name, builder in _BUILDERS.items()}
 
 
 def find_builder(name: str) -> AgentBuilder:
-    """Returns the builder of the algorithm called `name`; imports its module, not TensorFlow.
+    """Returns the builder of the algorithm called `name`.
 
     Raises:
-      ConfigurationError: there is no such algorithm.
+      ConfigurationError: no such algorithm is registered.
     """
     if name not in _BUILDERS:
-        close = difflib.get_close_matches(name, agent_names(), n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
+        wrong = f"unknown agent {show(name)}"
         raise ConfigurationError(
-            [f"agent.name: unknown agent {name!r}{hint}; allowed: {', '.join(agent_names())}"]
+            [problem("agent.name", wrong, "", ", ".join(_BUILDERS), closest(name, _BUILDERS))]
         )
-    module, _, attribute = _BUILDERS[name].partition(":")
-    builder: AgentBuilder = getattr(importlib.import_module(module), attribute)()
-    return builder
+    return _BUILDERS[name]

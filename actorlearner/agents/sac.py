@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
@@ -54,7 +54,7 @@ class SacConfig(TemporalDifferenceConfig):
     initial_alpha: float = setting(
         1.0, "Temperature at the start: the weight of the policy's entropy against rewards.", above=0
     )
-    target_entropy: Optional[float] = setting(
+    target_entropy: float | None = setting(
         None,
         "Entropy of the policy, in nats, that alpha is adjusted for. Null: minus half the number of "
         "action dimensions, which TF-Agents found stabler than the paper's minus that number.",

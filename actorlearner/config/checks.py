@@ -1,12 +1,10 @@
 """Checks of keys against each other, and of text whose form a type cannot tell."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.replay.item_size import MAX_ITEMS, max_transitions_per_item
-from actorlearner.replay.rate_limit import rate_limit_problems
 
 SUITES = ("pybullet", "gym")
 """The suites that come with the package; any other is module:callable."""
@@ -20,10 +18,9 @@ MULTI_WORKER = "multi_worker_mirrored"
 
 _STRATEGIES = ("default", "mirrored", MULTI_WORKER, "tpu")
 
-_RATE_LIMIT_INPUTS = {
-    "replay.min_size": ("replay.min_size", "replay.capacity"),
-    "replay.error_buffer": ("replay.error_buffer", "replay.updates_per_env_step", "learn.batch_size"),
-}
+Check = Callable[[Config, Sources, Collection[str]], Iterable[str]]
+"""Returns one line for each problem; takes the configuration, where its keys come from, and the keys that
+were refused already, from which nothing is concluded."""
 
 
 def can_be_looked_up(environment: EnvironmentConfig) -> bool:
@@ -62,11 +59,6 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
     problems: list[str] = []
     if works("environment.suite"):
         problems += _environment_problems(config, sources, works("environment.name"))
-    if works("replay.capacity", "replay.layout"):
-        problems += _capacity_problems(config, sources)
-    for key, allowed in rate_limit_problems(config):
-        if works(*_RATE_LIMIT_INPUTS.get(key, (key,))):
-            problems.append(_cannot_work(config, key, sources, allowed))
     if works("learn.strategy"):
         problems += _strategy_problems(config, sources, works("learn.batch_size"))
     if (
@@ -74,9 +66,7 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
         and config.learn.profile is not None
         and not profiled_steps(config.learn.profile)
     ):
-        problems.append(
-            _cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null")
-        )
+        problems.append(cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null"))
     if works("callbacks"):
         problems += _callback_problems(config, sources)
     return problems
@@ -101,16 +91,7 @@ def _environment_problems(config: Config, sources: Sources, check_name: bool) ->
         wrong = f"unknown suite {show(suite)}"
         yield problem("environment.suite", wrong, source, allowed, closest(suite, SUITES))
     elif check_name:
-        yield _cannot_work(config, "environment.name", sources, f"a registered name in suite {suite}")
-
-
-def _capacity_problems(config: Config, sources: Sources) -> Iterator[str]:
-    """More than fits with any environment; how many transitions an item holds depends on that."""
-    layout = config.replay.layout
-    most = MAX_ITEMS * max_transitions_per_item(layout)
-    if config.replay.capacity > most:
-        allowed = f"at most {most} with replay.layout {layout}, for a table of Reverb has {MAX_ITEMS} items"
-        yield _cannot_work(config, "replay.capacity", sources, allowed)
+        yield cannot_work(config, "environment.name", sources, f"a registered name in suite {suite}")
 
 
 def _strategy_problems(config: Config, sources: Sources, check_batch: bool) -> Iterator[str]:
@@ -122,12 +103,13 @@ def _strategy_problems(config: Config, sources: Sources, check_batch: bool) -> I
         meant = closest(strategy, _STRATEGIES) if count is None else []
         yield problem("learn.strategy", f"unknown strategy {show(strategy)}", source, allowed, meant)
     elif count and check_batch and config.learn.batch_size % count:
-        yield _cannot_work(
+        yield cannot_work(
             config, "learn.batch_size", sources, f"a multiple of the {count} replicas of learn.strategy"
         )
 
 
-def _cannot_work(config: Config, key: str, sources: Sources, allowed: str) -> str:
+def cannot_work(config: Config, key: str, sources: Sources, allowed: str) -> str:
+    """Returns the line about a value that is valid by itself and cannot work here."""
     section, _, name = key.partition(".")
     value = getattr(getattr(config, section), name)
     return problem(key, f"{show(value)} cannot work", sources.get(key, DEFAULT_SOURCE), allowed)

@@ -1,11 +1,9 @@
-"""Reading and writing YAML: values, the line of every key, and everything that is wrong with a file.
+"""Reads and writes YAML, and reports everything that is wrong with a file, with the line of each key.
 
-The dialect is OmegaConf's: YAML 1.1, but 1e-3 is a number, a date is text, and a key may not be given
-twice. It is parsed here because OmegaConf tells neither lines nor more than the first mistake.
+The dialect is YAML 1.1, except that 1e-3 is a number, a date is text, and a key may not be given twice.
 """
 
 import dataclasses
-import pathlib
 import re
 from typing import Any
 
@@ -25,13 +23,13 @@ _FLOAT = re.compile(
     re.VERBOSE,
 )
 
-# PyYAML lets the errors of its conversions through: int("0x"), a lookup of a bool, chr() of an escape, ...
+# PyYAML does not catch the errors of its conversions: int("0x"), a lookup of a bool, chr() of an escape, ...
 _CONVERSION_ERRORS = (ArithmeticError, AttributeError, LookupError, ValueError)
-_CONSTRUCTION_ERRORS = (yaml.YAMLError, *_CONVERSION_ERRORS)
+_ERRORS = (yaml.YAMLError, RecursionError, *_CONVERSION_ERRORS)
 
-# What no experiment needs; beyond it PyYAML and OmegaConf take seconds, or all of the stack.
-_MOST_BYTES = 65_536
-_MOST_VALUES = 10_000
+# No experiment needs more; beyond it PyYAML takes seconds, or all of the stack.
+_MAX_BYTES = 65_536
+_MAX_VALUES = 10_000
 MAX_LEVELS = 20
 """How deep values may be nested."""
 
@@ -42,14 +40,13 @@ Path = tuple[str, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader with OmegaConf's idea of a number."""
+    """PyYAML's safe loader for this dialect; reports which value cannot be converted and its position."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Says which value cannot be converted, and where it stands."""
         try:
             value = super().construct_object(node, deep)
             if type(value) is int:
-                str(value)  # Python refuses thousands of digits there, where they are hexadecimal or binary.
+                str(value)  # Raises for thousands of digits that were written as hexadecimal or binary.
         except _CONVERSION_ERRORS:
             kind = node.tag.rpartition(":")[2]
             wrong = f"{show(node.value)} cannot be read as {kind}"
@@ -58,7 +55,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes the text that `_Loader` would take for something else."""
+    """Quotes text that `_Loader` would read as a number."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -74,14 +71,14 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """What one configuration file says.
+    """The contents of one configuration file.
 
     Attributes:
       name: the file, as messages show it.
-      tree: its mapping, with the first value of a key that is given twice; empty if it is unusable.
+      tree: its mapping, with the first value of a key that is given twice; empty if the file is unusable.
       lines: the line of each key, counted from 1.
       problems: what is wrong with the file as YAML.
-      usable: whether it was read at all.
+      usable: whether it could be read at all.
     """
 
     name: str
@@ -91,18 +88,19 @@ class Document:
     usable: bool = True
 
     def source(self, path: Path) -> str:
-        """Where the key was given: FILE:LINE, or FILE where a YAML merge (<<) brought it."""
+        """Returns where the key was given: FILE:LINE, or FILE if a YAML merge (<<) brought it."""
         line = self.lines.get(path)
         return self.name if line is None else f"{self.name}:{line}"
 
 
 def read_document(path: str) -> Document:
-    """Reads a configuration file; whatever is wrong stands in the result's problems."""
+    """Reads a configuration file, or the shipped one of that name; never raises, see `Document.problems`."""
     try:
         file = find_config(path)
-        content = _read(file)
-        if len(content) > _MOST_BYTES:
-            return _unusable(path, f"is larger than {_MOST_BYTES} bytes")
+        with file.open("rb") as stream:  # A device such as /dev/zero has no end.
+            content = stream.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            return _unusable(path, f"is larger than {_MAX_BYTES} bytes")
         text = content.decode("utf-8-sig")
     except ConfigurationError as error:
         return Document(path, problems=error.problems, usable=False)
@@ -110,64 +108,18 @@ def read_document(path: str) -> Document:
         return _unusable(path, f"cannot be read: {error.strerror or error}")
     except UnicodeDecodeError as error:
         return _unusable(path, f"is not UTF-8 text (byte {error.start})")
-    return _parse_document(str(file), text)
-
-
-def parse_value(text: str) -> Any:
-    """The value that `text` means in YAML; nothing at all is null.
-
-    Raises:
-      ValueError: it is not YAML; the message says why in one line.
-    """
-    if len(text) > _MOST_BYTES:
-        raise ValueError(f"larger than {_MOST_BYTES} characters")
+    name = str(file)
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        repeated = _index_keys(node)[1]
-        _check_extent(node)
-        if repeated:
-            raise ValueError(f"key {'.'.join(repeated[0][0])} is given twice")
-        return loader.construct_document(node)
-    except (*_CONSTRUCTION_ERRORS, RecursionError) as error:
-        raise ValueError(_explain(error)[1]) from None
-
-
-def dump(tree: dict[str, Any]) -> str:
-    """`tree` as YAML text that `read_document` reads back unchanged; keys keep their order."""
-    return str(yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
-
-
-def _read(file: pathlib.Path) -> bytes:
-    """The beginning of the file, as far as it matters: a device such as /dev/zero has no end."""
-    with file.open("rb") as stream:
-        return stream.read(_MOST_BYTES + 1)
-
-
-def _unusable(name: str, wrong: str) -> Document:
-    return Document(name, problems=(problem(name, wrong, "", "a YAML file with a mapping"),), usable=False)
-
-
-def _parse_document(name: str, text: str) -> Document:
-    try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return _unusable(name, "is empty")
-        if not isinstance(node, yaml.MappingNode):
-            kind = "list" if isinstance(node, yaml.SequenceNode) else "single value"
-            return _unusable(name, f"is a {kind}, not a mapping of sections")
-        lines, repeated = _index_keys(node)
-        _check_extent(node)
-        tree = loader.construct_document(node)
-        if not isinstance(tree, dict):
-            return _unusable(name, f"is a {node.tag}, not a mapping of sections")
-    except (*_CONSTRUCTION_ERRORS, RecursionError) as error:
+        tree, lines, repeated = _parse(text)
+    except _ERRORS as error:
         position, reason = _explain(error)
         line = problem(f"{name}{position}", f"broken YAML: {reason}", "")
         return Document(name, problems=(line,), usable=False)
+    if tree is None:
+        return _unusable(name, "is empty")
+    if not isinstance(tree, dict):
+        kind = type(tree).__name__ if isinstance(tree, (list, set)) else "single value"
+        return _unusable(name, f"is a {kind}, not a mapping of sections")
     problems = tuple(
         problem(".".join(key), f"given twice, first in line {lines[key]}", f"{name}:{line}", "once")
         for key, line in repeated
@@ -175,35 +127,72 @@ def _parse_document(name: str, text: str) -> Document:
     return Document(name, tree, lines, problems)
 
 
-def _index_keys(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
+def parse_value(text: str) -> Any:
+    """Returns the value of `text` in YAML; None for empty text.
+
+    Raises:
+      ValueError: it is not YAML; the message gives the reason in one line.
+    """
+    if len(text) > _MAX_BYTES:
+        raise ValueError(f"larger than {_MAX_BYTES} characters")
+    try:
+        value, _, repeated = _parse(text)
+    except _ERRORS as error:
+        raise ValueError(_explain(error)[1]) from None
+    if repeated:
+        raise ValueError(f"key {'.'.join(repeated[0][0])} is given twice")
+    return value
+
+
+def dump(tree: dict[str, Any]) -> str:
+    """Returns `tree` as YAML text that `read_document` reads back unchanged; keys keep their order."""
+    return str(yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _unusable(name: str, wrong: str) -> Document:
+    return Document(name, problems=(problem(name, wrong, "", "a YAML file with a mapping"),), usable=False)
+
+
+def _parse(text: str) -> tuple[Any, dict[Path, int], list[tuple[Path, int]]]:
+    """Returns the value, the line of each key, and (key, line) of every repetition of a key."""
+    loader = _Loader(text)
+    root = loader.get_single_node()
+    if root is None:
+        return None, {}, []
+    lines, repeated = _index(root)
+    return loader.construct_document(root), lines, repeated
+
+
+def _index(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
     """Finds the line of each key, and removes every repetition of a key from the nodes.
 
     Returns:
       The line of the first time that each key is given, and (key, line) of every later time.
 
     Raises:
-      ValueError: a node contains itself.
+      ValueError: a node contains itself, is too deep, or is too large once every alias is written out.
     """
     lines: dict[Path, int] = {}
     repeated: list[tuple[Path, int]] = []
-    above: list[yaml.Node] = []
-    seen: set[int] = set()
+    extents: dict[int, tuple[int, int] | None] = {}  # None while a node is being visited.
 
-    def visit(node: yaml.Node, path: Path) -> None:
-        if any(node is other for other in above):
-            raise ValueError("an alias contains itself")
-        if id(node) in seen:  # The target of several aliases; its keys have the line of the first.
-            return
-        seen.add(id(node))
-        above.append(node)
+    def visit(node: yaml.Node, path: Path) -> tuple[int, int]:
+        """Returns how many values the node and all nodes below it have, and on how many levels."""
+        if id(node) in extents:  # The target of an alias; its keys have the lines of the first visit.
+            extent = extents[id(node)]
+            if extent is None:
+                raise ValueError("an alias contains itself")
+            return extent
+        extents[id(node)] = None
+        below = []
         if isinstance(node, yaml.MappingNode):
             node.value = [pair for pair in node.value if not is_repetition(pair[0], path)]
-            for key_node, value_node in node.value:
-                visit(value_node, (*path, str(key_node.value)))
+            below = [visit(value, (*path, str(key.value))) for key, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
-            for index, element in enumerate(node.value):
-                visit(element, (*path, str(index)))
-        above.pop()
+            below = [visit(element, (*path, str(index))) for index, element in enumerate(node.value)]
+        extent = 1 + sum(values for values, _ in below), 1 + max((levels for _, levels in below), default=0)
+        extents[id(node)] = extent
+        return extent
 
     def is_repetition(key_node: yaml.Node, path: Path) -> bool:
         if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE_TAG:
@@ -215,46 +204,20 @@ def _index_keys(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]
         lines[key] = line
         return False
 
-    visit(root, ())
+    values, levels = visit(root, ())
+    if levels > MAX_LEVELS:
+        raise ValueError(_TOO_DEEP)
+    if values > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES} values, aliases written out")
     return lines, repeated
 
 
-def _check_extent(root: yaml.Node) -> None:
-    """Refuses a document that is too deep, or too large once every alias is written out.
-
-    Raises:
-      ValueError: with the reason.
-    """
-    extents: dict[int, tuple[int, int]] = {}
-
-    def extent(node: yaml.Node) -> tuple[int, int]:
-        """How many values the node and all below it are, and on how many levels."""
-        if id(node) not in extents:
-            below = [extent(child) for child in _children(node)]
-            values = 1 + sum(values for values, _ in below)
-            extents[id(node)] = values, 1 + max((levels for _, levels in below), default=0)
-        return extents[id(node)]
-
-    values, levels = extent(root)
-    if levels > MAX_LEVELS:
-        raise ValueError(_TOO_DEEP)
-    if values > _MOST_VALUES:
-        raise ValueError(f"more than {_MOST_VALUES} values, aliases written out")
-
-
-def _children(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [value for _, value in node.value]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
-
-
 def _explain(error: BaseException) -> tuple[str, str]:
-    """The position in a document (":LINE:COLUMN", or nothing) and the reason of a YAML error."""
+    """Returns the position in a document (":LINE:COLUMN", or nothing) and the reason of an error."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         position = "" if mark is None else f":{mark.line + 1}:{mark.column + 1}"
-        reason = ", ".join(part for part in (error.problem, error.context) if part)
-        return position, reason
+        return position, ", ".join(filter(None, (error.problem, error.context)))
     if isinstance(error, yaml.reader.ReaderError):
         return "", f"{error.reason} (character {error.position + 1})"
     if isinstance(error, RecursionError):

@@ -1,75 +1,76 @@
 """The documentation of configuration keys, as text."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-from actorlearner.agents.registry import agent_names, find_builder
-from actorlearner.config.keys import Key, config_keys, dotted_keys
+from actorlearner.config.keys import Key, config_keys
 from actorlearner.config.problems import Sources, closest, problem, show
 from actorlearner.config.resolved import declared_values
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.errors import ConfigurationError
 
 _WIDTH = 80
 _INDENT = "  "
-_CLOSE = 3
+_SUGGESTIONS = 3
+
+AgentClasses = Mapping[str, type[AgentConfig]]
+"""The class of the agent section for each value of `agent.name`."""
 
 
-def explain(name: str, config: Config | None = None, sources: Sources | None = None) -> str:
-    """Says what a key is for, what it may be and what it is by default.
+def explain(
+    name: str, agent_classes: AgentClasses, config: Config | None = None, sources: Sources | None = None
+) -> str:
+    """Returns the documentation, allowed values and default of a key or of every key of a section.
 
     Args:
-      name: a dotted key, as in learn.batch_size; or a section, as in learn, of which every key is explained.
-      config: in which the key has a value, which is then said, too; None for no configuration in particular.
+      name: a dotted key, as in learn.batch_size; or a section, as in learn.
+      agent_classes: the registered algorithms.
+      config: a configuration whose values are shown as well; None shows none.
       sources: where the values of its keys come from.
 
     Raises:
-      ConfigurationError: there is no such key.
+      ConfigurationError: no such key exists.
     """
-    documented = _documented(agent_names() if config is None else [config.agent.name])
+    if config is not None:
+        agent_classes = {config.agent.name: type(config.agent)}
+    documented = _documented(agent_classes)
     found = [entry for entry in documented if entry[0] == name or entry[0].startswith(f"{name}.")]
     if not found:
-        known = dict.fromkeys(key for key, _, _ in documented)
+        known = all_keys(agent_classes)
         sections = dict.fromkeys(key.partition(".")[0] for key in known if "." in key)
-        meant = closest(name, known, _CLOSE)
         allowed = f"a key, as in learn.batch_size, or a section: {', '.join(sections)}"
+        meant = closest(name, known, _SUGGESTIONS)
         raise ConfigurationError([problem("--explain", f"there is no key {name!r}", "", allowed, meant)])
-    values = None if config is None else declared_values(config)
-    return "\n\n".join(
-        "\n".join(_lines(key, declared, agents, values, sources or {})) for key, declared, agents in found
-    )
+    values = {} if config is None else declared_values(config)
+    texts = []
+    for key, declared, agents in found:
+        text = _explain_key(key, declared, agents)
+        if key in values and sources is not None:
+            text += f"\n{_INDENT}here:    {show(values[key])} ({sources[key]})"
+        texts.append(text)
+    return "\n\n".join(texts)
 
 
-def all_keys() -> list[str]:
-    """The names of all keys, of every algorithm."""
-    return list(dict.fromkeys(key for key, _, _ in _documented(agent_names())))
+def all_keys(agent_classes: AgentClasses) -> list[str]:
+    """Returns the names of all keys, of every algorithm."""
+    return list(dict.fromkeys(key for each in agent_classes.values() for key in config_keys(each)))
 
 
-def _documented(names: Sequence[str]) -> list[tuple[str, Key, tuple[str, ...]]]:
-    """Every key of these algorithms, with those that have it as it is declared; none where all have it."""
-    entries: dict[tuple[str, str], tuple[Key, list[str]]] = {}
-    for agent in names:
-        for key, declared in dotted_keys(config_keys(find_builder(agent).config_class)).items():
-            same = (key, f"{declared} {declared.default!r} {declared.doc}")
-            entries.setdefault(same, (declared, []))[1].append(agent)
+def _documented(agent_classes: AgentClasses) -> list[tuple[str, Key, list[str]]]:
+    """Returns every key with its name and the algorithms that declare it so; no algorithms if all do."""
+    entries: dict[str, tuple[str, Key, list[str]]] = {}
+    for agent, agent_class in agent_classes.items():
+        for name, key in config_keys(agent_class).items():
+            entries.setdefault(f"{name} {key!r}", (name, key, []))[2].append(agent)
     return [
-        (key, declared, () if len(agents) == len(names) else tuple(agents))
-        for (key, _), (declared, agents) in entries.items()
+        (name, key, [] if len(agents) == len(agent_classes) else agents)
+        for name, key, agents in entries.values()
     ]
 
 
-def _lines(
-    key: str,
-    declared: Key,
-    agents: tuple[str, ...],
-    values: Mapping[str, object] | None,
-    sources: Sources,
-) -> Iterator[str]:
-    yield key + (f" (of {' and '.join(agents)})" if agents else "")
-    yield from textwrap.wrap(
-        declared.doc, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
+def _explain_key(name: str, key: Key, agents: list[str]) -> str:
+    title = name + (f" (of {' and '.join(agents)})" if agents else "")
+    doc = textwrap.fill(
+        key.doc, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
     )
-    yield f"{_INDENT}allowed: {declared}"
-    yield f"{_INDENT}default: {show(declared.default)}"
-    if values is not None:
-        yield f"{_INDENT}here:    {show(values[key])} ({sources[key]})"
+    return f"{title}\n{doc}\n{_INDENT}allowed: {key}\n{_INDENT}default: {show(key.default)}"

@@ -1,7 +1,6 @@
-"""The tree of configuration keys with their declared types, and strict checks of values against them.
+"""The declared configuration keys with their types, and strict checks of values against them.
 
-OmegaConf converts leniently (text to numbers, numbers to text, truth to integers); a configuration
-that says something else than it means is refused instead.
+Nothing is converted but integers where numbers are declared: the text "256" is no integer, and 1 is not true.
 """
 
 import dataclasses
@@ -14,150 +13,114 @@ from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.config.setting import Allowed
 
 _INT64 = 2**63
-_KINDS = {int: "integer", float: "number", bool: "true or false", str: "text", Any: "any value"}
+_KINDS = {
+    bool: "true or false",
+    int: "integer",
+    float: "number",
+    str: "text",
+    dict: "mapping",
+}
+_WRONG_TYPE = "is of the wrong type"
 
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """One key: its declared type, range, default and documentation."""
-
-    hint: Any
-    allowed: Allowed
-    default: Any = None
-    doc: str = ""
-
-    @property
-    def is_mapping(self) -> bool:
-        """Whether the value is a mapping with names of the user's choice."""
-        return typing.get_origin(_without_none(self.hint)[0]) is dict
-
-    def complaint(self, value: Any) -> str:
-        """What is wrong with `value`, as "is ..."; empty if it is allowed."""
-        mistake = _mistake(value, self.hint)
-        if not mistake and not self.allowed.permits(value):
-            mistake = "is out of range"
-        return mistake
-
-    def __str__(self) -> str:
-        """What is allowed."""
-        limits = str(self.allowed)
-        if limits and typing.get_origin(_without_none(self.hint)[0]) is list:
-            limits = f"each {limits}"
-        return ", ".join(part for part in (_describe(self.hint), limits) if part)
-
-
-@dataclasses.dataclass(frozen=True)
-class Section:
-    """The keys and sections below one name.
+    """One declared key.
 
     Attributes:
-      complete: False for the section of an unknown agent, whose keys cannot be told.
+      kind: bool, int, float, str, list or dict.
+      element: the type of a list's elements; the kind itself for others.
+      optional: whether the value may be None.
+      allowed: the range or choices.
+      default: the default value.
+      doc: the documentation, one or two sentences.
     """
 
-    members: "dict[str, Key | Section]"
-    complete: bool = True
+    kind: type
+    element: type
+    optional: bool
+    allowed: Allowed
+    default: Any
+    doc: str
+
+    def complaint(self, value: Any) -> str:
+        """Returns what is wrong with `value`, as "is ..."; empty if it is allowed."""
+        if value is None and self.optional:
+            return ""
+        if self.kind is dict:
+            return _plain_mistake(value) if isinstance(value, dict) else _WRONG_TYPE
+        if self.kind is list and not isinstance(value, list):
+            return _WRONG_TYPE
+        elements = value if self.kind is list else [value]
+        mistakes = (_scalar_mistake(element, self.element) for element in elements)
+        mistake = next(filter(None, mistakes), "")
+        return mistake or ("" if self.allowed.permits(value) else "is out of range")
+
+    def normalised(self, value: Any) -> Any:
+        """Returns an allowed value in the one form of its type: floats for numbers, a list for a tuple."""
+        if self.kind is list:
+            return [self.element(element) for element in value]
+        return self.kind(value) if self.kind in (float, str) and value is not None else value
+
+    def __str__(self) -> str:
+        """Returns what is allowed, as in `integer or null, at least 1`."""
+        limits = str(self.allowed)
+        kind = f"list of {_KINDS[self.element]} values" if self.kind is list else _KINDS[self.kind]
+        if limits and self.kind is list:
+            limits = f"each {limits}"
+        return ", ".join(filter(None, (f"{kind} or null" if self.optional else kind, limits)))
 
 
-def config_keys(agent_class: type[AgentConfig] | None) -> Section:
-    """All keys with `agent_class` as the agent section; None where the algorithm is not known."""
-    root = _section(Config)
-    agent = _section(agent_class or AgentConfig, complete=agent_class is not None)
-    return Section({**root.members, "agent": agent})
+def config_keys(agent_class: type[AgentConfig]) -> dict[str, Key]:
+    """Returns every key by its dotted name, in the order of declaration.
+
+    Args:
+      agent_class: the class of the agent section.
+    """
+    keys: dict[str, Key] = {}
+    sections = typing.get_type_hints(Config) | {"agent": agent_class}
+    for name, key in section_keys(Config).items():
+        if key is not None:
+            keys[name] = key
+            continue
+        for inner_name, inner in section_keys(sections[name]).items():
+            assert inner is not None, "sections have no sections"
+            keys[f"{name}.{inner_name}"] = inner
+    return keys
 
 
-def dotted_keys(section: Section, prefix: str = "") -> dict[str, Key]:
-    """Every key below `section` by its dotted name, in the order of declaration."""
-    found: dict[str, Key] = {}
-    for name, member in section.members.items():
-        if isinstance(member, Section):
-            found.update(dotted_keys(member, f"{prefix}{name}."))
-        else:
-            found[prefix + name] = member
-    return found
-
-
-def as_declared(value: Any, hint: Any) -> Any:
-    """A valid `value` in the one form of its type: no integers for floats, no tuples for lists."""
-    if value is None:
-        return None
-    hint, _ = _without_none(hint)
-    if hint in (float, str):
-        return hint(value)
-    if typing.get_origin(hint) is list:
-        return [as_declared(element, typing.get_args(hint)[0]) for element in value]
-    return value
-
-
-def _section(config_class: type, complete: bool = True) -> Section:
+def section_keys(config_class: type) -> dict[str, Key | None]:
+    """Returns the keys of one dataclass by name; None for a field that is a dataclass itself."""
     hints = typing.get_type_hints(config_class)
-    members: dict[str, Key | Section] = {}
-    for field in dataclasses.fields(config_class):
-        hint = hints[field.name]
-        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-            members[field.name] = _section(hint)
-        else:
-            members[field.name] = Key(hint, field.metadata["allowed"], _default(field), field.metadata["doc"])
-    return Section(members, complete)
+    return {field.name: _key(field, hints[field.name]) for field in dataclasses.fields(config_class)}
 
 
-def _default(field: "dataclasses.Field[Any]") -> Any:
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-
-
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    """The type without its None, and whether it had one."""
-    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
-        return hint, False
-    others = [part for part in typing.get_args(hint) if part is not types.NoneType]
-    if len(others) != 1:
-        raise TypeError(f"a configuration key cannot be declared as {hint}")
-    return others[0], True
-
-
-def _describe(hint: Any) -> str:
-    hint, optional = _without_none(hint)
-    origin = typing.get_origin(hint)
-    if origin is list:
-        kind = f"list of {_describe(typing.get_args(hint)[0])} values"
-    elif origin is dict:
-        kind = "mapping"
-    else:
-        kind = _KINDS[hint]
-    return f"{kind} or null" if optional else kind
-
-
-def _mistake(value: Any, hint: Any) -> str:
-    """Why `value` is not of the type `hint`, as "is ..."; empty if it is."""
-    hint, optional = _without_none(hint)
-    if value is None and optional:
-        return ""
-    origin = typing.get_origin(hint)
-    if origin is list:
-        if not isinstance(value, list):
-            return "is of the wrong type"
-        element_hint = typing.get_args(hint)[0]
-        return next(filter(None, (_mistake(element, element_hint) for element in value)), "")
-    if origin is dict:
-        return _plain_mistake(value) if isinstance(value, dict) else "is of the wrong type"
-    if hint is Any:
-        return _plain_mistake(value)
-    return _scalar_mistake(value, hint)
+def _key(field: "dataclasses.Field[Any]", hint: Any) -> Key | None:
+    if dataclasses.is_dataclass(hint):
+        return None
+    optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    if optional:
+        (hint,) = (part for part in typing.get_args(hint) if part is not types.NoneType)
+    kind = typing.get_origin(hint) or hint
+    element = typing.get_args(hint)[0] if kind is list else kind
+    default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return Key(kind, element, optional, field.metadata["allowed"], default, field.metadata["doc"])
 
 
 def _scalar_mistake(value: Any, kind: Any) -> str:
     if type(value) is not kind and not (kind is float and type(value) is int):
         if kind is int and isinstance(value, float) and value.is_integer():
             return "is not written as an integer"
-        return "is of the wrong type"
+        return _WRONG_TYPE
     if isinstance(value, str):
         return _text_mistake(value)
-    if type(value) is int:  # Where TensorFlow's and Reverb's integers end.
+    if isinstance(value, int):  # TensorFlow's and Reverb's integers have 64 bits.
         return "" if -_INT64 <= value < _INT64 else "is out of range: it needs more than 64 bits"
-    return "is not finite" if kind is float and not math.isfinite(value) else ""
+    return "" if math.isfinite(value) else "is not finite"
 
 
 def _plain_mistake(value: Any) -> str:
-    """What in a free-form value could not be written to the run directory and read back equal."""
+    """Returns why a free-form value could not be written to the run directory and read back equal."""
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
             return "has a name that is not text"
@@ -166,11 +129,9 @@ def _plain_mistake(value: Any) -> str:
         return next(filter(None, map(_plain_mistake, value)), "")
     if isinstance(value, str):
         return _text_mistake(value)
-    if value is None or isinstance(value, (bool, int)):
-        return ""
-    if isinstance(value, float):
-        return "is not a number" if math.isnan(value) else ""
-    return "is of the wrong type"
+    if isinstance(value, float) and math.isnan(value):
+        return "is not a number"
+    return "" if value is None or isinstance(value, (bool, int, float)) else _WRONG_TYPE
 
 
 def _text_mistake(value: str) -> str:

@@ -1,65 +1,66 @@
-"""The complete configuration as text, its fingerprint, and how two of them differ."""
+"""The complete configuration as text, its fingerprint, and the differences between two of them."""
 
-import dataclasses
 import hashlib
 import json
-import typing
+from collections.abc import Mapping
 from typing import Any
 
 from actorlearner.config.document import dump
-from actorlearner.config.interpolation import escape
-from actorlearner.config.keys import as_declared, config_keys, dotted_keys
+from actorlearner.config.keys import config_keys, section_keys
 from actorlearner.config.problems import show
 from actorlearner.config.schema import Config
 
 _FINGERPRINT_DIGITS = 16
 
-_LOOK_ON = ("callbacks",)
-"""Keys in which roles of one experiment may differ, and a run that is resumed from what it was."""
+_NOT_IN_FINGERPRINT = ("callbacks",)
+"""Keys in which the roles of a run may differ, and which may change when a run is resumed."""
 
 
 def to_yaml(config: Config) -> str:
-    """Every key and its value as YAML; `load_config` reads it back to an equal Config."""
-    tree: dict[str, Any] = escape(_tree(config))
-    return dump(tree)
+    """Returns every key and its value as YAML, which loads as an equal Config."""
+    return dump(_tree(config))
 
 
-def canonical(config: Config) -> str:
-    """JSON text that is equal for configurations of one experiment, on any machine."""
-    return json.dumps(_experiment(config), sort_keys=True, separators=(",", ":"))
+def canonical(config: Config | Mapping[str, Any]) -> str:
+    """Returns JSON text that is equal for configurations of one experiment, on any machine.
 
-
-def values_by_key(config: Config) -> dict[str, Any]:
-    """Every value that decides on the experiment, as plain data by its dotted key.
-
-    The entries of a mapping have keys of their own.
+    Args:
+      config: the configuration; or the tree of a file that `to_yaml` wrote.
     """
-    return _flat(_experiment(config))
+    tree = config if isinstance(config, Mapping) else _tree(config)
+    return json.dumps(_experiment(tree), sort_keys=True, separators=(",", ":"))
 
 
 def fingerprint(config: Config) -> str:
-    """16 hexadecimal digits of the canonical text."""
+    """Returns 16 hexadecimal digits of the canonical text's hash."""
     return hashlib.sha256(canonical(config).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
+def values_by_key(config: Config) -> dict[str, Any]:
+    """Returns every value in the fingerprint by its dotted key; the entries of a mapping have own keys."""
+    return _flat(_experiment(_tree(config)))
+
+
 def declared_values(config: Config) -> dict[str, Any]:
-    """The value of each key that is declared, by its dotted name; a mapping is one value."""
+    """Returns the value of each declared key by its dotted name; a mapping is one value."""
     values: dict[str, Any] = {}
-    for key in dotted_keys(config_keys(type(config.agent))):
-        value: Any = config
-        for name in key.split("."):
-            value = getattr(value, name)
-        values[key] = value
+    for key in config_keys(type(config.agent)):
+        section, _, name = key.rpartition(".")
+        values[key] = getattr(getattr(config, section) if section else config, name)
     return values
 
 
 def differences(here: str, there: str) -> list[str]:
-    """One line for each key that differs in two canonical texts: `learn.batch_size: 256 here, 128 there`."""
+    """Returns one line for each key that differs in two canonical texts.
+
+    A line is like `learn.batch_size: 256 here, 128 there`.
+    """
     ours, theirs = _flat(json.loads(here)), _flat(json.loads(there))
     return [
         f"{key}: {_shown(ours, key)} here, {_shown(theirs, key)} there"
         for key in dict.fromkeys((*ours, *theirs))
-        if _canonical(ours, key) != _canonical(theirs, key)
+        # As text, because 1, 1.0 and true are equal in Python.
+        if key not in ours or key not in theirs or json.dumps(ours[key]) != json.dumps(theirs[key])
     ]
 
 
@@ -67,31 +68,23 @@ def _shown(values: dict[str, Any], key: str) -> str:
     return show(values[key]) if key in values else "absent"
 
 
-def _canonical(values: dict[str, Any], key: str) -> str:
-    return json.dumps(values[key], sort_keys=True) if key in values else ""
-
-
-def _experiment(config: Config) -> dict[str, Any]:
-    """All but what only looks on."""
-    return {name: value for name, value in _tree(config).items() if name not in _LOOK_ON}
+def _experiment(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if name not in _NOT_IN_FINGERPRINT}
 
 
 def _tree(section: Any) -> dict[str, Any]:
-    """A dataclass as nested plain values, in the one form that equal configurations share."""
-    hints = typing.get_type_hints(type(section))
-    tree: dict[str, Any] = {}
-    for field in dataclasses.fields(section):
-        value = getattr(section, field.name)
-        nested = dataclasses.is_dataclass(value)
-        tree[field.name] = _tree(value) if nested else as_declared(value, hints[field.name])
-    return tree
+    """Returns a dataclass as nested plain values, in the one form that equal configurations share."""
+    return {
+        name: _tree(getattr(section, name)) if key is None else key.normalised(getattr(section, name))
+        for name, key in section_keys(type(section)).items()
+    }
 
 
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, dict) and value:
-            flat.update(_flat(value, f"{prefix}{name}."))
+            flat |= _flat(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value
     return flat

@@ -4,7 +4,7 @@ The keys of an algorithm stand in its file in actorlearner/agents/.
 """
 
 import dataclasses
-from typing import Any, Optional
+from typing import Any
 
 from actorlearner.config.setting import setting
 
@@ -23,7 +23,7 @@ class EnvironmentConfig:
         "unless it is empty or left out.",
     )
     kwargs: dict[str, Any] = setting({}, "Keyword arguments for the environment's constructor.")
-    max_episode_steps: Optional[int] = setting(
+    max_episode_steps: int | None = setting(
         None,
         "Env steps after which an episode is truncated (its last discount stays 1). Null: the "
         "environment's own limit.",
@@ -70,21 +70,21 @@ class ReplayConfig:
     min_size: int = setting(
         1_000, "Transitions in each replay server before the learner may sample the first.", at_least=1
     )
-    updates_per_env_step: Optional[float] = setting(
+    updates_per_env_step: float | None = setting(
         None,
         "Train steps for each env step; collecting and training wait for each other to keep it. Of several "
         "replay servers each keeps it for the actors that write to it. Null: nobody waits, beyond min_size.",
         at_least=1e-6,
         at_most=1e6,
     )
-    error_buffer: Optional[float] = setting(
+    error_buffer: float | None = setting(
         None,
         "How far collecting and training may each run ahead of updates_per_env_step, in env steps. "
         "Each replay server has its own. Null: a few items of each actor.",
         above=0,
         at_most=1e12,
     )
-    checkpoint_interval_s: Optional[float] = setting(
+    checkpoint_interval_s: float | None = setting(
         300.0,
         "Seconds between two checkpoints of the replay server; one is also written when it is stopped. All "
         "its clients wait while it writes. Null: only then.",
@@ -96,14 +96,14 @@ class ReplayConfig:
 class CollectConfig:
     """The collect actors."""
 
-    actors: Optional[int] = setting(
+    actors: int | None = setting(
         None,
         "Collect actor processes that local mode starts. Null: one for every two cores, eight at most. With "
         "several replay servers, at least as many as those.",
         at_least=1,
         at_most=1_000,
     )
-    envs_per_actor: Optional[int] = setting(
+    envs_per_actor: int | None = setting(
         None,
         "Environments that one actor steps in turn, with one policy call for all. Null: eight, shared "
         "equally among the actors.",
@@ -142,7 +142,7 @@ class LearnConfig:
         at_least=1,
         at_most=1_024,
     )
-    profile: Optional[str] = setting(
+    profile: str | None = setting(
         None,
         "START,STOP: the train steps between which a TensorFlow profile of the learner is taken, which "
         "TensorBoard's profile plugin shows. Null: none.",
@@ -164,7 +164,7 @@ class EvaluateConfig:
         10_000, "Train steps between two evaluations; step 0 and the last always are.", at_least=1
     )
     episodes: int = setting(20, "Episodes of the greedy policy in one evaluation.", at_least=1)
-    video_interval: Optional[int] = setting(
+    video_interval: int | None = setting(
         None,
         "Train steps between two videos of one episode each, made after an evaluation. Null: none.",
         at_least=1,

@@ -4,11 +4,12 @@ import importlib
 import importlib.machinery
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from actorlearner.config.checks import can_be_looked_up
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
-from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError, one_line
 
@@ -39,6 +40,17 @@ def check_environment(environment: EnvironmentConfig, sources: Sources | None = 
         _check_registered(environment, sources)
     else:
         _check_custom(environment, sources)
+
+
+def environment_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> Sequence[str]:
+    """Returns what `check_environment` raises, one line each; nothing if the section is refused already."""
+    if not can_be_looked_up(config.environment) or any(key.startswith("environment.") for key in broken):
+        return ()
+    try:
+        check_environment(config.environment, sources)
+    except ConfigurationError as error:
+        return error.problems
+    return ()
 
 
 def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:

@@ -15,7 +15,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from actorlearner.config.load import load_config
+from actorlearner.config.document import read_document
+from actorlearner.config.load import load_with_sources
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
@@ -192,7 +193,13 @@ class RunDirectory:
             above.rmdir()
 
     def _check(self, config: Config) -> None:
-        there = load_config(str(self.config))
+        document = read_document(str(self.config))
+        agent = document.tree.get("agent")
+        name = agent.get("name", "") if isinstance(agent, dict) else ""
+        if isinstance(name, str) and name not in ("", config.agent.name):
+            # Nothing here knows the keys of the other algorithm, so that the file is compared as it is.
+            raise self._differs(config, canonical(document.tree))
+        there, _ = load_with_sources(str(self.config), (), {config.agent.name: type(config.agent)})
         if fingerprint(there) == fingerprint(config):
             if there != config:  # In what only looks on.
                 write_atomically(self.config, to_yaml(config))
@@ -202,10 +209,13 @@ class RunDirectory:
         ):
             self._raise_train_steps(config)
             return
-        raise ConfigurationError(
+        raise self._differs(config, canonical(there))
+
+    def _differs(self, config: Config, there: str) -> ConfigurationError:
+        return ConfigurationError(
             [
                 f"--run_dir: {self.path} holds a run of another configuration: {difference}"
-                for difference in differences(canonical(config), canonical(there))
+                for difference in differences(canonical(config), there)
             ]
         )
 

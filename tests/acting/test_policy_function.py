@@ -11,7 +11,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
-from actorlearner.agents.registry import agent_names, find_builder
+from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.environments.specs import EnvironmentSpecs
 
 BATCH = 5
@@ -95,7 +95,7 @@ def test_nests_keep_their_order_and_first_steps_are_marked() -> None:
     np.testing.assert_array_equal(actions["gripper"], np.ones(BATCH))
 
 
-@pytest.mark.parametrize("name", agent_names())
+@pytest.mark.parametrize("name", agent_classes())
 def test_every_agent_collects_without_being_rewritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Autograph would take seconds of each start, and it alone could make sense of an `if` on a tensor."""
     specs = specs_of(DISCRETE if name == "dqn" else CONTINUOUS)

@@ -10,13 +10,13 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
-from actorlearner.agents.registry import agent_names, find_builder
+from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.errors import ConfigurationError
 
 DISCOUNT = [1.0, 0.0, 1.0, 1.0, 0.0]
 
 
-@pytest.fixture(params=agent_names())
+@pytest.fixture(params=agent_classes())
 def name(request):
     return request.param
 
@@ -147,8 +147,8 @@ def test_the_configuration_knows_its_builders_name(name):
 def test_algorithms_are_found_without_loading_tensorflow():
     code = (
         "import sys\n"
-        "from actorlearner.agents.registry import agent_names, find_builder\n"
-        "[find_builder(name).config_class() for name in agent_names()]\n"
+        "from actorlearner.agents.registry import agent_classes, find_builder\n"
+        "[find_builder(name).config_class() for name in agent_classes()]\n"
         "sys.exit('tensorflow' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from benchmarks import layouts
 from benchmarks.learning import Run
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.callbacks import Callback, Checkpoint, Context, Episode, Evaluation, Publication, caller
 from actorlearner.callbacks.caller import Callbacks, find_callback
-from actorlearner.config.load import load_config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.records.run_directory import RunDirectory
 

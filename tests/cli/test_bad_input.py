@@ -12,7 +12,7 @@ import pytest
 import actorlearner
 from actorlearner.agents import registry
 from actorlearner.cli import main as cli
-from actorlearner.config.keys import config_keys, dotted_keys
+from actorlearner.config.keys import config_keys
 from tests.support import bad_input, bad_keys
 from tests.support.bad_case import LOCAL, Case
 
@@ -25,8 +25,8 @@ FEWER = {"key": 3, "misspelt key": 3}
 
 
 def test_every_key_of_every_agent_is_given_bad_values_in_the_file_and_as_a_flag() -> None:
-    for agent in registry.agent_names():
-        keys = set(dotted_keys(config_keys(registry.find_builder(agent).config_class)))
+    for agent in registry.agent_classes():
+        keys = set(config_keys(registry.find_builder(agent).config_class))
         for as_flag in (True, False):
             cases = [case for case in bad_keys.key_cases() if (case.arguments == LOCAL) is not as_flag]
             given = {case.name.split()[1].partition("=")[0] for case in cases}

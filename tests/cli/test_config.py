@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
-from actorlearner.config.keys import config_keys, dotted_keys
+from actorlearner.config.keys import config_keys
 from actorlearner.config.shipped import shipped_configs
 
 
@@ -57,7 +57,7 @@ def test_every_key_of_a_section_is_explained(capfd: pytest.CaptureFixture[str], 
         # Where a value comes from may be far away.
         assert max(len(line) for line in lines if not line.startswith("  here: ")) <= 80
         explained += [line for line in lines if line and not line.startswith(" ")]
-    assert explained == list(dotted_keys(config_keys(type(load_config(name).agent))))
+    assert explained == list(config_keys(type(load_config(name).agent)))
 
 
 def test_a_configuration_is_shown_with_its_sources(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,44 +1,13 @@
-"""A small algorithm for the tests of the configuration, and shorthands for loading YAML text."""
+"""Shorthands for loading YAML text."""
 
-import dataclasses
 import pathlib
-import sys
-import types
 from collections.abc import Callable
-from typing import Optional
 
 import pytest
 
-from actorlearner.agents import registry
-from actorlearner.config.load import load_config
-from actorlearner.config.schema import AgentConfig, Config
-from actorlearner.config.setting import setting
+from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-
-
-@dataclasses.dataclass(frozen=True)
-class FakeConfig(AgentConfig):
-    name: str = setting("fake", "The algorithm.")
-    gamma: float = setting(0.99, "Discount.", at_least=0, at_most=1)
-    layers: list[int] = setting([256, 256], "Units.", at_least=1)
-    rates: list[float] = setting([], "Rates.")
-    clipping: Optional[float] = setting(None, "Largest norm.", above=0)
-    loss: str = setting("huber", "The loss.", choices=("huber", "mse"))
-    debug: bool = setting(False, "Whether to debug.")
-
-
-class FakeBuilder:
-    config_class = FakeConfig
-
-
-@pytest.fixture(autouse=True)
-def fake_class(monkeypatch: pytest.MonkeyPatch) -> type[AgentConfig]:
-    """The keys of the algorithm `fake`, which is all that the registry knows, but for `other`."""
-    module = types.ModuleType("fake_agent")
-    module.FakeBuilder = FakeBuilder
-    monkeypatch.setitem(sys.modules, "fake_agent", module)
-    monkeypatch.setattr(registry, "_BUILDERS", {"fake": "fake_agent:FakeBuilder", "other": "nowhere:X"})
-    return FakeConfig
+from tests.support.fake_agent import load_config
 
 
 @pytest.fixture

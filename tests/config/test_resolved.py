@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.agents import registry
-from actorlearner.config.load import load_config
+from actorlearner.config.load import load_with_sources
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
 from actorlearner.config.setting import setting
@@ -30,22 +29,12 @@ class FakeConfig(AgentConfig):
     rates: list[float] = setting([], "Rates.")
 
 
-class FakeBuilder:
-    config_class = FakeConfig
-
-
-@pytest.fixture(autouse=True)
-def _fake_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "agent_names", lambda: ["fake"])
-    monkeypatch.setattr(registry, "find_builder", lambda name: FakeBuilder())
-
-
 @pytest.fixture
 def reload(tmp_path: pathlib.Path):
     def reload(config: Config) -> Config:
         file = tmp_path / "config.yaml"
         file.write_text(to_yaml(config), encoding="utf-8")
-        return load_config(str(file))
+        return load_with_sources(str(file), (), {"fake": FakeConfig})[0]
 
     return reload
 
@@ -120,8 +109,8 @@ def test_fingerprint_stays_the_same_from_one_release_to_the_next() -> None:
 
     @dataclasses.dataclass(frozen=True)
     class Small:
-        rate: float = 0.5
-        layers: list[int] = dataclasses.field(default_factory=lambda: [1, 2])
+        rate: float = setting(0.5, "A rate.")
+        layers: list[int] = setting([1, 2], "Units.")
 
     # echo -n '{"layers":[1,2],"rate":0.5}' | sha256sum
     assert fingerprint(Small()) == "93e6642e47e4bf95"  # type: ignore[arg-type]
@@ -155,4 +144,4 @@ def test_a_configuration_with_other_keys_is_refused(tmp_path: pathlib.Path) -> N
     file = tmp_path / "config.yaml"
     file.write_text(to_yaml(config_with()).replace("gamma:", "gamm:"))
     with pytest.raises(ConfigurationError, match=r"did you mean agent\.gamma"):
-        load_config(str(file))
+        load_with_sources(str(file), (), {"fake": FakeConfig})

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from actorlearner.config.schema import EnvironmentConfig
-from actorlearner.environments.names import check_environment
+from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.environments.names import check_environment, environment_problems
 from actorlearner.errors import ConfigurationError
 
 
@@ -168,3 +168,18 @@ def test_silence_and_no_tensorflow() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "broken"),
+    [("nonsense", "X", ()), ("gym", "", ()), ("gym", "X", ("environment.kwargs",))],
+)
+def test_an_environment_section_that_is_refused_already_is_not_looked_up(suite, name, broken) -> None:
+    config = Config(environment=EnvironmentConfig(suite=suite, name=name))
+    assert list(environment_problems(config, {}, broken)) == []
+
+
+def test_problems_of_an_environment_are_returned() -> None:
+    config = Config(environment=EnvironmentConfig(suite="gym", name="Pendulum-v7"))
+    (line,) = environment_problems(config, {"environment.name": "--set"})
+    assert line.startswith('environment.name: unknown environment "Pendulum-v7" in suite gym (--set)')

@@ -11,7 +11,7 @@ from pathlib import Path
 import portpicker
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.local.private_network import PrivateNetwork, RefusedError
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.item_size import MAX_ROWS

@@ -10,8 +10,8 @@ import portpicker
 import pytest
 import reverb
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.agents.make import make_agent
-from actorlearner.config.load import load_config
 from actorlearner.environments.specs import load_specs
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
 from tests.support.page_text import page_text

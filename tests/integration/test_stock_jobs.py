@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from tf_agents.environments import suite_gym
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.agents.make import make_agent
-from actorlearner.config.load import load_config
 from actorlearner.environments.specs import load_specs
 from benchmarks.stock import CollectJob, EvalJob, TrainJob, collect_randomly, saved_policy
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.profiler.protobuf import xplane_pb2
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.group import Group

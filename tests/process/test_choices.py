@@ -2,7 +2,7 @@
 
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import CollectConfig
 from actorlearner.process import choices

@@ -5,7 +5,7 @@ from pathlib import Path
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import metadata, plugin_data_pb2
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import declared_values
 from actorlearner.records.hyperparameters import METRICS, write_hyperparameters
 from actorlearner.records.summaries import Summaries

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import fingerprint, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError

@@ -12,7 +12,7 @@ import pytest
 import reverb
 import tensorflow as tf
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.bad_case import GOOD, LOCAL, Case, from_flags
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.specs import load_specs

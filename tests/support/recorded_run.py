@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import REPOSITORY

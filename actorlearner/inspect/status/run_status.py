@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.process.heartbeat import Heartbeat
 from actorlearner.records.run_directory import RunDirectory
 

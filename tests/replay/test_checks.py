@@ -1,0 +1,88 @@
+"""Checks of the replay section."""
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from actorlearner.config.schema import Config
+from actorlearner.replay.checks import replay_problems
+from actorlearner.replay.item_size import MAX_ROWS
+from actorlearner.replay.rate_limit import plan_rate_limit
+
+
+def config_with(**keys: Any) -> Config:
+    """The default configuration with keys such as learn__batch_size replaced."""
+    config = Config()
+    for key, value in keys.items():
+        section, _, name = key.partition("__")
+        changed = dataclasses.replace(getattr(config, section), **{name: value})
+        config = dataclasses.replace(config, **{section: changed})
+    return config
+
+
+def test_defaults_work() -> None:
+    assert replay_problems(Config(), {}) == []
+
+
+def test_min_size_above_capacity() -> None:
+    config = config_with(replay__min_size=11, replay__capacity=10)
+    assert replay_problems(config, {"replay.min_size": "exp.yaml:3"}) == [
+        "replay.min_size: 11 cannot work (exp.yaml:3); "
+        "allowed: at most replay.capacity (10), or sampling never starts"
+    ]
+
+
+@pytest.mark.parametrize("updates", [1e-6, 1e6])
+@pytest.mark.parametrize("batch_size", [1, 2**63 - 1])
+def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batch_size: int) -> None:
+    """1e308 updates, or 1e-320, made infinite numbers of Reverb's terms."""
+    for buffer in (None, 1e12):
+        config = config_with(
+            replay__updates_per_env_step=updates, replay__error_buffer=buffer, learn__batch_size=batch_size
+        )
+        assert replay_problems(config, {}) == []
+        limit = plan_rate_limit(config, MAX_ROWS)
+        assert limit.samples_per_insert is not None
+        assert math.isfinite(limit.samples_per_insert)
+        assert math.isfinite(limit.error_buffer)
+
+
+@pytest.mark.parametrize(("layout", "most"), [("packed", MAX_ROWS * (2**31 - 1)), ("trajectory", 2**31 - 1)])
+def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
+    def found(capacity: int) -> list[str]:
+        config = config_with(replay__layout=layout, replay__capacity=capacity)
+        return replay_problems(config, {"replay.capacity": "--set"})
+
+    assert found(most) == []
+    assert found(most + 1) == [
+        f"replay.capacity: {most + 1} cannot work (--set); allowed: at most {most} with replay.layout "
+        f"{layout}: a table has 2147483647 items"
+    ]
+
+
+def test_rate_limiter_that_would_deadlock() -> None:
+    config = config_with(replay__updates_per_env_step=1.0, replay__error_buffer=4.0)
+    (problem,) = replay_problems(config, {"replay.error_buffer": "--set"})
+    allowed = f"at least {MAX_ROWS} env steps"
+    assert problem.startswith(f"replay.error_buffer: 4.0 cannot work (--set); allowed: {allowed}")
+
+
+def test_source_of_a_key_that_was_not_given() -> None:
+    (problem,) = replay_problems(config_with(replay__capacity=10), {"replay.capacity": "--set"})
+    assert problem.startswith("replay.min_size: 1000 cannot work (default); allowed: ")
+
+
+@pytest.mark.parametrize(
+    ("broken", "left"),
+    [
+        ("learn.batch_size", ["replay.min_size"]),
+        ("replay.capacity", ["replay.error_buffer"]),
+        ("replay.error_buffer", ["replay.min_size"]),
+    ],
+)
+def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> None:
+    config = config_with(replay__capacity=1, replay__updates_per_env_step=1.0, replay__error_buffer=1.0)
+    found = [problem.partition(":")[0] for problem in replay_problems(config, {}, {broken})]
+    assert found == left
