@@ -113,7 +113,7 @@ def _add_role(
         from actorlearner.roles.start import start_role
 
         with naming_sources(experiment):
-            start_role(
+            return start_role(
                 role,
                 experiment.config,
                 experiment.sources,
