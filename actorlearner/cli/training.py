@@ -73,14 +73,14 @@ def _starts(role: str) -> Start:
     def start(
         config: Config, sources: Sources, run_dir: str | None, experiment: str, options: Options
     ) -> int:
-        from actorlearner.process.process import run_role
+        from actorlearner.roles.start import start_role
 
         _check_servers(config, options.get("replay_address", ()))
         told: dict[str, Any] = {
             "verbosity": take_verbosity(options),
             "metrics": take_metrics_address(options),
         }
-        return run_role(role, config, sources, run_dir, options, experiment, **told)
+        return start_role(role, config, sources, run_dir, options, experiment, **told)
 
     return start
 

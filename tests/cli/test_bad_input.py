@@ -73,7 +73,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         return 0
 
     for name, function in (
-        ("actorlearner.process.process", "run_role"),
+        ("actorlearner.roles.start", "start_role"),
         ("actorlearner.local.train", "run_local"),
     ):
         module = types.ModuleType(name)

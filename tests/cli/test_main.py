@@ -272,7 +272,7 @@ def replace_roles(
     monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any, run_chaos: Any = None
 ) -> None:
     for name, attribute, function in (
-        ("actorlearner.process.process", "run_role", run_role),
+        ("actorlearner.roles.start", "start_role", run_role),
         ("actorlearner.local.train", "run_local", run_local),
         ("actorlearner.inspect.doctor.run_checks", "run_doctor", run_local),
         ("benchmarks.chaos.run_chaos", "run_chaos", run_chaos),
