@@ -16,7 +16,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
 from actorlearner.local.child import Child
-from actorlearner.local.fork_server import ForkServer
+from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.process.ports import free_port
 from actorlearner.records.metrics import read_records
 from actorlearner.records.notify import NOTIFY_VARIABLE
@@ -56,12 +56,10 @@ class Fleet:
         self._directory = RunDirectory(directory)
         self._directory.prepare(config)
         port = free_port()
-        self._common = ["--config", str(self._directory.config), "--run_dir", str(directory)]
-        self._to_server = ["--replay_address", f"127.0.0.1:{port}"]
         self._fork_server = ForkServer(self._directory.log("fork-server"))
         self._children: list[Child] = []
         self._late = 0
-        server = self._fork("replay-server", ["replay-server", *self._common, "--port", str(port)])
+        server = self._fork("replay-server", "replay-server", {"port": port})
         self.address = f"127.0.0.1:{port}"
         self._actors: list[Child] = []
         self._wait(lambda: server.ready, "the replay server to serve")
@@ -81,7 +79,8 @@ class Fleet:
         """Starts collect actors until there are `size`; blocks until all of them act."""
         while len(self._actors) < size:
             index = len(self._actors)
-            self._actors.append(self._fork(f"collect-actor-{index}", self._acting(index)))
+            options: Options = {"replay_address": [self.address], "actor_index": index}
+            self._actors.append(self._fork(f"collect-actor-{index}", "collect-actor", options))
         self._wait(lambda: all(self.records(index) for index in range(size)), f"{size} actors to act")
 
     def start_late(self) -> tuple[float, str]:
@@ -92,10 +91,12 @@ class Fleet:
         """
         index = _LATE + self._late
         self._late += 1
+        arguments = ["--config", str(self._directory.config), "--run_dir", str(self._directory.path)]
+        arguments += ["--replay_address", self.address, "--actor_index", str(index)]
 
         def launch(notify: int) -> "subprocess.Popen[bytes]":
             return subprocess.Popen(
-                [sys.executable, "-m", "actorlearner", *self._acting(index)],
+                [sys.executable, "-m", "actorlearner", "collect-actor", *arguments],
                 env=os.environ | {NOTIFY_VARIABLE: str(notify)},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[notify],
@@ -122,12 +123,11 @@ class Fleet:
             child.kill()
         self._fork_server.kill()
 
-    def _acting(self, index: int) -> list[str]:
-        return ["collect-actor", *self._common, *self._to_server, "--actor_index", str(index)]
-
-    def _fork(self, name: str, arguments: list[str]) -> Child:
-        log = self._directory.log(name)
-        child = Child(name, lambda notify: self._fork_server.fork(name, arguments, log, notify), log)
+    def _fork(self, name: str, role: str, options: Options) -> Child:
+        server, directory = self._fork_server, self._directory
+        child = Child(
+            name, lambda notify: server.fork(name, role, directory, options, notify), directory.log(name)
+        )
         self._children.append(child)
         return child
 

@@ -13,16 +13,20 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.process.die_with import die_with
 from actorlearner.process.module_command import module_command
+from actorlearner.records.run_directory import RunDirectory
 
-LONGEST_MESSAGE = 1 << 16
-"""Bytes of a request, or of what is told of a fork."""
+Options = Mapping[str, int | str | Sequence[str]]
+"""The keyword arguments of a role's `run`, as JSON can hold them."""
+
+MAX_MESSAGE_BYTES = 1 << 16
+"""Of a request, and of a report about a fork."""
 
 _FORK_TIMEOUT_S = 60.0
 
@@ -79,28 +83,30 @@ class ForkServer:
             return ""
         return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
 
-    def fork(self, title: str, arguments: Sequence[str], log: Path, notify: int) -> "Fork":
-        """Asks for a process that runs `actorlearner ARGUMENTS` in a session of its own; does not block.
+    def fork(self, name: str, role: str, directory: RunDirectory, options: Options, notify_fd: int) -> "Fork":
+        """Requests a process that runs a role in a session of its own; does not block.
 
         Args:
-          title: of the process.
-          arguments: of the command line.
-          log: where all its output goes.
-          notify: the file descriptor on which the role tells how it is doing.
+          name: of the process, and of its log.
+          role: see `start_role`.
+          directory: the run directory; the role's configuration is the config.yaml there.
+          options: the role's own options, for `start_role`.
+          notify_fd: the file descriptor to which the role reports its state.
         """
-        log.parent.mkdir(parents=True, exist_ok=True)
+        directory.log(name).parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             fork = Fork(self)
             request = {
                 "fork": len(self._forks),
-                "title": title,
-                "arguments": list(arguments),
-                "log": str(log),
-                "asked": time.monotonic(),
+                "name": name,
+                "role": role,
+                "run_dir": str(directory.path),
+                "options": options,
+                "requested_at": time.monotonic(),
             }
             self._forks.append(fork)
             with contextlib.suppress(BrokenPipeError):  # It died: the fork has ended before it began.
-                socket.send_fds(self._socket, [json.dumps(request).encode()], [notify])
+                socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
         return fork
 
     def listen(self, timeout_s: float = 0.0) -> None:
@@ -113,7 +119,7 @@ class ForkServer:
 
     def _receive(self) -> bytes:
         try:
-            message = self._socket.recv(LONGEST_MESSAGE, socket.MSG_DONTWAIT)
+            message = self._socket.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return b""
         except ConnectionResetError:  # It died with requests unread.

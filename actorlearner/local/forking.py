@@ -1,10 +1,9 @@
 """The process that forks roles: `python -m actorlearner.local.forking FD`, started by ForkServer alone.
 
-It has a single thread of Python, and TensorFlow, which makes its threads when it is first used, has none yet.
+It has one Python thread and no TensorFlow threads: TensorFlow starts its threads when it is first used.
 """
 
 import contextlib
-import importlib
 import json
 import os
 import random
@@ -13,34 +12,35 @@ import signal
 import socket
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, NoReturn
 
-from actorlearner.local.fork_server import LONGEST_MESSAGE
+from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.process.die_with import die_with
 from actorlearner.process.uncollected import uncollected
 
-_SHARED = (
-    "actorlearner.cli.main",
-    "actorlearner.roles.replay_server",
-    "actorlearner.roles.collect_actor",
-    "actorlearner.roles.eval_actor",
-    "actorlearner.roles.learner",
-)
-
 
 def main() -> None:
-    """Imports what all roles need, then forks until the other side closes the socket."""
-    with uncollected():  # Or each fork's collector would touch, and so copy, all that is shared.
-        for module in _SHARED:
-            importlib.import_module(module)
-    with socket.socket(fileno=int(sys.argv[1])) as asked:
-        request = _serve(asked)
+    """Imports the roles, then forks one for each request until the other side closes the socket."""
+    with uncollected():  # Or each fork's garbage collector would touch, and so copy, all shared memory.
+        from actorlearner.roles.start import IMPORTS
+
+        for import_role in IMPORTS.values():
+            import_role()
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.append(folder)  # For the user's own modules; last, so that it hides no library.
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        request = _serve(requests)
     if request is not None:  # In a fork.
         _run(*request)
 
 
-def _serve(asked: socket.socket) -> tuple[dict[str, Any], int] | None:
-    """Forks for each request and tells of ends; returns the request and its file descriptor in the forks."""
+def _serve(requests: socket.socket) -> tuple[dict[str, Any], int] | None:
+    """Forks for each request and reports the exit codes.
+
+    Returns:
+      In a fork, its request and the file descriptor for `notify`; in the server, None at the end.
+    """
     forks: dict[int, int] = {}
     ended, ends = os.pipe()
     os.set_blocking(ends, False)
@@ -49,13 +49,13 @@ def _serve(asked: socket.socket) -> tuple[dict[str, Any], int] | None:
     signal.set_wakeup_fd(ends, warn_on_full_buffer=False)
     parent = os.getpid()
     while True:
-        ready = select.select([asked, ended], [], [])[0]
+        ready = select.select([requests, ended], [], [])[0]
         if ended in ready:
             os.read(ended, 4096)
-            _tell_ends(asked, forks)
-        if asked not in ready:
+            _report_ends(requests, forks)
+        if requests not in ready:
             continue
-        message, descriptors, _, _ = socket.recv_fds(asked, LONGEST_MESSAGE, 1)
+        message, descriptors, _, _ = socket.recv_fds(requests, MAX_MESSAGE_BYTES, 1)
         if not message:
             return None
         request = json.loads(message)
@@ -70,46 +70,57 @@ def _serve(asked: socket.socket) -> tuple[dict[str, Any], int] | None:
             return request, descriptors[0]
         os.close(descriptors[0])
         forks[pid] = request["fork"]
-        _tell(asked, {"fork": forks[pid], "pid": pid})
+        _report(requests, {"fork": forks[pid], "pid": pid})
 
 
-def _tell_ends(asked: socket.socket, forks: dict[int, int]) -> None:
+def _report_ends(requests: socket.socket, forks: dict[int, int]) -> None:
     while forks:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
-        _tell(asked, {"fork": forks.pop(pid), "returncode": os.waitstatus_to_exitcode(status)})
+        _report(requests, {"fork": forks.pop(pid), "returncode": os.waitstatus_to_exitcode(status)})
 
 
-def _tell(asked: socket.socket, message: dict[str, int]) -> None:
+def _report(requests: socket.socket, message: dict[str, int]) -> None:
     with contextlib.suppress(BrokenPipeError):  # The other side died, and this process is about to.
-        asked.send(json.dumps(message).encode())
+        requests.send(json.dumps(message).encode())
 
 
-def _run(request: dict[str, Any], notify: int) -> NoReturn:
-    """Runs the command line of a request as if it had been started with it."""
+def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
+    """Becomes the requested role's process."""
     os.environ["SPT_NOENV"] = "1"  # The title leaves /proc/PID/environ as it is.
     import numpy as np
     import setproctitle
 
-    from actorlearner.cli.main import main as command
+    from actorlearner.agents.configuration import load_config
+    from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
     from actorlearner.process import start_up
-    from actorlearner.records.notify import NOTIFY_VARIABLE
+    from actorlearner.records.notify import NOTIFY_VARIABLE, notify
+    from actorlearner.records.run_directory import RunDirectory
+    from actorlearner.roles.start import start_role
 
-    with open(request["log"], "ab") as log:
+    name, directory = request["name"], RunDirectory(Path(request["run_dir"]))
+    with directory.log(name).open("ab") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-    setproctitle.setproctitle(f"{request['title']} (actorlearner)")
-    os.environ[NOTIFY_VARIABLE] = str(notify)
-    start_up.asked_for_at(request["asked"])
+    setproctitle.setproctitle(f"{name} (actorlearner)")
+    os.environ[NOTIFY_VARIABLE] = str(notify_fd)
+    start_up.asked_for_at(request["requested_at"])
     # Forks would otherwise draw the same numbers where nothing is seeded.
     random.seed()
     np.random.seed()
-    code = 1
+    code = EXIT_FAILED
     try:
-        code = command(request["arguments"])
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 1
+        # The role sets up TensorFlow before it imports the user's modules, which may use it already.
+        config = load_config(str(directory.config))
+        options = {key: tuple(x) if isinstance(x, list) else x for key, x in request["options"].items()}
+        start_role(request["role"], config, {}, str(directory.path), options, name)
+    except ConfigurationError as error:
+        print(*(f"{name}: error: {problem}" for problem in error.problems), sep="\n")
+        notify("failed", str(error))
+        code = EXIT_USAGE
+    except RunError as error:
+        print(f"{name}: error: {error}")
     except BaseException:
         traceback.print_exc()
     finally:

@@ -8,7 +8,7 @@ from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
-from actorlearner.local.fork_server import ForkServer
+from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
 from actorlearner.process.choices import collect_actors
@@ -34,6 +34,7 @@ _SAVING_INTERVAL_S = 0.25
 
 _SERVER = "replay-server"
 _LEARNER = "learner"
+_ACTOR = "collect-actor"
 _EVALUATOR = "eval-actor"
 _FORK_SERVER = "fork-server"
 _LOCAL = "local"
@@ -69,34 +70,34 @@ class Supervisor:
         """
         self._network = network
         port = free_port()
-        common = ["--config", str(directory.config), "--run_dir", str(directory.path)]
-
-        def joining(role: str, command: str, *more: str) -> list[str]:
-            return [command, *common, "--replay_address", route(role, port), *more]
-
-        actors = {f"collect-actor-{i}": str(i) for i in range(collect_actors(config.collect))}
-        self._arguments = {
-            _SERVER: [_SERVER, *common, "--port", str(port)],
-            _LEARNER: joining(_LEARNER, _LEARNER),
-            **{name: joining(name, "collect-actor", "--actor_index", i) for name, i in actors.items()},
-            _EVALUATOR: joining(_EVALUATOR, _EVALUATOR),
+        self._options: dict[str, Options] = {
+            _SERVER: {"port": port},
+            _LEARNER: {"replay_address": [route(_LEARNER, port)]},
+            **{
+                f"{_ACTOR}-{i}": {"replay_address": [route(f"{_ACTOR}-{i}", port)], "actor_index": i}
+                for i in range(collect_actors(config.collect))
+            },
+            _EVALUATOR: {"replay_address": [route(_EVALUATOR, port)]},
         }
         self._patience_s = CLOSE_S if config.callbacks else 0.0
         self._fork_server = ForkServer(directory.log(_FORK_SERVER), network)
         self.started: list[Child] = []
         self.events = EventLog(directory.events, _LOCAL)
         self._directory = directory
-        self._restarts = {name: Restarts() for name in self._arguments}
+        self._restarts = {name: Restarts() for name in self._options}
         self._due: dict[str, float] = {}
         self._children: dict[str, Child] = {}
-        for name in self._arguments:
+        for name in self._options:
             self._start(name)
 
     def _start(self, name: str) -> None:
         if not self._fork_server.alive:
             self._fork_server = ForkServer(self._fork_server.log, self._network)
-        server, arguments, log = self._fork_server, self._arguments[name], self._directory.log(name)
-        self._children[name] = Child(name, lambda notify: server.fork(name, arguments, log, notify), log)
+        server, options, directory = self._fork_server, self._options[name], self._directory
+        role = _ACTOR if "actor_index" in options else name
+        self._children[name] = Child(
+            name, lambda notify: server.fork(name, role, directory, options, notify), directory.log(name)
+        )
         self.started.append(self._children[name])
 
     @property

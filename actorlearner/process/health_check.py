@@ -11,8 +11,9 @@ from actorlearner.records.run_directory import RunDirectory
 
 REPLAY_SERVER = "replay-server"
 COLLECT_ACTOR = "collect-actor"
+EVAL_ACTOR = "eval-actor"
 LEARNER = "learner"
-ROLES = (REPLAY_SERVER, COLLECT_ACTOR, "eval-actor", LEARNER)
+ROLES = (REPLAY_SERVER, COLLECT_ACTOR, EVAL_ACTOR, LEARNER)
 
 _NAMES = {COLLECT_ACTOR: (f"{COLLECT_ACTOR}-*",), LEARNER: (LEARNER, f"{LEARNER}-*")}
 """Of the processes of a role that may have several."""

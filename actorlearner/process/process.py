@@ -1,7 +1,6 @@
 """One role as a process: signals, log file, terminal, errors and exit code."""
 
 import functools
-import importlib
 import logging
 import os
 import sys
@@ -11,14 +10,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.learning.cluster import learner_cluster
 from actorlearner.process import heartbeat
-from actorlearner.process.health_check import LEARNER
 from actorlearner.process.silent_peers import give_up_silent_peers
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensor_leak import stop_tensor_leak
@@ -33,6 +30,8 @@ from actorlearner.records.tail import LogFollower
 
 _log = logging.getLogger(__name__)
 
+Run = Callable[..., None]
+"""The function `run(config, directory, stop, **options)` of a role."""
 
 _kept: list[object] = []
 _fails: Callable[[Sequence[str], int], NoReturn] | None = None
@@ -62,26 +61,29 @@ def end_failed(problem: str) -> None:
 
 
 def run_role(
-    role: str,
+    name: str,
+    import_role: Callable[[], Run],
     config: Config,
     sources: Sources,
     run_dir: str | None,
-    options: Mapping[str, int | str | tuple[str, ...]],
+    options: Mapping[str, Any],
     experiment: str,
     verbosity: Verbosity = Verbosity.NORMAL,
     metrics: tuple[str, int] | None = None,
 ) -> NoReturn:
-    """Runs one role until it ends, and ends this process with the role's exit code.
+    """Runs one role until it ends, then ends this process with the role's exit code.
 
     Args:
-      role: replay-server, collect-actor, eval-actor or learner.
+      name: of the process, its log and its heartbeat.
+      import_role: imports the role and returns its `run`; called once output goes to the log, because
+        TensorFlow comes with the role.
       config: the experiment.
-      sources: where the values of its keys come from.
+      sources: where the value of each key comes from, for error messages.
       run_dir: the run directory; None makes a new one under runs/.
-      options: the role's own arguments, by name.
+      options: the keyword arguments of the role's `run`.
       experiment: names a new run directory.
-      verbosity: how much is said on the terminal.
-      metrics: address and port that Prometheus may scrape; None for none.
+      verbosity: how much is printed on the terminal.
+      metrics: the address and port that Prometheus may scrape; None for no such port.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or a process that runs.
@@ -93,7 +95,6 @@ def run_role(
     if not is_supervised():  # Else local mode holds it.
         directory.hold()
     directory.prepare(config, joins="replay_address" in options)
-    name = _name(role, config, options)
     terminal = _redirect_output(directory.log(name))
     global _fails
     _fails = functools.partial(_fail, terminal, name)
@@ -112,7 +113,7 @@ def run_role(
             from actorlearner.records.prometheus import serve_metrics
 
             serve_metrics(metrics, written_records)
-        _import_role(role)(config, directory, stop, **options)
+        _import(import_role)(config, directory, stop, **options)
     except ConfigurationError as error:
         # The process that started this one made the file that the values come from here, and knows better.
         known = {} if is_supervised() else sources
@@ -126,14 +127,6 @@ def run_role(
     _log.info("ended, exit code %d", stop.exit_code)
     _record(ENDED, f"exit code {stop.exit_code}")
     _leave(stop.exit_code)
-
-
-def _name(role: str, config: Config, options: Mapping[str, object]) -> str:
-    """Of the process: the role, with its index where there are several."""
-    cluster = learner_cluster(config) if role == LEARNER else None
-    if cluster is not None:
-        return cluster.name
-    return f"{role}-{options['actor_index']}" if "actor_index" in options else role
 
 
 def _begin_events(directory: RunDirectory, name: str) -> None:
@@ -181,13 +174,11 @@ def _own_temporary_files() -> None:
     tempfile.tempdir = _temporary.name
 
 
-def _import_role(role: str) -> Callable[..., None]:
-    """Imports the role's module only now, because TensorFlow comes with it; returns its `run`."""
+def _import(import_role: Callable[[], Run]) -> Run:
     with uncollected():
-        module = importlib.import_module("actorlearner.roles." + role.replace("-", "_"))
+        run = import_role()
     if not stop_tensor_leak():
         _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
-    run: Callable[..., None] = module.run
     return run
 
 

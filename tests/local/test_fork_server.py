@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.config.load import load_config
 from actorlearner.local.fork_server import Fork, ForkServer
-from tests.support.processes import REPOSITORY, wait_for
-
-# A replay server waits until it is told to stop.
-_ROLE = ("replay-server", "--config", str(REPOSITORY / "configs" / "sac_pendulum.yaml"), "--port")
+from actorlearner.records.run_directory import RunDirectory
+from tests.support.processes import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -24,44 +23,54 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "logs" / "role.log"
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "run")
 
 
-def version(server: ForkServer, log: Path) -> Fork:
-    """Runs a command that ends by itself."""
-    return server.fork("version", ["--version"], log, 2)
+def refused(server: ForkServer, directory: RunDirectory) -> Fork:
+    """Forks a role that ends by itself: its run directory holds no configuration."""
+    empty = RunDirectory(directory.path.parent / "empty")
+    return server.fork("eval-actor", "eval-actor", empty, {"replay_address": ["a:1"]}, 2)
 
 
 class Role:
-    """A replay server that was forked."""
+    """A forked replay server, which serves until it is stopped."""
 
-    def __init__(self, server: ForkServer, log: Path, port: int) -> None:
+    def __init__(self, server: ForkServer, directory: RunDirectory, port: int) -> None:
+        directory.prepare(load_config("sac_pendulum"))
         self._reader, writer = os.pipe()
-        arguments = [*_ROLE, str(port), "--run_dir", str(log.parents[1] / "run")]
-        self.fork = server.fork("replay-server", arguments, log, writer)
+        self.fork = server.fork("replay-server", "replay-server", directory, {"port": port}, writer)
         os.close(writer)
 
-    def told(self) -> dict[str, str]:
-        """Waits for what it tells next."""
+    def report(self) -> dict[str, str]:
+        """Waits for the next report."""
         line: dict[str, str] = json.loads(os.read(self._reader, 65536).splitlines()[0])
         return line
 
 
-def test_a_fork_runs_a_command_line_and_its_log_keeps_what_it_printed(server: ForkServer, log: Path) -> None:
-    assert version(server, log).wait(60) == 0
-    assert "actorlearner" in log.read_text()
+def test_a_fork_without_a_configuration_ends_with_its_exit_code_and_says_why_in_its_log(
+    server: ForkServer, directory: RunDirectory
+) -> None:
+    assert refused(server, directory).wait(60) == 2
+    empty = RunDirectory(directory.path.parent / "empty")
+    assert str(empty.config) in empty.log("eval-actor").read_text()
 
 
-def test_a_refused_command_line_ends_with_its_exit_code(server: ForkServer, log: Path) -> None:
-    fork = server.fork("local", ["local", "--config", "no_such_file.yaml"], log, 2)
-    assert fork.wait(60) == 2
-    assert "no_such_file.yaml" in log.read_text()
+def test_a_refused_configuration_is_reported(server: ForkServer, directory: RunDirectory) -> None:
+    directory.path.mkdir()
+    directory.config.write_text("learn: {batch_size: -1}")
+    reader, writer = os.pipe()
+    options = {"replay_address": ["a:1"]}
+    assert server.fork("learner", "learner", directory, options, writer).wait(60) == 2
+    os.close(writer)
+    report = json.loads(os.read(reader, 65536).splitlines()[0])
+    assert report["state"] == "failed"
+    assert "learn.batch_size" in report["message"]
 
 
-def test_a_role_is_a_process_of_its_own(server: ForkServer, log: Path, free_port: int) -> None:
-    role = Role(server, log, free_port)
-    assert role.told()["state"] == "ready"
+def test_a_role_is_a_process_of_its_own(server: ForkServer, directory: RunDirectory, free_port: int) -> None:
+    role = Role(server, directory, free_port)
+    assert role.report()["state"] == "ready"
     pid = role.fork.pid
     assert os.getsid(pid) == pid
     assert Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0") == b"replay-server (actorlearner)"
@@ -74,28 +83,28 @@ def test_a_role_is_a_process_of_its_own(server: ForkServer, log: Path, free_port
 
 
 def test_a_killed_fork_is_told_by_its_signal_and_others_live_on(
-    server: ForkServer, log: Path, free_port: int
+    server: ForkServer, directory: RunDirectory, free_port: int
 ) -> None:
-    role = Role(server, log, free_port)
+    role = Role(server, directory, free_port)
     role.fork.kill()
     assert role.fork.wait(30) == -signal.SIGKILL
-    assert version(server, log).wait(60) == 0
+    assert refused(server, directory).wait(60) == 2
 
 
-def test_forks_die_with_the_server(tmp_path: Path, log: Path, free_port: int) -> None:
+def test_forks_die_with_the_server(tmp_path: Path, directory: RunDirectory, free_port: int) -> None:
     server = ForkServer(tmp_path / "fork-server.log")
-    role = Role(server, log, free_port)
+    role = Role(server, directory, free_port)
     pid = role.fork.pid
     server.kill()
     assert not server.alive
     assert role.fork.wait(10) == -signal.SIGKILL
     wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the fork to be gone")
-    assert version(server, log).wait(10) == -signal.SIGKILL  # What comes too late has ended, too.
+    assert refused(server, directory).wait(10) == -signal.SIGKILL  # What comes too late has ended, too.
 
 
-def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, log: Path) -> None:
+def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, directory: RunDirectory) -> None:
     server = ForkServer(tmp_path / "fork-server.log")
-    forks = [version(server, log) for _ in range(3)]
+    forks = [refused(server, directory) for _ in range(3)]
     forks[0].send_signal(signal.SIGTERM)
     assert [fork.wait(10) for fork in forks] == [-signal.SIGKILL] * 3
     with pytest.raises(ProcessLookupError):
@@ -105,22 +114,22 @@ def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, log: Path
 
 
 def test_files_in_the_working_directory_do_not_take_the_place_of_libraries(
-    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "random.py").write_text("raise AssertionError")
     monkeypatch.chdir(tmp_path)
     server = ForkServer(tmp_path / "fork-server.log")
-    assert version(server, log).wait(60) == 0
+    assert refused(server, directory).wait(60) == 2
     assert server.failure == ""
     server.kill()
 
 
 def test_a_library_that_cannot_be_imported_is_the_servers_failure(
-    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "reverb.py").write_text("raise ImportError('undefined symbol')")
     monkeypatch.syspath_prepend(tmp_path)
     server = ForkServer(tmp_path / "fork-server.log")
-    assert version(server, log).wait(60) == -signal.SIGKILL
+    assert refused(server, directory).wait(60) == -signal.SIGKILL
     assert server.failure == "exit code 1"
     assert server.log.read_text().splitlines()[-1] == "ImportError: undefined symbol"

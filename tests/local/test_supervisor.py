@@ -33,7 +33,7 @@ class Crashing:
     def __init__(self, messages: Iterator[str]) -> None:
         self._messages = messages
 
-    def fork(self, name: str, arguments: list[str], log: Path, notify: int) -> Ended:
+    def fork(self, name: str, role: str, directory: RunDirectory, options: Any, notify: int) -> Ended:
         told = [{"state": "crashed", "message": next(self._messages)}]
         os.write(notify, "".join(json.dumps(each) + "\n" for each in told).encode())
         return Ended()

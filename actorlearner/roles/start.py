@@ -1,0 +1,95 @@
+"""Starts a role by its name: the function that the command line and local mode share."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from actorlearner.config.problems import Sources
+from actorlearner.config.schema import Config
+from actorlearner.learning.cluster import learner_cluster
+from actorlearner.process.health_check import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
+from actorlearner.process.process import Run, run_role
+from actorlearner.process.verbosity import Verbosity
+
+
+def start_role(
+    role: str,
+    config: Config,
+    sources: Sources,
+    run_dir: str | None,
+    options: Mapping[str, Any],
+    experiment: str,
+    verbosity: Verbosity = Verbosity.NORMAL,
+    metrics: tuple[str, int] | None = None,
+) -> NoReturn:
+    """Runs one role until it ends, then ends this process with the role's exit code.
+
+    Args:
+      role: replay-server, collect-actor, eval-actor or learner.
+      config: the experiment.
+      sources: where the value of each key comes from, for error messages.
+      run_dir: the run directory; None makes a new one under runs/.
+      options: the keyword arguments of the role's `run`.
+      experiment: names a new run directory.
+      verbosity: how much is printed on the terminal.
+      metrics: the address and port that Prometheus may scrape; None for no such port.
+
+    Raises:
+      ConfigurationError: the run directory holds a run of another configuration, or another process runs
+        there, or TF_CONFIG is wrong.
+      RunError: the run directory cannot be used.
+    """
+    name = _process_name(role, config, options)
+    run_role(
+        name,
+        IMPORTS[role],
+        config,
+        sources,
+        run_dir,
+        options,
+        experiment,
+        verbosity=verbosity,
+        metrics=metrics,
+    )
+
+
+def _process_name(role: str, config: Config, options: Mapping[str, Any]) -> str:
+    """Returns the role's name, with its index where a run has several processes of the role."""
+    if role == LEARNER and (cluster := learner_cluster(config)):
+        return cluster.name
+    return f"{role}-{options['actor_index']}" if role == COLLECT_ACTOR else role
+
+
+# Each role is imported only when it is started, because TensorFlow comes with it.
+
+
+def _replay_server() -> Run:
+    from actorlearner.roles.replay_server import run
+
+    return run
+
+
+def _collect_actor() -> Run:
+    from actorlearner.roles.collect_actor import run
+
+    return run
+
+
+def _eval_actor() -> Run:
+    from actorlearner.roles.eval_actor import run
+
+    return run
+
+
+def _learner() -> Run:
+    from actorlearner.roles.learner import run
+
+    return run
+
+
+IMPORTS: Mapping[str, Callable[[], Run]] = {
+    REPLAY_SERVER: _replay_server,
+    COLLECT_ACTOR: _collect_actor,
+    EVAL_ACTOR: _eval_actor,
+    LEARNER: _learner,
+}
+"""For each role, the function that imports it and returns its `run`."""
