@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.config.load import load_config
+from actorlearner.agents.configuration import load_config
 from actorlearner.local.fork_server import Fork, ForkServer
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import wait_for
