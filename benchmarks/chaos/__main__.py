@@ -1,4 +1,4 @@
-"""`python -m benchmarks.chaos`: kills, stops and cuts off the roles of a local run, and accounts for the loss.
+"""`python -m benchmarks.chaos`: kills, stops and cuts off the roles of a local run, and counts the losses.
 
 Runs local mode with numbered transitions while its roles are killed, stopped and cut off from the replay
 server. Prints each role's downtime and the outcome of every transition; fails if one was lost or duplicated
