@@ -52,7 +52,7 @@ def load_environment(
     check_environment(config, _NO_SOURCES)
     with quiet_output():
         registered = config.suite in SUITES
-        adapter = _adapted(config, _registered(config) if registered else _custom(config))
+        adapter = adapt_environment(config, _registered(config) if registered else _custom(config))
         seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
         _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
     if not seeded:
@@ -87,7 +87,12 @@ def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:
     return _attempt(make, "environment.kwargs", f"{_title(config)} cannot be made with {show(config.kwargs)}")
 
 
-def _adapted(config: EnvironmentConfig, environment: Any) -> "Adapter":
+def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
+    """Returns a library's environment behind the interface that actors step.
+
+    Raises:
+      ConfigurationError: it is neither a gym.Env nor a PyEnvironment, or a space of it has no spec.
+    """
     from tf_agents.environments import py_environment
 
     from actorlearner.environments.gym_adapter import GymAdapter
