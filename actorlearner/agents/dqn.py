@@ -5,8 +5,8 @@ Details that matter:
   network for both picks the actions that it overestimates.
 - The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
   episodes, hardly count; squared follows the mean.
-- Epsilon decays by train step, not by env step. Actors read the train step that they pull with the weights, so
-  that all explore with the same epsilon.
+- Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
+  so that all explore with the same epsilon.
 """
 
 import dataclasses

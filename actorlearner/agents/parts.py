@@ -1,4 +1,4 @@
-"""What several algorithms share: keys, networks, losses, optimisers, and checks of the environment's specs."""
+"""What several algorithms share: keys, networks, losses, optimisers, and checks of specs."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

@@ -2,8 +2,8 @@
 
 Details that matter:
 - Two critics; targets use the smaller value, because one critic alone overestimates.
-- The temperature alpha, the weight of the entropy, is learned (as its logarithm), so that the policy's entropy
-  approaches `target_entropy`.
+- The temperature alpha, the weight of the entropy, is learned (as its logarithm), so that the policy's
+  entropy approaches `target_entropy`.
 - Actions are squashed by tanh into their bounds, and the standard deviation before that is clipped.
 - The gradients of the critics are applied in one order in every process (`OrderedSacAgent`).
 """
@@ -51,9 +51,7 @@ class SacConfig(TemporalDifferenceConfig):
         [], "Units of each layer for the action alone, in both critics.", at_least=1
     )
     critic_joint_layers: list[int] = setting(
-        [256, 256],
-        "Units of each hidden layer for observation and action together, in both critics.",
-        at_least=1,
+        [256, 256], "Units of each hidden layer for both together, in both critics.", at_least=1
     )
     actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
     critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
@@ -109,8 +107,8 @@ class SacBuilder:
 def _agent_class() -> "type[sac_agent.SacAgent]":
     """Returns TF-Agents' SAC agent with the same order of the critics' variables in every process.
 
-    TF-Agents puts them into a set, whose order depends on their addresses in memory. Learners that train as one
-    sum their gradients by position, so they would sum gradients of different variables.
+    TF-Agents puts them into a set, whose order depends on their addresses in memory. A group of learners sums
+    its gradients by position, so it would sum gradients of different variables.
     """
     from tf_agents.agents.sac import sac_agent
 
