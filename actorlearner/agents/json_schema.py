@@ -44,10 +44,10 @@ def _mapping(properties: Mapping[str, Any], required: list[str] | None = None) -
 
 def _key_schema(key: Key) -> dict[str, Any]:
     limits = {
-        "minimum": key.allowed.at_least,
-        "exclusiveMinimum": key.allowed.above,
-        "maximum": key.allowed.at_most,
-        "enum": list(key.allowed.choices) or None,
+        "minimum": key.at_least,
+        "exclusiveMinimum": key.above,
+        "maximum": key.at_most,
+        "enum": list(key.choices) or None,
     }
     value = {name: limit for name, limit in limits.items() if limit is not None}
     kind = _TYPES[key.kind]

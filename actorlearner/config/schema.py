@@ -4,6 +4,7 @@ The keys of an algorithm are declared in its file in actorlearner/agents/.
 """
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from actorlearner.config.setting import setting
@@ -50,6 +51,10 @@ class AgentConfig:
         "fewer at the end of an episode.",
         at_least=1,
     )
+
+
+AgentClasses = Mapping[str, type[AgentConfig]]
+"""The class of the agent section for each value of `agent.name`."""
 
 
 @dataclasses.dataclass(frozen=True)
