@@ -1,4 +1,4 @@
-"""The errors that end a command, and the exit code of each."""
+"""The errors that end a command, and the exit codes."""
 
 from collections.abc import Sequence
 
@@ -10,21 +10,20 @@ EXIT_TERMINATED = 143
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of somebody else's code is and says, as one line of at most 200 characters."""
+    """Returns the class and message of an error of foreign code, as one line of at most 200 characters."""
     name = type(error).__name__
     try:
-        said = str(error)
-    except Exception:  # An error whose own code is broken, too.
-        said = ""
-    return " ".join((f"{name}: {said}" if said else name).split())[:200]
+        message = str(error)
+    except Exception:  # The error's own code is broken, too.
+        message = ""
+    return " ".join((f"{name}: {message}" if message else name).split())[:200]
 
 
 class ConfigurationError(Exception):
     """The configuration or the command line cannot work: exit code 2, one line per problem.
 
     Attributes:
-      problems: one self-contained line each, naming the key, the value, where it came from and
-        what is allowed.
+      problems: one self-contained line each, with the key, the value, its source and what is allowed.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -33,7 +32,7 @@ class ConfigurationError(Exception):
 
 
 class RunError(Exception):
-    """The run failed: exit code 1, its one-line message says why.
+    """The run failed: exit code 1, and the one-line message gives the reason.
 
     Attributes:
       details: lines to show below the message, such as the end of a log.

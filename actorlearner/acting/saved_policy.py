@@ -7,8 +7,7 @@ from tf_agents.policies import greedy_policy
 
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import ALLOWED, PolicySource
-from actorlearner.agents.make import make_agent
-from actorlearner.agents.restore import restore_agent
+from actorlearner.agents.make import make_agent, restore_agent
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError, one_line
 from actorlearner.records.plain_path import plain_path

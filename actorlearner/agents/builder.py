@@ -1,7 +1,7 @@
-"""What an algorithm must provide: its configuration keys and a way to make the agent.
+"""The interface of an algorithm: its configuration keys and a function that makes the agent.
 
-This is all that roles and replay know of an algorithm. Nothing here imports TensorFlow, because the
-configuration is checked before TensorFlow is loaded; builders import it inside `make_agent`.
+Roles and replay know nothing else of it. Builders import TensorFlow only inside `make_agent`, because
+the configuration is checked before TensorFlow is loaded.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -27,18 +27,17 @@ class AgentBuilder(Protocol):
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
-        """Makes the networks, optimisers and agent; the caller holds the strategy's scope.
+        """Makes the networks, optimisers and agent; the caller has entered the strategy's scope.
 
         Args:
           config: an instance of `config_class`.
           specs: tensor specs of the environment, without a batch dimension.
-          train_step: scalar int64 variable that the agent increments once a train step.
+          train_step: scalar int64 variable that the agent increments at each train step.
 
         Returns:
-          An agent whose `train` takes a batched `trajectory.Transition` ([B, ...], no time
-          dimension), whose `collect_policy` explores, and whose `policy` is exploited greedily. It makes
-          variables and applies gradients in an order that is the same in every process (no order of a
-          set's): learners that train as one go by position.
+          An agent whose `train` takes a batched `trajectory.Transition` ([B, ...], no time dimension), whose
+          `collect_policy` explores, and whose `policy` is greedy. It must create variables and apply
+          gradients in the same order in every process: a group of learners matches them by position.
 
         Raises:
           ConfigurationError: the algorithm cannot act in an environment with these specs.

@@ -1,4 +1,13 @@
-"""DQN and Double DQN: a value for each of a few discrete actions, explored epsilon-greedily."""
+"""DQN and Double DQN, for one discrete action: a network estimates a value (Q) for each action.
+
+Details that matter:
+- Double DQN (`double`): the trained network chooses the next action and the target network values it. One
+  network for both picks the actions that it overestimates.
+- The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
+  episodes, hardly count; squared follows the mean.
+- Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
+  so that all explore with the same epsilon.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -7,10 +16,10 @@ from typing import TYPE_CHECKING
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
+    check_discrete_action,
     check_vector_observation,
     create_moments,
-    discrete_action,
-    td_loss_function,
+    shared_arguments,
 )
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
@@ -34,8 +43,8 @@ class DqnConfig(TemporalDifferenceConfig):
     )
     double: bool = setting(
         True,
-        "Whether the trained network chooses the action whose target value is bootstrapped (Double DQN, "
-        "https://arxiv.org/abs/1509.06461); otherwise the target network chooses it.",
+        "Double DQN (https://arxiv.org/abs/1509.06461): the trained network chooses the next action and the "
+        "target network values it. False: the target network does both.",
     )
     layers: list[int] = setting([256, 256], "Units of each hidden layer of the Q network.", at_least=1)
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
@@ -43,7 +52,7 @@ class DqnConfig(TemporalDifferenceConfig):
         1.0, "Probability of a random action at train step 0.", at_least=0, at_most=1
     )
     epsilon_end: float = setting(
-        0.05, "Probability of a random action once it has decayed.", at_least=0, at_most=1
+        0.05, "Probability of a random action after the decay.", at_least=0, at_most=1
     )
     epsilon_decay_steps: int = setting(
         10_000, "Train steps in which that probability goes linearly from start to end.", at_least=1
@@ -58,13 +67,13 @@ class DqnBuilder:
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
-        """See AgentBuilder: needs a float vector as observation and one integer action from 0 up."""
+        """Makes the agent for observations of one float vector and one integer action from 0 up."""
         from tf_agents.agents.dqn import dqn_agent
         from tf_agents.networks import q_network
 
         assert isinstance(config, DqnConfig)
         check_vector_observation("dqn", specs)
-        discrete_action("dqn", specs)
+        check_discrete_action("dqn", specs)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(
             specs.time_step,
@@ -72,25 +81,16 @@ class DqnBuilder:
             q_network=q_network.QNetwork(specs.observation, specs.action, fc_layer_params=config.layers),
             optimizer=adam(config.learning_rate),
             epsilon_greedy=_decaying_epsilon(config, train_step),
-            target_update_tau=config.target_update_tau,
-            target_update_period=config.target_update_period,
-            td_errors_loss_fn=td_loss_function(config.td_loss),
-            gamma=config.gamma,
-            reward_scale_factor=config.reward_scale,
-            gradient_clipping=config.gradient_clipping,
-            debug_summaries=config.debug_summaries,
-            summarize_grads_and_vars=config.gradient_summaries,
-            train_step_counter=train_step,
+            **shared_arguments(config, train_step),
         )
         create_moments(agent._optimizer, agent._q_network.trainable_variables)
         return agent
 
 
 def _decaying_epsilon(config: DqnConfig, train_step: "tf.Variable") -> Callable[[], "tf.Tensor"]:
-    """Returns a function that reads the train step and gives epsilon, a float32 scalar.
+    """Returns a function that returns epsilon, a float32 scalar, at the present train step.
 
-    It reads the variable at every call of the policy, also inside a graph, so that an actor's epsilon
-    follows the train step that it pulls.
+    It reads the variable at every call of the policy, also inside a graph.
     """
     import tensorflow as tf
 

@@ -1,5 +1,6 @@
-"""Makes the configured agent, the same way in every role."""
+"""Makes the configured agent, the same way in every role, and restores one for acting."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -9,16 +10,18 @@ from tf_agents.train.utils import train_utils
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.records.plain_path import plain_path
+from actorlearner.records.seal import seal_path, unseal
 
 
 class AgentParts(NamedTuple):
-    """An agent with what belongs to it.
+    """An agent and its variables.
 
     Attributes:
       agent: the initialised agent.
       train_step: its scalar int64 counter of train steps.
-      policy_variables: the variables that its collect policy and its greedy policy act with, in an
-        order that is the same in every process.
+      policy_variables: the variables of its collect policy and its greedy policy, in the same order in every
+        process.
     """
 
     agent: tf_agent.TFAgent
@@ -36,3 +39,20 @@ def make_agent(config: Config, specs: EnvironmentSpecs) -> AgentParts:
     agent = find_builder(config.agent.name).make_agent(config.agent, specs, train_step)
     agent.initialize()
     return AgentParts(agent, train_step, list(agent.collect_policy.variables()))
+
+
+def restore_agent(path: Path, parts: AgentParts) -> None:
+    """Restores an agent for acting from a checkpoint of a learner.
+
+    Args:
+      path: the checkpoint, without the endings of its files.
+      parts: the agent; optimiser variables that do not exist yet are skipped.
+
+    Raises:
+      BrokenError: the checkpoint is incomplete.
+      AssertionError: it is the checkpoint of another agent.
+    """
+    unseal(seal_path(path.parent, path.name))
+    checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
+    status = checkpoint.read(plain_path(path)).expect_partial()  # Without warnings about skipped variables.
+    status.assert_existing_objects_matched()

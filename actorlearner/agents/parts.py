@@ -1,4 +1,4 @@
-"""What the algorithms here share: common keys, checks of the specs, losses and optimisers."""
+"""What several algorithms share: keys, networks, losses, optimisers, and checks of specs."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -10,18 +10,17 @@ from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import tensorflow as tf
+    from tf_agents.networks import network
     from tf_agents.specs import tensor_spec
 
     from actorlearner.environments.specs import EnvironmentSpecs
-
-LossFunction = Callable[[Any, Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class TemporalDifferenceConfig(AgentConfig):
     """The keys of every algorithm that learns action values (Q) by bootstrapping from target networks."""
 
-    reward_scale: float = setting(1.0, "Factor on every reward that is trained on.", above=0)
+    reward_scale: float = setting(1.0, "Factor on every reward in training.", above=0)
     td_loss: str = setting(
         "squared",
         "Loss of a temporal-difference error: squared, or huber (linear beyond an error of 1).",
@@ -38,35 +37,67 @@ class TemporalDifferenceConfig(AgentConfig):
     )
     gradient_clipping: float | None = setting(
         None,
-        "Norm that the gradient of each variable is clipped to, on each replica before they are added up. "
-        "Null: not clipped.",
+        "Maximum norm of the gradient of each variable, applied on each replica before the gradients are "
+        "summed. Null: no clipping.",
         above=0,
     )
-    debug_summaries: bool = setting(
-        False, "Whether losses, values and actions are summarised for TensorBoard as well."
-    )
-    gradient_summaries: bool = setting(
-        False, "Whether gradients and weights are summarised for TensorBoard as well."
-    )
+    debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
+    gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
 
 
-def td_loss_function(name: str) -> LossFunction:
-    """Returns the elementwise loss (targets, predictions) -> losses, float32 [B], of a `td_loss` key."""
+def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable") -> dict[str, Any]:
+    """Returns the arguments that the agents of TF-Agents have in common."""
     import tensorflow as tf
     from tf_agents.utils import common
 
-    functions: dict[str, LossFunction] = {
+    losses: dict[str, Callable[[Any, Any], Any]] = {
         "squared": tf.math.squared_difference,
         "huber": common.element_wise_huber_loss,
     }
-    return functions[name]
+    return {
+        "target_update_tau": config.target_update_tau,
+        "target_update_period": config.target_update_period,
+        "td_errors_loss_fn": losses[config.td_loss],
+        "gamma": config.gamma,
+        "reward_scale_factor": config.reward_scale,
+        "gradient_clipping": config.gradient_clipping,
+        "debug_summaries": config.debug_summaries,
+        "summarize_grads_and_vars": config.gradient_summaries,
+        "train_step_counter": train_step,
+    }
+
+
+def critic_network(
+    specs: "EnvironmentSpecs",
+    joint_layers: Sequence[int],
+    observation_layers: Sequence[int] = (),
+    action_layers: Sequence[int] = (),
+) -> "network.Network":
+    """Returns the network from observation and action to Q; the agents copy it for the second critic.
+
+    Args:
+      specs: of the environment.
+      joint_layers: units of the hidden layers behind the concatenated observation and action.
+      observation_layers: units of the layers for the observation alone.
+      action_layers: units of the layers for the action alone.
+    """
+    from tf_agents.agents.ddpg import critic_network
+
+    return critic_network.CriticNetwork(
+        (specs.observation, specs.action),
+        observation_fc_layer_params=observation_layers,
+        action_fc_layer_params=action_layers,
+        joint_fc_layer_params=joint_layers,
+        kernel_initializer="glorot_uniform",
+        last_kernel_initializer="glorot_uniform",
+    )
 
 
 def adam(learning_rate: float) -> "tf.keras.optimizers.legacy.Optimizer":
-    """Returns Adam with Keras' default moments.
+    """Returns Adam with Keras' default decay rates.
 
-    It is the legacy Keras optimiser, because the newer one creates its slot variables where it is first
-    called, which fails inside the conditional update of TD3's actor. SAC converts to it in any case.
+    It is the legacy Keras optimiser, because the newer one creates its slot variables at the first call,
+    which fails inside the conditional update of TD3's actor. SAC converts to it in any case.
     """
     import tensorflow as tf
 
@@ -76,31 +107,25 @@ def adam(learning_rate: float) -> "tf.keras.optimizers.legacy.Optimizer":
 def create_moments(
     optimizer: "tf.keras.optimizers.legacy.Optimizer", variables: "Sequence[tf.Variable]"
 ) -> None:
-    """Creates Adam's moments of these variables, which the first train step would do otherwise.
+    """Creates Adam's moments of these variables before the first train step.
 
-    TensorFlow traces a graph that creates variables a second time, which takes seconds.
+    TensorFlow would trace the graph of the train step twice if it created variables, which takes seconds.
     """
     optimizer._create_all_weights(variables)
 
 
 def check_vector_observation(algorithm: str, specs: "EnvironmentSpecs") -> None:
-    """Refuses observations that the feed-forward networks cannot take: they need one float vector.
+    """Checks that observations are one float32 vector, as the feed-forward networks need.
 
     Raises:
-      ConfigurationError: the observation is nested, or not a float32 vector.
+      ConfigurationError: they are nested, or not a float32 vector.
     """
     import tensorflow as tf
 
     flat = tf.nest.flatten(specs.observation)
-    if len(flat) == 1 and flat[0].dtype == tf.float32 and flat[0].shape.rank == 1:
-        return
-    raise ConfigurationError(
-        [
-            f"agent.name: {algorithm} needs observations of one float vector; this environment's are "
-            f"{_describe(flat)}: flatten them in an environment of your own (environment.suite: "
-            "module:callable)"
-        ]
-    )
+    if len(flat) != 1 or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
+        hint = ": flatten them in an environment of your own (environment.suite: module:callable)"
+        raise _refusal(algorithm, "observations of one float vector", flat, hint)
 
 
 def continuous_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec.BoundedTensorSpec":
@@ -113,21 +138,19 @@ def continuous_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec
     import tensorflow as tf
 
     flat = tf.nest.flatten(specs.action)
-    needs = f"agent.name: {algorithm} needs continuous actions"
     if all(spec.dtype.is_integer for spec in flat):
-        raise ConfigurationError([f"{needs}; this environment's are {_describe(flat)}: use dqn"])
+        raise _refusal(algorithm, "continuous actions", flat, ": use dqn")
     if len(flat) != 1 or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
-        raise ConfigurationError([f"{needs} in one float vector; this environment's are {_describe(flat)}"])
-    spec = flat[0]
+        raise _refusal(algorithm, "continuous actions in one float vector", flat)
     # Array specs replace infinite bounds by the largest number of their dtype.
-    unbounded = np.finfo(np.float32).max
-    if np.any(spec.minimum <= -unbounded) or np.any(spec.maximum >= unbounded):
-        raise ConfigurationError([f"{needs} with finite bounds; this environment's are {_describe(flat)}"])
-    return spec
+    largest = np.finfo(np.float32).max
+    if np.any(flat[0].minimum <= -largest) or np.any(flat[0].maximum >= largest):
+        raise _refusal(algorithm, "continuous actions with finite bounds", flat)
+    return flat[0]
 
 
-def discrete_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec.BoundedTensorSpec":
-    """Returns the only action spec: an integer scalar from 0 up.
+def check_discrete_action(algorithm: str, specs: "EnvironmentSpecs") -> None:
+    """Checks that the action is one integer scalar from 0 up.
 
     Raises:
       ConfigurationError: the actions are nested, continuous, not a scalar, or do not start at 0.
@@ -135,32 +158,31 @@ def discrete_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec.B
     import tensorflow as tf
 
     flat = tf.nest.flatten(specs.action)
-    needs = f"agent.name: {algorithm} needs one discrete action"
     if not any(spec.dtype.is_integer for spec in flat):
-        raise ConfigurationError([f"{needs}; this environment's are {_describe(flat)}: use sac or td3"])
+        raise _refusal(algorithm, "one discrete action", flat, ": use sac or td3")
     if len(flat) != 1 or flat[0].shape.rank != 0 or flat[0].minimum != 0:
-        raise ConfigurationError([f"{needs} from 0 up; this environment's are {_describe(flat)}"])
-    return flat[0]
+        raise _refusal(algorithm, "one discrete action from 0 up", flat)
 
 
-def _describe(flat_specs: list[Any]) -> str:
-    """Names dtypes, shapes and bounds, as in `float32[3] in -1..1`."""
-    words = []
-    for spec in flat_specs:
-        shape = list(spec.shape) if spec.shape.rank else ""
-        bounds = f" in {_number(spec.minimum)}..{_number(spec.maximum)}" if _bounded(spec) else ""
-        words.append(f"{spec.dtype.name}{shape}{bounds}")
-    return ", ".join(words) or "empty"
+def _refusal(algorithm: str, needs: str, flat_specs: list[Any], hint: str = "") -> ConfigurationError:
+    specs = ", ".join(map(_describe, flat_specs)) or "empty"
+    return ConfigurationError(
+        [f"agent.name: {algorithm} needs {needs}; this environment's are {specs}{hint}"]
+    )
 
 
-def _bounded(spec: Any) -> bool:
+def _describe(spec: Any) -> str:
+    """Returns dtype, shape and bounds, as in `float32[3] in -1..1`."""
     from tf_agents.specs import tensor_spec
 
-    return isinstance(spec, tensor_spec.BoundedTensorSpec)
+    shape = list(spec.shape) if spec.shape.rank else ""
+    if not isinstance(spec, tensor_spec.BoundedTensorSpec):
+        return f"{spec.dtype.name}{shape}"
+    return f"{spec.dtype.name}{shape} in {_number(spec.minimum)}..{_number(spec.maximum)}"
 
 
 def _number(bound: Any) -> str:
-    """Formats a bound; one that differs between elements by its extremes."""
+    """Returns a bound as text: one number, or the extremes if it differs between elements."""
     import numpy as np
 
     low, high = np.min(bound), np.max(bound)

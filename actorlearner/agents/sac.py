@@ -1,4 +1,12 @@
-"""Soft Actor-Critic: a stochastic policy for continuous actions that learns its own temperature."""
+"""Soft Actor-Critic, for continuous actions: a stochastic policy that maximises rewards and its own entropy.
+
+Details that matter:
+- Two critics; targets use the smaller value, because one critic alone overestimates.
+- The temperature alpha, the weight of the entropy, is learned (as its logarithm), so that the policy's
+  entropy approaches `target_entropy`.
+- Actions are squashed by tanh into their bounds, and the standard deviation before that is clipped.
+- The gradients of the critics are applied in one order in every process (`OrderedSacAgent`).
+"""
 
 import dataclasses
 import functools
@@ -11,7 +19,8 @@ from actorlearner.agents.parts import (
     check_vector_observation,
     continuous_action,
     create_moments,
-    td_loss_function,
+    critic_network,
+    shared_arguments,
 )
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
@@ -30,21 +39,19 @@ class SacConfig(TemporalDifferenceConfig):
     """The keys of SAC.
 
     The defaults are those of "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2019,
-    https://arxiv.org/abs/1812.05905, table 1), but for the target entropy.
+    https://arxiv.org/abs/1812.05905, table 1), except for the target entropy.
     """
 
     name: str = setting("sac", "The algorithm: Soft Actor-Critic, for continuous actions.")
     actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
     critic_observation_layers: list[int] = setting(
-        [], "Units of each layer that only the observation passes, in both critics.", at_least=1
+        [], "Units of each layer for the observation alone, in both critics.", at_least=1
     )
     critic_action_layers: list[int] = setting(
-        [], "Units of each layer that only the action passes, in both critics.", at_least=1
+        [], "Units of each layer for the action alone, in both critics.", at_least=1
     )
     critic_joint_layers: list[int] = setting(
-        [256, 256],
-        "Units of each hidden layer that observation and action pass together, in both critics.",
-        at_least=1,
+        [256, 256], "Units of each hidden layer for both together, in both critics.", at_least=1
     )
     actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
     critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
@@ -56,7 +63,7 @@ class SacConfig(TemporalDifferenceConfig):
     )
     target_entropy: float | None = setting(
         None,
-        "Entropy of the policy, in nats, that alpha is adjusted for. Null: minus half the number of "
+        "Entropy of the policy, in nats, towards which alpha is adjusted. Null: minus half the number of "
         "action dimensions, which TF-Agents found stabler than the paper's minus that number.",
     )
 
@@ -69,29 +76,26 @@ class SacBuilder:
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
-        """See AgentBuilder: needs float vectors as observations and as actions, these bounded."""
+        """Makes the agent for observations of one float vector and actions of one bounded float vector."""
         assert isinstance(config, SacConfig)
         check_vector_observation("sac", specs)
         continuous_action("sac", specs)
         agent = _agent_class()(
             specs.time_step,
             specs.action,
-            critic_network=_critic_network(config, specs),
+            critic_network=critic_network(
+                specs,
+                config.critic_joint_layers,
+                config.critic_observation_layers,
+                config.critic_action_layers,
+            ),
             actor_network=_actor_network(config, specs),
             actor_optimizer=adam(config.actor_learning_rate),
             critic_optimizer=adam(config.critic_learning_rate),
             alpha_optimizer=adam(config.alpha_learning_rate),
-            target_update_tau=config.target_update_tau,
-            target_update_period=config.target_update_period,
-            td_errors_loss_fn=td_loss_function(config.td_loss),
-            gamma=config.gamma,
-            reward_scale_factor=config.reward_scale,
             initial_log_alpha=math.log(config.initial_alpha),
             target_entropy=config.target_entropy,
-            gradient_clipping=config.gradient_clipping,
-            debug_summaries=config.debug_summaries,
-            summarize_grads_and_vars=config.gradient_summaries,
-            train_step_counter=train_step,
+            **shared_arguments(config, train_step),
         )
         critics = (agent._critic_network_1, agent._critic_network_2)
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
@@ -101,10 +105,10 @@ class SacBuilder:
 
 
 def _agent_class() -> "type[sac_agent.SacAgent]":
-    """TF-Agents' SAC agent, with one order of the critics' variables in every process.
+    """Returns TF-Agents' SAC agent with the same order of the critics' variables in every process.
 
-    Its own is that of their addresses in memory. Learners that train as one add up their gradients by
-    position, so that they would add those of different variables.
+    TF-Agents puts them into a set, whose order depends on their addresses in memory. A group of learners sums
+    its gradients by position, so it would sum gradients of different variables.
     """
     from tf_agents.agents.sac import sac_agent
 
@@ -120,10 +124,10 @@ def _agent_class() -> "type[sac_agent.SacAgent]":
 
 
 def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
-    """Returns the network that maps an observation to a tanh-squashed normal distribution.
+    """Returns the network from an observation to a tanh-squashed normal distribution.
 
-    The logarithm of the standard deviation is clipped to [-20, 2], as in the SAC paper's code. Without that,
-    which is the projection's default, one large output makes the deviation overflow or become 0.
+    The logarithm of the standard deviation is clipped to [-20, 2], as in the code of SAC's authors. Without
+    clipping, the projection's default, one large output makes the deviation overflow or become 0.
     """
     from tf_agents.agents.sac import sac_agent, tanh_normal_projection_network
     from tf_agents.networks import actor_distribution_network
@@ -136,18 +140,4 @@ def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Net
             tanh_normal_projection_network.TanhNormalProjectionNetwork,
             std_transform=sac_agent.std_clip_transform,
         ),
-    )
-
-
-def _critic_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
-    """Observation and action to Q; the agent makes the second critic and the targets from it."""
-    from tf_agents.agents.ddpg import critic_network
-
-    return critic_network.CriticNetwork(
-        (specs.observation, specs.action),
-        observation_fc_layer_params=config.critic_observation_layers,
-        action_fc_layer_params=config.critic_action_layers,
-        joint_fc_layer_params=config.critic_joint_layers,
-        kernel_initializer="glorot_uniform",
-        last_kernel_initializer="glorot_uniform",
     )

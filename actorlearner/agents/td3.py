@@ -1,4 +1,14 @@
-"""TD3: a deterministic policy for continuous actions with twin critics and a delayed actor."""
+"""TD3, for continuous actions: a deterministic policy with two critics and a delayed actor.
+
+Details that matter:
+- Two critics; targets use the smaller value, because one critic alone overestimates.
+- The actor and the target networks are updated less often than the critics (`actor_update_period`,
+  `target_update_period`), so that they follow values that have settled.
+- Clipped noise on the targets' actions smooths the values between similar actions.
+- Noise is given in halves of the action's range, as in the paper, and scaled here; TF-Agents takes it in the
+  action's own units. Each environment of an actor explores with noise of its own (`IndependentNoise`).
+- It trains on one device: the delayed actor update cannot be replicated.
+"""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -9,7 +19,8 @@ from actorlearner.agents.parts import (
     check_vector_observation,
     continuous_action,
     create_moments,
-    td_loss_function,
+    critic_network,
+    shared_arguments,
 )
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
@@ -18,7 +29,7 @@ from actorlearner.errors import ConfigurationError
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
-    from tf_agents.networks import network
+    from tf_agents.policies import tf_policy
 
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -37,7 +48,7 @@ class Td3Config(TemporalDifferenceConfig):
         2, "Train steps between two updates of the target networks.", at_least=1
     )
     actor_update_period: int = setting(
-        2, "Train steps between two updates of the actor; the critics are updated in each.", at_least=1
+        2, "Train steps between two updates of the actor; each train step updates the critics.", at_least=1
     )
     actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
     critic_joint_layers: list[int] = setting(
@@ -52,8 +63,8 @@ class Td3Config(TemporalDifferenceConfig):
     )
     target_policy_noise: float = setting(
         0.2,
-        "Standard deviation of the normal noise on the actions that targets are computed with, in "
-        "halves of the action's range.",
+        "Standard deviation of the normal noise on the actions in the targets, in halves of the action's "
+        "range.",
         at_least=0,
     )
     target_policy_noise_clip: float = setting(
@@ -62,43 +73,42 @@ class Td3Config(TemporalDifferenceConfig):
 
 
 class Td3Builder:
-    """Makes TF-Agents' TD3 agent; noise is scaled to the action's range, as in the paper."""
+    """Makes TF-Agents' TD3 agent, whose collect policy draws noise for each environment by itself."""
 
     config_class: type[AgentConfig] = Td3Config
 
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
-        """See AgentBuilder: needs float vectors as observations and as actions, these bounded."""
-        from actorlearner.agents.td3_agent import Td3Agent
+        """Makes the agent for observations of one float vector and actions of one bounded float vector."""
+        import numpy as np
+        from tf_agents.agents.ddpg import actor_network
+        from tf_agents.agents.td3 import td3_agent
 
         assert isinstance(config, Td3Config)
         _check_no_strategy()
         check_vector_observation("td3", specs)
         action = continuous_action("td3", specs)
-        # TF-Agents takes noise in the action's own units; bounds may differ between its elements.
-        half_range = (action.maximum - action.minimum) / 2
-        agent = Td3Agent(
+
+        def in_action_units(noise: float) -> Any:
+            """Returns a float32 scalar, or an array like the action: bounds may differ between elements."""
+            return np.asarray(noise * (action.maximum - action.minimum) / 2, np.float32)
+
+        agent = td3_agent.Td3Agent(
             specs.time_step,
             specs.action,
-            actor_network=_actor_network(config, specs),
-            critic_network=_critic_network(config, specs),
+            actor_network=actor_network.ActorNetwork(
+                specs.observation, specs.action, fc_layer_params=config.actor_layers
+            ),
+            critic_network=critic_network(specs, config.critic_joint_layers),
             actor_optimizer=adam(config.actor_learning_rate),
             critic_optimizer=adam(config.critic_learning_rate),
-            exploration_noise_std=_scaled(config.exploration_noise, half_range),
-            target_policy_noise=_scaled(config.target_policy_noise, half_range),
-            target_policy_noise_clip=_scaled(config.target_policy_noise_clip, half_range),
-            target_update_tau=config.target_update_tau,
-            target_update_period=config.target_update_period,
+            target_policy_noise=in_action_units(config.target_policy_noise),
+            target_policy_noise_clip=in_action_units(config.target_policy_noise_clip),
             actor_update_period=config.actor_update_period,
-            td_errors_loss_fn=td_loss_function(config.td_loss),
-            gamma=config.gamma,
-            reward_scale_factor=config.reward_scale,
-            gradient_clipping=config.gradient_clipping,
-            debug_summaries=config.debug_summaries,
-            summarize_grads_and_vars=config.gradient_summaries,
-            train_step_counter=train_step,
+            **shared_arguments(config, train_step),
         )
+        agent._collect_policy = _collect_policy(agent, in_action_units(config.exploration_noise))
         critics = (agent._critic_network_1, agent._critic_network_2)
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])
@@ -120,27 +130,28 @@ def _check_no_strategy() -> None:
         raise ConfigurationError([f"{line}; allowed: default"])
 
 
-def _scaled(factor: float, half_range: Any) -> Any:
-    """Noise in the units of each action element, float32, a scalar or the shape of the action."""
-    import numpy as np
+def _collect_policy(agent: "tf_agent.TFAgent", noise: Any) -> "tf_policy.TFPolicy":
+    """Returns the actor with normal noise; `noise` is a float32 scalar or has the shape of an action."""
+    import tensorflow_probability as tfp
+    from tf_agents.policies import actor_policy, gaussian_policy
+    from tf_agents.trajectories import policy_step
+    from tf_agents.utils import nest_utils
 
-    return np.asarray(factor * half_range, np.float32)
+    class IndependentNoise(gaussian_policy.GaussianPolicy):
+        """Adds normal noise to each action of a batch by itself.
 
+        TF-Agents draws it once for the whole batch, so that all environments of an actor would explore in the
+        same direction at the same time.
+        """
 
-def _actor_network(config: Td3Config, specs: "EnvironmentSpecs") -> "network.Network":
-    """Observation to an action, squashed by tanh into its bounds."""
-    from tf_agents.agents.ddpg import actor_network
+        def _action(self, time_step: Any, policy_state: Any, seed: Any) -> policy_step.PolicyStep:
+            seeds = tfp.util.SeedStream(seed=seed, salt="independent_noise")
+            step = self._wrapped_policy.action(time_step, policy_state, seeds())
+            batch = nest_utils.get_outer_shape(time_step, self.time_step_spec)
+            sample = self._noise_distribution.sample(batch, seed=seeds())
+            return policy_step.PolicyStep(step.action + sample, step.state, step.info)
 
-    return actor_network.ActorNetwork(specs.observation, specs.action, fc_layer_params=config.actor_layers)
-
-
-def _critic_network(config: Td3Config, specs: "EnvironmentSpecs") -> "network.Network":
-    """Observation and action to Q; the agent makes the second critic and the targets from it."""
-    from tf_agents.agents.ddpg import critic_network
-
-    return critic_network.CriticNetwork(
-        (specs.observation, specs.action),
-        joint_fc_layer_params=config.critic_joint_layers,
-        kernel_initializer="glorot_uniform",
-        last_kernel_initializer="glorot_uniform",
+    actor = actor_policy.ActorPolicy(
+        agent.time_step_spec, agent.action_spec, actor_network=agent._actor_network, clip=False
     )
+    return IndependentNoise(actor, scale=noise, clip=True)

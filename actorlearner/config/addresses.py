@@ -1,4 +1,4 @@
-"""Ports and addresses as text."""
+"""Reads ports and addresses from text."""
 
 import ipaddress
 import re
@@ -7,14 +7,14 @@ HIGHEST_PORT = 65_535
 
 _ADDRESS = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]+):(?P<port>[0-9]+)")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII | re.IGNORECASE)
-_LONGEST_HOST = 253
+_MAX_HOST_LENGTH = 253
 
 
 def read_port(text: str) -> int:
-    """Reads a port.
+    """Returns a port.
 
     Raises:
-      ValueError: it is none; the message says what is allowed.
+      ValueError: the text is not a port; the message says what is allowed.
     """
     if not re.fullmatch("[0-9]{1,5}", text) or not 1 <= int(text) <= HIGHEST_PORT:
         raise ValueError(f"an integer from 1 to {HIGHEST_PORT}")
@@ -22,10 +22,10 @@ def read_port(text: str) -> int:
 
 
 def read_address(text: str) -> str:
-    """Reads HOST:PORT, where HOST is a name, an IPv4 address, or an IPv6 address in brackets.
+    """Returns `text` if it is HOST:PORT with a name, an IPv4 address, or an IPv6 address in brackets.
 
     Raises:
-      ValueError: it is not of that form; the message says what is allowed.
+      ValueError: it is not; the message says what is allowed.
     """
     match = _ADDRESS.fullmatch(text)
     try:
@@ -37,14 +37,26 @@ def read_address(text: str) -> str:
     return text
 
 
+def read_addresses(text: str) -> tuple[str, ...]:
+    """Returns one or more different HOST:PORT that are separated by commas.
+
+    Raises:
+      ValueError: the text has another form; the message says what is allowed.
+    """
+    addresses = tuple(read_address(part) for part in text.split(","))
+    if len(set(addresses)) < len(addresses):
+        raise ValueError("each HOST:PORT only once")
+    return addresses
+
+
 def split_address(text: str) -> tuple[str, int]:
-    """Splits HOST:PORT into what sockets take: an IPv6 address without its brackets.
+    """Returns host and port as sockets take them: an IPv6 address without brackets.
 
     Raises:
       ValueError: as `read_address` does.
     """
     host, _, number = read_address(text).rpartition(":")
-    return host.removeprefix("[").removesuffix("]"), int(number)
+    return host.strip("[]"), int(number)
 
 
 def join_address(host: str, number: int) -> str:
@@ -52,27 +64,13 @@ def join_address(host: str, number: int) -> str:
     return f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
 
 
-def read_addresses(text: str) -> tuple[str, ...]:
-    """Reads one or more HOST:PORT, with commas between them and each only once.
-
-    Raises:
-      ValueError: they are not; the message says what is allowed.
-    """
-    read = tuple(read_address(part) for part in text.split(","))
-    if len(set(read)) < len(read):
-        raise ValueError("each HOST:PORT only once")
-    return read
-
-
 def _is_host(host: str) -> bool:
     try:
         if host.startswith("["):
-            ipaddress.IPv6Address(host[1:-1])
-            return True
+            return bool(ipaddress.IPv6Address(host[1:-1]))
         if re.fullmatch(r"[0-9.]+", host):
-            ipaddress.IPv4Address(host)
-            return True
+            return bool(ipaddress.IPv4Address(host))
     except ValueError:
         return False
     labels = host.removesuffix(".").split(".")
-    return len(host) <= _LONGEST_HOST and all(_LABEL.fullmatch(label) for label in labels)
+    return len(host) <= _MAX_HOST_LENGTH and all(_LABEL.fullmatch(label) for label in labels)

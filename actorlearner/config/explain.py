@@ -1,20 +1,16 @@
 """The documentation of configuration keys, as text."""
 
 import textwrap
-from collections.abc import Mapping
 
 from actorlearner.config.keys import Key, config_keys
 from actorlearner.config.problems import Sources, closest, problem, show
 from actorlearner.config.resolved import declared_values
-from actorlearner.config.schema import AgentConfig, Config
+from actorlearner.config.schema import AgentClasses, Config
 from actorlearner.errors import ConfigurationError
 
 _WIDTH = 80
 _INDENT = "  "
 _SUGGESTIONS = 3
-
-AgentClasses = Mapping[str, type[AgentConfig]]
-"""The class of the agent section for each value of `agent.name`."""
 
 
 def explain(

@@ -10,7 +10,6 @@ import typing
 from typing import Any
 
 from actorlearner.config.schema import AgentConfig, Config
-from actorlearner.config.setting import Allowed
 
 _INT64 = 2**63
 _KINDS = {
@@ -31,17 +30,23 @@ class Key:
       kind: bool, int, float, str, list or dict.
       element: the type of a list's elements; the kind itself for others.
       optional: whether the value may be None.
-      allowed: the range or choices.
       default: the default value.
       doc: the documentation, one or two sentences.
+      at_least: an inclusive lower bound, of each element of a list; None for no bound.
+      above: an exclusive lower bound.
+      at_most: an inclusive upper bound.
+      choices: the only allowed values; empty for no such restriction.
     """
 
     kind: type
     element: type
     optional: bool
-    allowed: Allowed
     default: Any
     doc: str
+    at_least: float | None
+    above: float | None
+    at_most: float | None
+    choices: tuple[str, ...]
 
     def complaint(self, value: Any) -> str:
         """Returns what is wrong with `value`, as "is ..."; empty if it is allowed."""
@@ -54,7 +59,16 @@ class Key:
         elements = value if self.kind is list else [value]
         mistakes = (_scalar_mistake(element, self.element) for element in elements)
         mistake = next(filter(None, mistakes), "")
-        return mistake or ("" if self.allowed.permits(value) else "is out of range")
+        return mistake or ("" if all(map(self._in_range, elements)) else "is out of range")
+
+    def _in_range(self, element: Any) -> bool:
+        if self.choices:
+            return element in self.choices
+        return (
+            (self.at_least is None or element >= self.at_least)
+            and (self.above is None or element > self.above)
+            and (self.at_most is None or element <= self.at_most)
+        )
 
     def normalised(self, value: Any) -> Any:
         """Returns an allowed value in the one form of its type: floats for numbers, a list for a tuple."""
@@ -64,7 +78,10 @@ class Key:
 
     def __str__(self) -> str:
         """Returns what is allowed, as in `integer or null, at least 1`."""
-        limits = str(self.allowed)
+        bounds = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most))
+        limits = " and ".join(f"{name} {bound}" for name, bound in bounds if bound is not None)
+        if self.choices:
+            limits = "one of " + ", ".join(self.choices)
         kind = f"list of {_KINDS[self.element]} values" if self.kind is list else _KINDS[self.kind]
         if limits and self.kind is list:
             limits = f"each {limits}"
@@ -104,7 +121,7 @@ def _key(field: "dataclasses.Field[Any]", hint: Any) -> Key | None:
     kind = typing.get_origin(hint) or hint
     element = typing.get_args(hint)[0] if kind is list else kind
     default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-    return Key(kind, element, optional, field.metadata["allowed"], default, field.metadata["doc"])
+    return Key(kind, element, optional, default, **field.metadata)
 
 
 def _scalar_mistake(value: Any, kind: Any) -> str:

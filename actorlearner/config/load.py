@@ -8,7 +8,7 @@ from actorlearner.config.checks import SUITES, Check, cross_problems
 from actorlearner.config.document import MAX_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.keys import Key, config_keys
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
-from actorlearner.config.schema import AgentConfig, Config
+from actorlearner.config.schema import AgentClasses, AgentConfig, Config
 from actorlearner.errors import ConfigurationError
 
 _FLAG = "--set"
@@ -26,7 +26,7 @@ class _Given:
 def load_with_sources(
     path: str,
     overrides: Sequence[str],
-    agent_classes: Mapping[str, type[AgentConfig]],
+    agent_classes: AgentClasses,
     checks: Sequence[Check] = (),
 ) -> tuple[Config, Sources]:
     """Loads a configuration file, with overrides on top.
@@ -113,7 +113,7 @@ def _flag_values(overrides: Sequence[str], problems: list[str]) -> Iterator[_Giv
 def _agent_class(
     given: Sequence[_Given],
     document: Document,
-    agent_classes: Mapping[str, type[AgentConfig]],
+    agent_classes: AgentClasses,
     problems: list[str],
 ) -> type[AgentConfig] | None:
     """Returns the class of the agent section; None if agent.name is not the name of an algorithm."""
@@ -151,7 +151,7 @@ def _merge(
             # One entry of a mapping such as environment.kwargs, which keeps its others.
             before, source = merged.get(key, ({}, _FLAG))
             if isinstance(before, dict):
-                source = _FLAG if source == _FLAG else f"{source} and {_FLAG}"
+                source = source if source.endswith(_FLAG) else f"{source} and {_FLAG}"
                 merged[key] = _with_entry(before, inside, each.value), source
         elif members := _members(keys, dotted):
             wrong = "given for a whole section" if each.source == _FLAG else "is not a mapping"

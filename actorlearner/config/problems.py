@@ -1,4 +1,4 @@
-"""How a refused setting is reported: one line with the key, the value, its source and what is allowed."""
+"""The lines that report refused settings: the key, the value, its source and what is allowed."""
 
 import difflib
 import json
@@ -8,49 +8,49 @@ from typing import Any
 DEFAULT_SOURCE = "default"
 """The source of a key that neither the file nor `--set` gives."""
 
-_LONGEST_VALUE = 100
+_MAX_LENGTH = 100
 
 Sources = Mapping[str, str]
 """Where the value of a key comes from: dotted key to `FILE:LINE`, `--set` or `default`."""
 
 
 def show(value: Any) -> str:
-    """`value` as one line of JSON, so that the text "256" and the number 256 look different."""
+    """Returns `value` as one line of JSON, where the text "256" and the number 256 look different."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):  # JSON knows fewer kinds of keys than YAML.
         text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
 def closest(name: str, candidates: Iterable[str], count: int = 1) -> list[str]:
-    """The candidates most like `name`, best first, whatever their case; none if nothing is close."""
+    """Returns the candidates most similar to `name`, best first, ignoring case; none if nothing is close."""
     by_lower_case = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), by_lower_case, n=count)
     return [by_lower_case[match] for match in close]
 
 
 def with_source(line: str, sources: Sources) -> str:
-    """Adds where a value comes from to a `problem` that was found where only the values are known.
+    """Returns a line of `problem` with the source of its key, for code that knows only the values.
 
     Args:
-      line: the problem; of something else than a key, it stays as it is.
-      sources: of every key.
+      line: the line; it is returned unchanged if it does not begin with a key of `sources`.
+      sources: where the value of each key comes from.
     """
     source = sources.get(line.partition(": ")[0])
     if source is None:
         return line
-    wrong, allowed, rest = line.partition("; allowed: ")
-    return f"{wrong} ({source}){allowed}{rest}"
+    wrong, allowed, remainder = line.partition("; allowed: ")
+    return f"{wrong} ({source}){allowed}{remainder}"
 
 
 def problem(key: str, wrong: str, source: str, allowed: str = "", meant: Iterable[str] = ()) -> str:
-    """Puts one problem into one line.
+    """Returns one problem as one line.
 
     Args:
-      key: the dotted key, or the file or flag where no key is to blame.
+      key: the dotted key; or the file or flag, if the problem is not about a key.
       wrong: what is wrong, with the value.
-      source: where the value comes from; empty if `key` says so already.
+      source: where the value comes from; empty if it is clear from `key`.
       allowed: what would be accepted.
       meant: what the user may have meant instead.
     """

@@ -7,31 +7,34 @@ import re
 from actorlearner.config.problems import closest, problem
 from actorlearner.errors import ConfigurationError
 
+_MODE_LINE = "yaml-language-server:"
+"""In the first line of each file, for editors."""
+
 _PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def shipped_configs() -> dict[str, pathlib.Path]:
-    """The shipped configuration files by name (`sac_pendulum`), in alphabetical order."""
+    """Returns the shipped configuration files by name (`sac_pendulum`), in alphabetical order."""
     inside = _PACKAGE / "configs"  # An installed wheel; in a checkout they lie beside the package.
     folder = inside if inside.is_dir() else _PACKAGE.parent / "configs"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def about(file: pathlib.Path) -> str:
-    """What the comment at the top of a configuration file begins with: a sentence, without its brackets."""
+    """Returns the first sentence of the comment at the top of a configuration file, without its brackets."""
     lines = itertools.takewhile(lambda line: line.startswith("#"), file.read_text("utf-8").splitlines())
-    text = " ".join(line.lstrip("# ") for line in lines)
+    text = " ".join(line.lstrip("# ") for line in lines if _MODE_LINE not in line)
     return re.sub(r" \([^)]*\)", "", re.split(r"(?<=\.) ", text)[0])
 
 
 def find_config(path: str) -> pathlib.Path:
-    """The file called `path`, or else the shipped one that `path` names.
+    """Returns the file called `path`, or else the shipped one that `path` names.
 
     Args:
       path: a YAML file; or `configs/NAME.yaml`, `NAME.yaml` or `NAME` of a shipped one.
 
     Raises:
-      ConfigurationError: there is neither.
+      ConfigurationError: neither exists.
     """
     file = pathlib.Path(path)
     if file.exists() and not file.is_dir():

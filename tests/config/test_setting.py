@@ -5,54 +5,49 @@ from typing import Any
 
 import pytest
 
-from actorlearner.config.setting import Allowed, setting
+from actorlearner.config.keys import Key, section_keys
+from actorlearner.config.setting import setting
+
+
+def declared(field: Any, hint: Any) -> Key:
+    """The key of a dataclass with this one field."""
+    (key,) = section_keys(dataclasses.make_dataclass("Example", [("key", hint, field)], frozen=True)).values()
+    assert key is not None
+    return key
 
 
 @pytest.mark.parametrize(
-    ("allowed", "inside", "outside"),
+    ("bounds", "hint", "inside", "outside"),
     [
-        (Allowed(at_least=1), [1, 2, 10**18], [0, -1, 0.999]),
-        (Allowed(above=0), [1e-300, 1], [0, 0.0, -1]),
-        (Allowed(at_most=1), [1, -5], [1.001, 2]),
-        (Allowed(at_least=0, at_most=1), [0, 0.5, 1], [-0.1, 1.1]),
-        (Allowed(choices=("huber", "mse")), ["huber", "mse"], ["hubert", "", 0]),
-        (Allowed(), [0, "anything", -1.5], []),
+        ({"at_least": 1}, int, [1, 2, 10**18], [0, -1]),
+        ({"above": 0}, float, [1e-300, 1], [0, 0.0, -1]),
+        ({"at_most": 1}, float, [1, -5], [1.001, 2]),
+        ({"at_least": 0, "at_most": 1}, float, [0, 0.5, 1], [-0.1, 1.1]),
+        ({"choices": ("huber", "mse")}, str, ["huber", "mse"], ["hubert", ""]),
+        ({}, float, [0, -1.5], []),
+        ({"at_least": 1}, list[int], [[], [256, 1]], [[256, 0]]),
+        ({"at_least": 1}, int | None, [None, 1], [0]),
     ],
 )
-def test_bounds(allowed: Allowed, inside: list[Any], outside: list[Any]) -> None:
-    assert [value for value in inside if not allowed.permits(value)] == []
-    assert [value for value in outside if allowed.permits(value)] == []
-
-
-def test_bounds_hold_for_each_element() -> None:
-    allowed = Allowed(at_least=1)
-    assert allowed.permits([])
-    assert allowed.permits([256, 1])
-    assert not allowed.permits([256, 0])
-    assert not allowed.permits((0, 256))
-
-
-def test_none_is_left_to_the_type() -> None:
-    assert Allowed(at_least=1, choices=("a",)).permits(None)
-
-
-def test_nan_is_outside_of_any_bound() -> None:
-    assert not Allowed(at_least=0).permits(float("nan"))
-    assert not Allowed(at_most=0).permits(float("nan"))
+def test_bounds(bounds: dict[str, Any], hint: Any, inside: list[Any], outside: list[Any]) -> None:
+    key = declared(setting(None, "A key.", **bounds), hint)
+    assert [value for value in inside if key.complaint(value)] == []
+    assert [key.complaint(value) for value in outside] == ["is out of range"] * len(outside)
 
 
 @pytest.mark.parametrize(
-    ("allowed", "text"),
+    ("bounds", "hint", "text"),
     [
-        (Allowed(at_least=1), "at least 1"),
-        (Allowed(at_least=0, at_most=1.5), "at least 0 and at most 1.5"),
-        (Allowed(above=0, at_most=1_000_000), "above 0 and at most 1000000"),
-        (Allowed(choices=("huber", "mse")), "one of huber, mse"),
-        (Allowed(), ""),
+        ({"at_least": 1}, int, "integer, at least 1"),
+        ({"at_least": 0, "at_most": 1.5}, float | None, "number or null, at least 0 and at most 1.5"),
+        ({"above": 0, "at_most": 1_000_000}, float, "number, above 0 and at most 1000000"),
+        ({"choices": ("huber", "mse")}, str, "text, one of huber, mse"),
+        ({"at_least": 1}, list[int], "list of integer values, each at least 1"),
+        ({}, bool, "true or false"),
     ],
 )
-def test_text(allowed: Allowed, text: str) -> None:
-    assert str(allowed) == text
+def test_text(bounds: dict[str, Any], hint: Any, text: str) -> None:
+    assert str(declared(setting(None, "A key.", **bounds), hint)) == text
 
 
 def test_each_instance_has_its_own_list_and_dict() -> None:

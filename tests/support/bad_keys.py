@@ -137,17 +137,16 @@ def _bad_values() -> Iterator[tuple[str, str, str]]:
 
 def _outside(declared: Key, element: type) -> Iterator[str]:
     """The nearest values beyond the range of a key, and some far beyond."""
-    allowed = declared.allowed
     step = 1 if element is int else 0.5
-    if allowed.at_least is not None:
-        yield from (str(allowed.at_least - step), str(-(10**9)))
-    if allowed.above is not None:
-        yield from (str(allowed.above), "-0.0", str(allowed.above - step), "-1e300")
-    if allowed.at_most is not None:
-        yield from (str(allowed.at_most + step), str(allowed.at_most * 10**9 + 1))
-    for choice in allowed.choices:
+    if declared.at_least is not None:
+        yield from (str(declared.at_least - step), str(-(10**9)))
+    if declared.above is not None:
+        yield from (str(declared.above), "-0.0", str(declared.above - step), "-1e300")
+    if declared.at_most is not None:
+        yield from (str(declared.at_most + step), str(declared.at_most * 10**9 + 1))
+    for choice in declared.choices:
         yield from (choice.upper(), f"'{choice} '", choice[:-1])
-    if allowed.choices:
+    if declared.choices:
         yield "''"
 
 
