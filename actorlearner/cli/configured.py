@@ -17,7 +17,7 @@ from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.process.numpy_version import check_numpy
+from actorlearner.process.imports import check_numpy
 from actorlearner.replay.least_memory import least_memory_problems
 
 _SHIPPED = ", ".join(shipped_configs())

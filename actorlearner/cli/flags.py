@@ -2,7 +2,7 @@
 
 import re
 
-from actorlearner.process.health_check import ROLES
+from actorlearner.process.health import ROLES
 
 
 def index(text: str) -> int:

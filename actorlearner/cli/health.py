@@ -7,7 +7,7 @@ from actorlearner.cli.command import Command, Flag, Options
 from actorlearner.cli.run_dir import RUN_DIR, given_run_dir
 from actorlearner.config.addresses import read_address
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.health_check import REPLAY_SERVER, ROLES
+from actorlearner.process.health import REPLAY_SERVER, ROLES
 
 
 def _health(options: Options, problems: list[str]) -> int:

@@ -4,7 +4,7 @@ from actorlearner.acting.policy_source import ALLOWED, PolicySource, find_policy
 from actorlearner.cli import flags
 from actorlearner.cli.command import Flag, Options
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.numpy_version import check_numpy
+from actorlearner.process.imports import check_numpy
 
 POLICY = "policy"
 """The argument's name."""

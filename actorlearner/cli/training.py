@@ -21,7 +21,7 @@ from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
-from actorlearner.process.health_check import LEARNER as LEARNER_ROLE
+from actorlearner.process.health import LEARNER as LEARNER_ROLE
 
 _PORT = Flag("PORT", f"the port to serve on, 1 to {HIGHEST_PORT}", read_port)
 
