@@ -28,7 +28,7 @@ from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.errors import EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.process.module_command import module_command
+from actorlearner.process.child_process import module_command
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from actorlearner.replay.checks import replay_problems

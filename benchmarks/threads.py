@@ -1,7 +1,7 @@
 """The TensorFlow threads of a measuring process, set and described."""
 
 from actorlearner.config.schema import Config
-from actorlearner.process.choices import cores
+from actorlearner.process.cores import cores
 from actorlearner.process.devices import share_cpus, use_cpu
 
 DEFAULTS = "TensorFlow's default threads"

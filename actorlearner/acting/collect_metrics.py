@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from actorlearner.environments.batch import EpisodeStatistics
-from actorlearner.process.resident_memory import resident_bytes
+from actorlearner.process.memory import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate, read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries

@@ -102,7 +102,7 @@ class Collector:
     def _wait_for_replay(self) -> None:
         report = WaitReport()
         while not self._flush() and not self.ended:
-            report.say(self._why_waiting)
+            report.log(self._why_waiting)
             beat("waiting for replay to take transitions")
             self._report()
 

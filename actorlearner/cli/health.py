@@ -10,7 +10,7 @@ import argparse
 from actorlearner.cli.arguments import add_replay_address, checked_run_dir
 from actorlearner.cli.command import Commands, add_command, offer, parsed_by
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.health_check import REPLAY_SERVER, ROLES
+from actorlearner.process.health import REPLAY_SERVER, ROLES
 
 _ROLES = f"{', '.join(ROLES[:-1])} or {ROLES[-1]}"
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from actorlearner.learning.measured_learner import DataStatistics
-from actorlearner.process.resident_memory import resident_bytes
+from actorlearner.process.memory import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries

@@ -19,7 +19,7 @@ from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.previous_learner import published_generation
 from actorlearner.learning.profiler import Profiler
-from actorlearner.process.health_check import LEARNER
+from actorlearner.process.health import LEARNER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until

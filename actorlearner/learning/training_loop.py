@@ -15,7 +15,7 @@ from actorlearner.learning.group import Group
 from actorlearner.learning.measured_learner import MeasuredLearner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.process.heartbeat import beat
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.time_shares import TimeShares
@@ -34,7 +34,7 @@ class TrainingLoop:
         learner: MeasuredLearner,
         outputs: Outputs,
         stop: Stop,
-        start_up: StartUp,
+        start_up: StartupTimer,
     ) -> None:
         """Begins at the learner's train step."""
         self._config = config
@@ -65,7 +65,7 @@ class TrainingLoop:
             self._time.spent("publish")
             if first:
                 self._start_up.ended("first train steps")
-                self._start_up.tell("started")
+                self._start_up.report("started")
                 self._record(step, loss)
                 self._outputs.count_from_here()  # The first call optimises the graph; no later rate has that.
             elif self._outputs.record_due or step == self._config.learn.train_steps:

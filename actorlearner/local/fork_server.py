@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.local.private_network import PrivateNetwork
-from actorlearner.process.die_with import die_with
-from actorlearner.process.module_command import module_command
+from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 
 Options = Mapping[str, int | str | Sequence[str]]
@@ -217,4 +216,4 @@ def _prepare(parent: int, network: PrivateNetwork | None) -> None:
     """Runs in the child, between fork and exec."""
     if network is not None:
         network.enter()
-    die_with(parent)  # Last, because a process that enters a namespace may lose this.
+    die_with_parent(parent)  # Last, because a process that enters a namespace may lose this.

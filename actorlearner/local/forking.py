@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
-from actorlearner.process.die_with import die_with
-from actorlearner.process.uncollected import uncollected
+from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.imports import without_gc
 
 
 def main() -> None:
     """Imports the roles, then forks one for each request until the other side closes the socket."""
-    with uncollected():  # Or each fork's garbage collector would touch, and so copy, all shared memory.
+    with without_gc():  # Or each fork's garbage collector would touch, and so copy, all shared memory.
         from actorlearner.roles.start import IMPORTS
 
         for import_role in IMPORTS.values():
@@ -66,7 +66,7 @@ def _serve(requests: socket.socket) -> tuple[dict[str, Any], int] | None:
             os.close(ended)
             os.close(ends)
             os.setsid()
-            die_with(parent)
+            die_with_parent(parent)
             return request, descriptors[0]
         os.close(descriptors[0])
         forks[pid] = request["fork"]
@@ -94,7 +94,7 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
 
     from actorlearner.agents.configuration import load_config
     from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
-    from actorlearner.process import start_up
+    from actorlearner.process import startup_timer
     from actorlearner.records.notify import NOTIFY_VARIABLE, notify
     from actorlearner.records.run_directory import RunDirectory
     from actorlearner.roles.start import start_role
@@ -105,7 +105,7 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
         os.dup2(log.fileno(), 2)
     setproctitle.setproctitle(f"{name} (actorlearner)")
     os.environ[NOTIFY_VARIABLE] = str(notify_fd)
-    start_up.asked_for_at(request["requested_at"])
+    startup_timer.set_request_time(request["requested_at"])
     # Forks would otherwise draw the same numbers where nothing is seeded.
     random.seed()
     np.random.seed()

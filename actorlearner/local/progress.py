@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from actorlearner.records.metrics import MetricsTail, present_rate, time_left_s
 from actorlearner.records.run_directory import RunDirectory
 

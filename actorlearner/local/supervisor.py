@@ -11,7 +11,7 @@ from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.local.restarts import Restarts
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from actorlearner.process.heartbeat import LONG_PATIENCE_S
 from actorlearner.process.ports import free_port
 from actorlearner.process.stop import Stop

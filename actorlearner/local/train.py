@@ -15,7 +15,7 @@ from actorlearner.local.resume import forget_after, look
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
-from actorlearner.process.choices import describe
+from actorlearner.process.cores import describe
 from actorlearner.process.stop import Stop
 from actorlearner.process.verbosity import Verbosity
 from actorlearner.records.disk import make_output_last

@@ -1,8 +1,7 @@
-"""A role's sign of life: a small file with what it does, written again while it gets on with that.
+"""A role's heartbeat: a small file that says what the role does, rewritten as the role makes progress.
 
-It is written where the role's work is done, between two steps of that; a thread of its own would say that a
-role is alive whose work hangs. A role that has to wait for another one says so, and goes on giving signs of
-life.
+The thread that does the role's work writes it, between two steps: a thread of its own would go on when the
+work hangs. A role that waits for another one says so, and its heartbeat goes on.
 """
 
 import dataclasses
@@ -13,27 +12,30 @@ import time
 from pathlib import Path
 
 INTERVAL_S = 2.0
-"""Seconds between two signs of life that a role writes down."""
+"""Seconds between two writes."""
 
 PATIENCE_S = 60.0
-"""Seconds after which a role that gives no sign of life hangs, unless it said that it will take longer."""
+"""Seconds without a heartbeat after which a role counts as hanging, unless it announced a longer step."""
 
 LONG_PATIENCE_S = 900.0
-"""The same for what takes long on a slow machine: tracing graphs, and writing checkpoints and policies."""
+"""The same for steps that take long on a slow machine: tracing graphs, writing checkpoints and policies."""
+
+_BYTES = 2048
+_MAX_CHARACTERS = 200  # Of `doing`; they fit into the file in any encoding.
 
 
 @dataclasses.dataclass(frozen=True)
 class Heartbeat:
-    """A sign of life.
+    """The contents of the file.
 
     Attributes:
-      time: when it was given, in Unix seconds.
+      time: when it was written, in Unix seconds.
       ready: whether the role has started.
-      doing: what it does, as in "waiting for ..." or "train step 100".
-      patience_s: seconds within which the next sign has to come.
-      started: when the process was, in Unix seconds; None if it did not say.
-      restarts: how many processes of the role before this one have ended without taking their sign of life
-        away, one after the other: killed, crashed, or with their machine.
+      doing: what the role does, as in "waiting for ..." or "train step 100".
+      patience_s: seconds within which the next heartbeat is due.
+      started: when the process started, in Unix seconds; None if unknown.
+      restarts: how many processes of this role in a row died before this one (killed, crashed, or with their
+        machine), so that they left the file behind.
     """
 
     time: float
@@ -44,16 +46,8 @@ class Heartbeat:
     restarts: int = 0
 
 
-_BYTES = 2048
-_LONGEST = 200  # Characters of what it does; they fit, whatever they are.
-
-
-class _Beating:
-    """The signs of life of this process.
-
-    They are written over each other, in a file that has its room from the start: a role lives on when the
-    disk is full.
-    """
+class _Writer:
+    """Overwrites one file, whose space is allocated at the start: a role lives on when the disk is full."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,19 +58,19 @@ class _Beating:
         self._restarts = _deaths(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
-        self.write("starting", LONG_PATIENCE_S, ready=False)
+        self._write("starting", LONG_PATIENCE_S, ready=False)
         os.fsync(self._file.fileno())
 
     def beat(self, doing: str, count: int | None, patience_s: float) -> None:
         now = time.monotonic()
         if now < self._due and patience_s == self._patience_s:
             return
-        text = doing[:_LONGEST] if count is None else f"{doing[:_LONGEST]} {count:,}"
+        text = doing[:_MAX_CHARACTERS] if count is None else f"{doing[:_MAX_CHARACTERS]} {count:,}"
         with self._lock:
-            self.write(text, patience_s)
+            self._write(text, patience_s)
             self._due, self._patience_s = now + INTERVAL_S, patience_s
 
-    def write(self, doing: str, patience_s: float, *, ready: bool = True) -> None:
+    def _write(self, doing: str, patience_s: float, *, ready: bool = True) -> None:
         heartbeat = Heartbeat(time.time(), ready, doing, patience_s, self._started, self._restarts)
         line = json.dumps(dataclasses.asdict(heartbeat), ensure_ascii=False).encode("utf-8", "replace")
         os.pwrite(self._file.fileno(), line.ljust(_BYTES - 1) + b"\n", 0)
@@ -85,61 +79,61 @@ class _Beating:
         self._path.unlink(missing_ok=True)
 
 
+_writer: _Writer | None = None
+
+
+def begin(path: Path) -> None:
+    """Starts this process's heartbeat; `beat` does nothing before.
+
+    Raises:
+      OSError: the file cannot be written.
+    """
+    global _writer
+    _writer = _Writer(path)
+
+
+def beat(doing: str, count: int | None = None, patience_s: float = PATIENCE_S) -> None:
+    """Reports that the role makes progress. Cheap to call often; a no-op outside of a role's process.
+
+    Args:
+      doing: what the role does.
+      count: how far it is with that.
+      patience_s: seconds within which the next call is due.
+
+    Raises:
+      OSError: the file cannot be written.
+    """
+    if _writer is not None:
+        _writer.beat(doing, count, patience_s)
+
+
+def end() -> None:
+    """Removes the file: the role ended by itself."""
+    global _writer
+    if _writer is not None:
+        _writer.end()
+    _writer = None
+
+
+def read_heartbeat(path: Path) -> Heartbeat:
+    """Reads a heartbeat file.
+
+    Raises:
+      OSError: the file cannot be read.
+      ValueError: it holds no JSON.
+      TypeError: it holds another object.
+    """
+    try:
+        return Heartbeat(**json.loads(path.read_bytes()))
+    except ValueError:  # It may have been in the middle of a write.
+        return Heartbeat(**json.loads(path.read_bytes()))
+
+
 def _deaths(path: Path) -> int:
-    """How many processes in a row have left the file behind."""
+    """Returns how many processes in a row have left the file behind."""
     try:
         return read_heartbeat(path).restarts + 1
     except FileNotFoundError:
         return 0
-    except (OSError, ValueError, TypeError):  # It was left, but cannot be read.
+    except (OSError, ValueError, TypeError):  # Left behind, but unreadable.
         return 1
-
-
-_beating: _Beating | None = None
-
-
-def begin(path: Path) -> None:
-    """Lets this process give its signs of life in the file `path`; says there that it is starting.
-
-    Raises:
-      OSError: the file cannot be written.
-    """
-    global _beating
-    _beating = _Beating(path)
-
-
-def beat(doing: str, count: int | None = None, patience_s: float = PATIENCE_S) -> None:
-    """Says that the role gets on with its work. Cheap to call often; nothing happens outside of a role.
-
-    Args:
-      doing: what it does.
-      count: how far it is with that.
-      patience_s: seconds within which this will be called again.
-
-    Raises:
-      OSError: the file cannot be written.
-    """
-    if _beating is not None:
-        _beating.beat(doing, count, patience_s)
-
-
-def end() -> None:
-    """Takes the sign of life away: the role has ended by itself."""
-    global _beating
-    if _beating is not None:
-        _beating.end()
-    _beating = None
-
-
-def read_heartbeat(path: Path) -> Heartbeat:
-    """The last sign of life in a file.
-
-    Raises:
-      OSError: the file cannot be read.
-      ValueError: it holds none.
-      TypeError: it holds another.
-    """
-    try:
-        return Heartbeat(**json.loads(path.read_bytes()))
-    except ValueError:  # Perhaps it was just being written.
-        return Heartbeat(**json.loads(path.read_bytes()))

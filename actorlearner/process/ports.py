@@ -10,11 +10,11 @@ LOOPBACK = "127.0.0.1"
 _ALL_INTERFACES = {"IPv4": (socket.AF_INET, "0.0.0.0"), "IPv6": (socket.AF_INET6, "::")}
 
 _NO_SUCH_IP = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
-"""What a version of IP that the system does not have, or that is switched off, answers with."""
+"""The errors of a version of IP that the system lacks or that is switched off."""
 
 
 def free_port() -> int:
-    """A port that nobody listens on at the moment.
+    """Returns a port that nobody listens on at the moment.
 
     Raises:
       OSError: there is none, or no loopback interface.
@@ -25,31 +25,21 @@ def free_port() -> int:
 
 
 def check_port(port: int) -> None:
-    """Checks that a server can have a port to itself, on all interfaces, with IPv4 and with IPv6.
+    """Checks that a server can have a port for itself, on all interfaces, with IPv4 and IPv6.
 
-    Reverb would share it with another server, and each would get some of the calls.
+    Reverb would share the port with another server, and each would receive some of the calls.
 
     Raises:
       RunError: the port is in use, or may not be used.
     """
     for name, (family, address) in _ALL_INTERFACES.items():
         try:
-            _bind(family, address, port)
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                # Leftovers of ended connections do not matter.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:  # Or it would take the port of IPv4 as well.
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind((address, port))
         except OSError as error:
-            if error.errno in _NO_SUCH_IP:
-                continue
-            raise RunError(f"port {port} cannot be listened on with {name}: {error.strerror}") from error
-
-
-def _bind(family: socket.AddressFamily, address: str, port: int) -> None:
-    """Binds a port and gives it back.
-
-    Raises:
-      OSError: somebody listens on it, or it may not be used.
-    """
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # What is left of connections that have ended is not in the way.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:  # Else it would take the port of IPv4 as well.
-            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        probe.bind((address, port))
+            if error.errno not in _NO_SUCH_IP:
+                raise RunError(f"port {port} cannot be listened on with {name}: {error.strerror}") from error

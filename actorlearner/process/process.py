@@ -1,6 +1,5 @@
-"""One role as a process: signals, log file, terminal, errors and exit code."""
+"""Runs a role as this process: signals, log file, terminal, heartbeat, errors and exit code."""
 
-import functools
 import logging
 import os
 import sys
@@ -16,10 +15,10 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.process import heartbeat
-from actorlearner.process.silent_peers import give_up_silent_peers
+from actorlearner.process.imports import without_gc
 from actorlearner.process.stop import Stop
+from actorlearner.process.tcp_timeouts import start_tcp_timeouts
 from actorlearner.process.tensor_leak import stop_tensor_leak
-from actorlearner.process.uncollected import uncollected
 from actorlearner.process.verbosity import Verbosity
 from actorlearner.records.disk import lasting, make_output_last
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
@@ -34,30 +33,24 @@ Run = Callable[..., None]
 """The function `run(config, directory, stop, **options)` of a role."""
 
 _kept: list[object] = []
-_fails: Callable[[Sequence[str], int], NoReturn] | None = None
-_ending = threading.RLock()
-"""Held for good by the first thread that ends the process: it decides what is said, and the exit code."""
-_temporary: tempfile.TemporaryDirectory[str] | None = None
-_follower: LogFollower | None = None
-_events: EventLog | None = None
+_process: "_RoleProcess | None" = None
 
 
 def keep_until_exit(kept: object) -> None:
-    """Spares `kept` its destructor: a role's process ends without destroying it.
+    """Keeps `kept` from being destroyed: a role's process ends without running destructors.
 
-    Destroying a dataset's iterator waits, for ten seconds or more, for a sampler that the rate limiter
-    holds back.
+    Destroying a dataset's iterator blocks for ten seconds or more while the rate limiter blocks its sampler.
     """
     _kept.append(kept)
 
 
 def end_failed(problem: str) -> None:
-    """Ends this process as a RunError of its role would, from any thread.
+    """Ends this process as a RunError of its role would, from any thread; a no-op outside of a role.
 
-    For where the role's own thread is blocked inside TensorFlow. Nothing happens outside of a role.
+    For failures that another thread detects while the role's own thread is blocked inside TensorFlow.
     """
-    if _fails is not None:
-        _fails([problem], EXIT_FAILED)
+    if _process is not None:
+        _process.fail([problem], EXIT_FAILED)
 
 
 def run_role(
@@ -86,7 +79,8 @@ def run_role(
       metrics: the address and port that Prometheus may scrape; None for no such port.
 
     Raises:
-      ConfigurationError: the run directory holds a run of another configuration, or a process that runs.
+      ConfigurationError: the run directory holds a run of another configuration, or another process runs
+        there.
       RunError: the run directory cannot be used.
     """
     stop = Stop()
@@ -95,17 +89,8 @@ def run_role(
     if not is_supervised():  # Else local mode holds it.
         directory.hold()
     directory.prepare(config, joins="replay_address" in options)
-    terminal = _redirect_output(directory.log(name))
-    global _fails
-    _fails = functools.partial(_fail, terminal, name)
-    _configure_logging(name, terminal, verbosity)
-    if verbosity is Verbosity.VERBOSE:
-        global _follower
-        _follower = LogFollower(directory.log(name), terminal)
-    _own_temporary_files()
-    heartbeat.begin(directory.heartbeat(name))
-    _begin_events(directory, name)
-    give_up_silent_peers()
+    global _process
+    _process = process = _RoleProcess(name, directory, verbosity)
     if run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:
@@ -113,77 +98,81 @@ def run_role(
             from actorlearner.records.prometheus import serve_metrics
 
             serve_metrics(metrics, written_records)
-        _import(import_role)(config, directory, stop, **options)
+        with without_gc():
+            run = import_role()
+        if not stop_tensor_leak():
+            _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
+        run(config, directory, stop, **options)
     except ConfigurationError as error:
-        # The process that started this one made the file that the values come from here, and knows better.
+        # Local mode wrote the file that this process read, and knows where the values come from.
         known = {} if is_supervised() else sources
-        _fail(terminal, name, [with_source(line, known) for line in error.problems], EXIT_USAGE)
+        process.fail([with_source(line, known) for line in error.problems], EXIT_USAGE)
     except RunError as error:
-        _fail(terminal, name, [str(error)], EXIT_FAILED)
+        process.fail([str(error)], EXIT_FAILED)
     except Exception as error:
         traceback.print_exc()  # Standard error is the log file by now.
         first_line = (str(error).strip().splitlines() or [""])[0]
-        _fail(terminal, name, [f"{type(error).__name__}: {first_line}"], EXIT_FAILED, state="crashed")
+        process.fail([f"{type(error).__name__}: {first_line}"], EXIT_FAILED, state="crashed")
     _log.info("ended, exit code %d", stop.exit_code)
-    _record(ENDED, f"exit code {stop.exit_code}")
-    _leave(stop.exit_code)
+    process.end(stop.exit_code, ENDED, f"exit code {stop.exit_code}")
 
 
-def _begin_events(directory: RunDirectory, name: str) -> None:
-    global _events
-    _events = events = EventLog(directory.events, name)
-    events.record(STARTED)
-    listen(lambda line: events.record(WARNED, line))
+class _RoleProcess:
+    """What a role's process opens before its role starts, and closes at the end."""
 
+    def __init__(self, name: str, directory: RunDirectory, verbosity: Verbosity) -> None:
+        self._name = name
+        self._ending = threading.RLock()
+        """Held for good by the first thread that ends the process: its message and exit code count."""
+        log = directory.log(name)
+        self._terminal = _redirect_output(log)
+        _configure_logging(name, self._terminal, verbosity)
+        is_verbose = verbosity is Verbosity.VERBOSE
+        self._follower = LogFollower(log, self._terminal) if is_verbose else None
+        # A directory of its own, removed at the end. TensorFlow (one file for each traced function) and
+        # Reverb delete their temporary files in the interpreter's shutdown, if at all.
+        self._temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
+        tempfile.tempdir = self._temporary.name
+        heartbeat.begin(directory.heartbeat(name))
+        self._events = EventLog(directory.events, name)
+        self._events.record(STARTED)
+        listen(lambda line: self._events.record(WARNED, line))
+        start_tcp_timeouts()
 
-def _record(event: str, text: str) -> None:
-    """Records an event; the process ends now, and not otherwise because this cannot be written."""
-    if _events is not None:
-        try:
-            _events.record(event, text)
-        except OSError as error:
-            print(f"the events cannot be written: {error}", file=sys.stderr)
+    def fail(self, problems: Sequence[str], exit_code: int, state: str = "failed") -> NoReturn:
+        """Reports the problems to the log, the terminal and the parent process, and ends this process."""
+        self._ending.acquire()
+        for problem in problems:
+            print(f"{self._name}: error: {problem}", file=sys.stderr)
+            if not is_supervised():
+                print(f"actorlearner: error: {self._name}: {problem}", file=self._terminal)
+        notify(state, "\n".join(problems))
+        self.end(exit_code, FAILED, *problems)
 
+    def end(self, exit_code: int, event: str, *texts: str) -> NoReturn:
+        """Records an event for each text, and ends this process without the interpreter's shutdown.
 
-def _leave(exit_code: int) -> NoReturn:
-    """Ends the process without the interpreter's shutdown.
-
-    Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
-    has closed what has to be closed.
-    """
-    _ending.acquire()
-    heartbeat.end()
-    if _temporary is not None:
-        _temporary.cleanup()
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if _follower is not None:
-        _follower.end()
-    os._exit(exit_code)
-
-
-def _own_temporary_files() -> None:
-    """Keeps this process's temporary files in a directory of their own, which goes when it ends.
-
-    TensorFlow (a file for each function it traces) and Reverb would leave theirs: they delete them in the
-    interpreter's shutdown, if at all.
-    """
-    global _temporary
-    _temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
-    tempfile.tempdir = _temporary.name
-
-
-def _import(import_role: Callable[[], Run]) -> Run:
-    with uncollected():
-        run = import_role()
-    if not stop_tensor_leak():
-        _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
-    return run
+        Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
+        has closed everything that has to be closed.
+        """
+        self._ending.acquire()
+        for text in texts:
+            try:
+                self._events.record(event, text)
+            except OSError as error:  # It must not change the exit code.
+                print(f"the events cannot be written: {error}", file=sys.stderr)
+        heartbeat.end()
+        self._temporary.cleanup()
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self._follower is not None:
+            self._follower.end()
+        os._exit(exit_code)
 
 
 def _redirect_output(log: Path) -> TextIO:
-    """Sends standard output and error to the log file, with what C++ libraries print to them.
+    """Redirects standard output and error, also those of C++ libraries, to the log file.
 
     Returns:
       The terminal that standard error was.
@@ -198,11 +187,11 @@ def _redirect_output(log: Path) -> TextIO:
 
 
 def _configure_logging(name: str, terminal: TextIO, verbosity: Verbosity) -> None:
-    """Our own messages go to the log file, and to the terminal if a person started this role.
+    """Sends this package's messages to the log file, and to the terminal if a person started this role.
 
-    Of a role that is to say everything, a LogFollower brings them there.
+    With `VERBOSE`, a LogFollower prints the whole log file instead.
     """
-    # About TF-Agents' code, as autograph rewrites it: pages of them in every log.
+    # From TF-Agents' code as AutoGraph rewrites it: pages of them in every log.
     warnings.simplefilter("ignore", SyntaxWarning)
     # absl, which TF-Agents logs through, would add a handler of its own to the root logger.
     package = logging.getLogger("actorlearner")
@@ -216,16 +205,3 @@ def _configure_logging(name: str, terminal: TextIO, verbosity: Verbosity) -> Non
         handler.setLevel(level)
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         package.addHandler(handler)
-
-
-def _fail(
-    terminal: TextIO, name: str, problems: Sequence[str], exit_code: int, state: str = "failed"
-) -> NoReturn:
-    _ending.acquire()
-    for problem in problems:
-        print(f"{name}: error: {problem}", file=sys.stderr)
-        if not is_supervised():
-            print(f"actorlearner: error: {name}: {problem}", file=terminal)
-        _record(FAILED, problem)
-    notify(state, "\n".join(problems))
-    _leave(exit_code)

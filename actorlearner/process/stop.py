@@ -1,4 +1,4 @@
-"""How a process learns that it is to stop: SIGINT, SIGTERM and SIGHUP, seen without a race or a busy wait."""
+"""Requests to stop a process, by SIGINT, SIGTERM and SIGHUP: no race, no busy wait."""
 
 import contextlib
 import os
@@ -16,18 +16,17 @@ _EXIT_CODES = {
     signal.SIGHUP: EXIT_TERMINATED,  # The terminal is gone, as when an ssh session ends.
 }
 
-_ASKED = b"\xff"
-"""A request without a signal; no signal has this number."""
+_REQUEST = b"\xff"
+"""Written to the pipe for a request without a signal; no signal has this number."""
 
-_ASKING = {*_EXIT_CODES, *_ASKED}
-_AT_ONCE = 4096
+_STOPPING = {*_EXIT_CODES, *_REQUEST}
 
 
 class Stop:
-    """A request to stop that any thread may wait for.
+    """A stop request that any thread can wait for.
 
     Attributes:
-      interrupts: how many SIGINTs have arrived; a person presses Ctrl-C again to give up waiting.
+      interrupts: the number of SIGINTs so far; a second Ctrl-C gives up waiting.
 
     A pipe rather than a `threading.Event`: setting an event in a signal handler deadlocks if the signal
     arrives while the main thread holds that event's lock.
@@ -45,22 +44,22 @@ class Stop:
     def install(self) -> None:
         """Makes the signals request the stop, except SIGHUP under nohup; only the main thread may call this.
 
-        The pipe is written to by the interpreter's C handler, at once. A handler in Python runs only between
-        two bytecodes: a signal that comes after the last of them and before `select` blocks would be seen
-        when `select` returns, which is when its whole time is over.
+        The interpreter's C handler writes to the pipe at once. A handler in Python runs only between two
+        bytecodes: a signal that arrives after the last of them, before `select` blocks, would be handled only
+        when `select` times out.
 
-        Processes that are forked from this one, as an environment does, get the signals' defaults back: they
-        share the pipe, and a signal to one of them would stop this process.
+        Forks of this process, such as an environment's workers, get the default handlers back: they share
+        the pipe, and a signal to one of them would stop this process.
         """
         for number in _EXIT_CODES:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._handle)
-        # Of a full pipe, one byte is enough to wake who waits.
+        # A full pipe is fine: one byte wakes the waiting thread.
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         forking = threading.local()
 
         def block() -> None:
-            # Until the child has the defaults back: its parent may send it a signal at once.
+            # Until the child has the default handlers: its parent may send it a signal at once.
             forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EXIT_CODES)
 
         def unblock() -> None:
@@ -80,19 +79,21 @@ class Stop:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.interrupts += number == signal.SIGINT
-        self.request(signal.Signals(number))  # Again: the pipe may have been full of other signals.
+        self.request(signal.Signals(number))  # Writes again: the pipe may have been full of other signals.
 
     def request(self, number: signal.Signals | None = None) -> None:
         """Requests the stop without a signal, as when the work is done.
 
         Args:
-          number: what the exit code is to say all the same, where another process got this signal.
+          number: the signal that decides the exit code, where another process received it.
         """
         self._signal = self._signal or number
         self._requested = True
-        # Of a full pipe, one byte is enough to wake who waits.
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._writer, _ASKED)
+        self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # A full pipe is fine: one byte wakes the waiting thread.
+            os.write(self._writer, _REQUEST)
 
     @property
     def requested(self) -> bool:
@@ -110,17 +111,15 @@ class Stop:
         return True
 
     def _read(self) -> None:
-        """Takes in which signals there were: any that somebody's code handles in Python is told here.
+        """Reads the pipe, which gets the number of every signal with a handler in Python.
 
-        Those of a simulator's timer or of a child process that ended ask for no stop.
+        Signals of a simulator's timer, or of a child process that ended, request no stop.
         """
         with contextlib.suppress(BlockingIOError):  # Another thread was faster.
-            while told := os.read(self._reader, _AT_ONCE):
-                if _ASKING.intersection(told):
+            while numbers := os.read(self._reader, 4096):
+                if _STOPPING.intersection(numbers):
                     self._requested = True
-                    # For the other threads that wait.
-                    with contextlib.suppress(BlockingIOError):
-                        os.write(self._writer, _ASKED)
+                    self._wake()  # The other waiting threads.
                     return
 
     @property

@@ -1,15 +1,15 @@
-"""How much a run says on the terminal; in logs/ there is always everything."""
+"""How much a run prints on the terminal; logs/ always holds everything."""
 
 import enum
 
 
 class Verbosity(enum.Enum):
-    """How much is said.
+    """How much is printed.
 
     Attributes:
-      QUIET: what goes wrong.
-      NORMAL: how the run goes, too.
-      VERBOSE: instead, all that goes to the logs, also of libraries; in local mode beside how the run goes.
+      QUIET: errors and incidents.
+      NORMAL: the progress as well.
+      VERBOSE: all log lines, also those of libraries; in local mode the progress as well.
     """
 
     QUIET = "quiet"

@@ -1,4 +1,4 @@
-"""Waiting that says what it waits for, and not for ever."""
+"""Waits that log what they wait for and may have a deadline."""
 
 import logging
 import time
@@ -14,24 +14,24 @@ _REPORT_INTERVAL_S = 10.0
 
 
 class WaitReport:
-    """Says every ten seconds what is being waited for, and nothing if the wait is short."""
+    """Logs what a process waits for every ten seconds, and nothing for a shorter wait."""
 
     def __init__(self) -> None:
         """Starts the wait."""
         self._started = time.monotonic()
-        self._said = self._started
+        self._logged = self._started
 
     @property
     def waited_s(self) -> float:
         """Seconds since the wait began."""
         return time.monotonic() - self._started
 
-    def say(self, what: str | Callable[[], str]) -> None:
-        """Logs `what`, or what it returns, if nothing was said in the last ten seconds."""
-        if time.monotonic() - self._said >= _REPORT_INTERVAL_S:
+    def log(self, what: str | Callable[[], str]) -> None:
+        """Logs `what`, or the text it returns, unless something was logged in the last ten seconds."""
+        if time.monotonic() - self._logged >= _REPORT_INTERVAL_S:
             text = what if isinstance(what, str) else what()
             _log.warning("waiting for %s, for %.0f s so far", text, self.waited_s)
-            self._said = time.monotonic()
+            self._logged = time.monotonic()
 
 
 def wait_until(
@@ -42,13 +42,13 @@ def wait_until(
     deadline_s: float | None,
     interval_s: float = 0.1,
 ) -> bool:
-    """Polls `condition` until it holds. Only the thread that does a role's work may: it gives signs of life.
+    """Polls `condition` until it holds, and writes heartbeats; for the thread that does a role's work.
 
     Args:
-      what: what is waited for, as in "waiting for ...", or a function that returns that.
-      condition: called every `interval_s`; its own calls should have deadlines.
+      what: completes "waiting for ..."; a text, or a function that returns one.
+      condition: polled; its own calls should have deadlines.
       stop: ends the wait.
-      deadline_s: seconds after which the wait fails; None waits on, saying so.
+      deadline_s: seconds after which the wait fails; None waits for ever.
       interval_s: seconds between two polls.
 
     Returns:
@@ -62,7 +62,7 @@ def wait_until(
         text = what if isinstance(what, str) else what()
         if deadline_s is not None and report.waited_s >= deadline_s:
             raise RunError(f"gave up waiting for {text} after {report.waited_s:.0f} s")
-        report.say(text)
+        report.log(text)
         beat(f"waiting for {text}")
         if stop.wait(interval_s):
             return False

@@ -10,7 +10,7 @@ import tree
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.available_memory import available_bytes
+from actorlearner.process.memory import available_bytes
 from actorlearner.records.notify import warn
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MAX_ITEMS

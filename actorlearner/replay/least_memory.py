@@ -2,7 +2,7 @@
 
 from actorlearner.config.problems import Sources, problem
 from actorlearner.config.schema import Config
-from actorlearner.process.available_memory import available_bytes
+from actorlearner.process.memory import available_bytes
 from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import items

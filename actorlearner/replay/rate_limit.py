@@ -16,7 +16,7 @@ import dataclasses
 import math
 
 from actorlearner.config.schema import Config
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from actorlearner.replay.item_size import max_transitions_per_item
 
 _BUFFERED_ENV_STEPS = 64

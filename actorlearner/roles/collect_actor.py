@@ -14,9 +14,9 @@ from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
-from actorlearner.process.choices import collect_actors, envs_per_actor
+from actorlearner.process.cores import collect_actors, envs_per_actor
 from actorlearner.process.devices import use_cpu
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
@@ -50,7 +50,7 @@ def run(
       ConfigurationError: the environment or the agent cannot be made.
       RunError: a replay server or the first variables did not come in time.
     """
-    start_up = StartUp()
+    start_up = StartupTimer()
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index))
     name = f"{_ROLE}-{actor_index}"
@@ -91,7 +91,7 @@ def run(
         callbacks.tell,
     )
     start_up.ended("first observations")
-    start_up.tell("ready")
+    start_up.report("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
     _act_randomly(config, collector, replay, RandomFunction(specs, count, random_seed))
     _act_with_policy(config, collector, specs, puller, stop)

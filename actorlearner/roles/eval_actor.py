@@ -26,8 +26,8 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.devices import use_cpu
 from actorlearner.process.heartbeat import beat
-from actorlearner.process.resident_memory import resident_bytes
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.memory import resident_bytes
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport, wait_until
 from actorlearner.records.digits import decimals
@@ -66,7 +66,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment or the agent cannot be made.
       RunError: the replay server did not come in time.
     """
-    start_up = StartUp()
+    start_up = StartupTimer()
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
     environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0)
@@ -88,7 +88,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     best = BestPolicy(directory, parts, config, update)
     videos = TrainingVideos(directory, config, policy, update, _ROLE)
     start_up.ended("replay server")
-    start_up.tell("ready")
+    start_up.report("ready")
     while record.train_step < config.learn.train_steps:
         request = _next_request(container, videos, stop)
         if request is None:
@@ -164,9 +164,9 @@ def _next_request(
             if container.evaluations_waiting(_STATUS_TIMEOUT_S):
                 return within(_PULL_TIMEOUT_S, container.next_evaluation)
         except UNREACHABLE:
-            report.say("the replay server, which does not answer")
+            report.log("the replay server, which does not answer")
             continue
-        report.say("the next policy to evaluate")
+        report.log("the next policy to evaluate")
     return None
 
 

@@ -17,7 +17,7 @@ from actorlearner.learning.training_thread import train_on_a_thread
 from actorlearner.process.devices import share_cpus
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
@@ -50,7 +50,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment, the agent or the strategy cannot be made.
       RunError: a replay server or another learner did not come in time, or one was lost.
     """
-    start_up = StartUp()
+    start_up = StartupTimer()
     share_cpus(config.learn.intra_op_threads)
     group = join_group(config, stop)
     if group is not None:
@@ -64,7 +64,7 @@ def _train(
     directory: RunDirectory,
     stop: Stop,
     replay_address: tuple[str, ...],
-    start_up: StartUp,
+    start_up: StartupTimer,
 ) -> None:
     specs = load_specs(config.environment)
     parts = make_seeded_agent(config, specs, group)
@@ -95,7 +95,7 @@ def _train(
         group.share(parts.agent, parts.train_step)
         outputs.begin(client, replay, stop)
     start_up.ended("training graph")
-    start_up.tell("ready")
+    start_up.report("ready")
     # A learner that has finished needs no replay: it publishes its last policies again, and ends.
     finished = int(parts.train_step.numpy()) >= config.learn.train_steps
     if finished or _wait_for_replay(config, replay, stop, outputs):

@@ -13,9 +13,9 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.process.devices import use_cpu
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.memory import resident_bytes
 from actorlearner.process.ports import check_port
-from actorlearner.process.resident_memory import resident_bytes
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
@@ -55,7 +55,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
       ConfigurationError: the environment or the agent cannot be made, or there is not enough memory.
       RunError: the port is in use, or the checkpoint is not of these tables.
     """
-    start_up = StartUp()
+    start_up = StartupTimer()
     use_cpu(threads=1)
     check_port(port)
     specs = load_specs(config.environment)
@@ -84,7 +84,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     announce(client, run_id, config)
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
-    start_up.tell("ready")
+    start_up.report("ready")
     _record_metrics(monitor, directory, stop, save, last_policies, config)
     if save_last(save, stop):
         server.stop()

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.process.health_check import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
+from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.process import Run, run_role
 from actorlearner.process.verbosity import Verbosity
 

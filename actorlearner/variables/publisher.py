@@ -289,7 +289,7 @@ class Publisher:
                 within(_PUSH_TIMEOUT_S, push)
                 return True
             except UNREACHABLE as error:
-                report.say(f"the replay server {what} ({one_line(error)})")
+                report.log(f"the replay server {what} ({one_line(error)})")
             if stop is None:
                 time.sleep(_RETRY_S)
                 continue

@@ -82,7 +82,7 @@ class VariablePuller:
             try:
                 version = self._container.version(_TIMEOUT_S)
             except UNREACHABLE:
-                report.say("the variable container: the replay server does not answer")
+                report.log("the variable container: the replay server does not answer")
                 seen = 0  # One that is started again counts anew, and may come to the same number.
                 continue
             # 0 where a server came back empty: a pull would block until there is a version.
@@ -90,7 +90,7 @@ class VariablePuller:
                 try:
                     self._keep(within(_PULL_TIMEOUT_S, self._container.pull))
                 except UNREACHABLE:
-                    report.say("policy variables from the replay server")
+                    report.log("policy variables from the replay server")
                     continue
             report = WaitReport()
             seen = version

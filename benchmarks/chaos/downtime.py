@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from actorlearner.config.schema import Config
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from benchmarks.chaos.harm import Done

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from benchmarks.chaos import numbered
 
 _CHECKPOINTS = 40

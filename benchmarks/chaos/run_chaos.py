@@ -9,7 +9,7 @@ from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.local.progress import Progress
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from benchmarks.chaos.experiment import describe, under_chaos

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.process.health_check import Health, check
+from actorlearner.process.health import Health, check
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, PATIENCE_S
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, wait_for

@@ -8,7 +8,7 @@ from pathlib import Path
 import portpicker
 import pytest
 
-from actorlearner.process.health_check import check
+from actorlearner.process.health import check
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import (
     PATIENCE_S,

@@ -13,7 +13,7 @@ from actorlearner.learning.group import Group
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from tests.support.training import fixed_dataset, make_learner, make_parts
 
@@ -45,7 +45,9 @@ def test_the_train_steps_that_were_asked_for_are_profiled(tmp_path: Path) -> Non
     learner = make_learner(tmp_path / "learner", make_parts(), lambda: fixed_dataset(6, 20))
     outputs = ProfilingOutputs("7,12", tmp_path)
     stop = Stop()
-    TrainingLoop(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, stop, StartUp()).run()
+    TrainingLoop(
+        config, Group(tf.distribute.get_strategy(), stop), learner, outputs, stop, StartupTimer()
+    ).run()
     assert outputs.steps == [0, 7, 12]  # Otherwise ten train steps would be one call.
     assert any("MatMul" in name for name in events(tmp_path))
 

@@ -11,7 +11,7 @@ import numpy as np
 import portpicker
 import pytest
 
-from actorlearner.process.die_with import die_with
+from actorlearner.process.child_process import die_with_parent
 from tests.support.processes import REPOSITORY
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
@@ -51,7 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=functools.partial(die_with, os.getpid()),
+            preexec_fn=functools.partial(die_with_parent, os.getpid()),
         )
         for name, strategy, more in runs
     }

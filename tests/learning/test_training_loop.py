@@ -14,7 +14,7 @@ from actorlearner.learning.group import Group
 from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.process.start_up import StartUp
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.records.time_shares import TimeShares
 from tests.support.training import fixed_dataset, make_learner, make_parts
@@ -73,7 +73,7 @@ def test_what_is_slow_takes_the_time(
     outputs = SlowOutputs(slow, clock)
     stop = Stop()
     group = Group(tf.distribute.get_strategy(), stop)
-    TrainingLoop(config, group, learner, outputs, stop, StartUp()).run()
+    TrainingLoop(config, group, learner, outputs, stop, StartupTimer()).run()
     fractions = dict.fromkeys(("publish_fraction", "overhead_fraction"), 0.0)
     if longest:
         fractions[longest] = _SLOW_S / (_SLOW_S + 1.0)

@@ -1,4 +1,4 @@
-"""Signs of life: how often they are written, and what is read of them."""
+"""Heartbeats: how often they are written, and what a reader gets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from actorlearner.process.heartbeat import INTERVAL_S, LONG_PATIENCE_S, PATIENCE
 
 
 class Clock:
-    """Time that goes on only when told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -42,7 +42,7 @@ def test_a_role_begins_by_starting(path: Path, clock: Clock) -> None:
     assert (begun.ready, begun.doing, begun.time) == (False, "starting", clock.time())
 
 
-def test_what_the_role_does_is_written_down(path: Path, clock: Clock) -> None:
+def test_the_file_says_what_the_role_does(path: Path, clock: Clock) -> None:
     clock.now += 5
     beat("train step", 12_345)
     written = read_heartbeat(path)
@@ -60,7 +60,7 @@ def test_it_is_written_at_intervals_only(path: Path, clock: Clock) -> None:
     assert read_heartbeat(path).doing == "train step 3"
 
 
-def test_what_takes_long_is_written_at_once_and_so_is_its_end(path: Path) -> None:
+def test_a_change_of_patience_is_written_at_once(path: Path) -> None:
     beat("train step", 1)
     beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
     assert read_heartbeat(path).patience_s == LONG_PATIENCE_S
@@ -68,7 +68,7 @@ def test_what_takes_long_is_written_at_once_and_so_is_its_end(path: Path) -> Non
     assert read_heartbeat(path).patience_s == PATIENCE_S
 
 
-def test_nothing_is_left_of_a_role_that_has_ended(path: Path) -> None:
+def test_a_role_that_ended_leaves_no_file(path: Path) -> None:
     beat("train step", 1)
     heartbeat.end()
     assert list(path.parent.iterdir()) == []
@@ -77,9 +77,7 @@ def test_nothing_is_left_of_a_role_that_has_ended(path: Path) -> None:
 
 
 @pytest.mark.parametrize("letter", ["x", "\x00", "\udcff", "\U0001f9be", '"'])
-def test_what_is_long_is_cut_and_leaves_nothing_of_what_was_there(
-    path: Path, clock: Clock, letter: str
-) -> None:
+def test_a_long_text_is_cut_and_overwritten(path: Path, clock: Clock, letter: str) -> None:
     beat(letter * 10_000, 10**12)
     assert read_heartbeat(path).doing.endswith(" 1,000,000,000,000")
     size = path.stat().st_size

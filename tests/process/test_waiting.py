@@ -118,10 +118,10 @@ def test_a_short_wait_is_silent(clock: Clock, said: list[str]) -> None:
 def test_a_report_counts_from_its_beginning(clock: Clock, said: list[str]) -> None:
     report = WaitReport()
     clock.now += 9.5
-    report.say("one")
+    report.log("one")
     clock.now += 1.0
-    report.say("another")
-    report.say("a third")
+    report.log("another")
+    report.log("a third")
     assert report.waited_s == 10.5
     assert said == ["waiting for another, for 10 s so far"]
 
@@ -135,7 +135,7 @@ def test_a_reason_is_asked_for_only_when_it_is_said(clock: Clock, said: list[str
 
     report = WaitReport()
     for _ in range(25):
-        report.say(reason)
+        report.log(reason)
         clock.now += 1.0
     assert asked == [1_010.0, 1_020.0]
     assert len(said) == 2

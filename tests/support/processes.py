@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.local.private_network import PrivateNetwork
-from actorlearner.process.die_with import die_with
+from actorlearner.process.child_process import die_with_parent
 from tests.support.warm import MARK_VARIABLE, WarmPopen
 from tests.support.warm import REPOSITORY as REPOSITORY
 
@@ -122,7 +122,7 @@ class Command:
         def prepare() -> None:
             if network is not None:
                 network.enter()
-            die_with(
+            die_with_parent(
                 parent
             )  # A test that hangs ends all of pytest, which then cannot end what it had started.
 

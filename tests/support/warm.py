@@ -25,8 +25,8 @@ from typing import Any
 import setproctitle
 
 from actorlearner.local.private_network import PrivateNetwork
-from actorlearner.process.die_with import die_with
-from actorlearner.process.uncollected import uncollected
+from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.imports import without_gc
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -97,7 +97,7 @@ class _Server:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                preexec_fn=lambda: die_with(parent),
+                preexec_fn=lambda: die_with_parent(parent),
             )
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> int:
@@ -123,7 +123,7 @@ def main() -> None:
     """Imports what the commands need, then forks until the tests close the socket."""
     os.environ["SPT_NOENV"] = "1"
     setproctitle.getproctitle()  # It finds the place of titles only while the environment is where it was.
-    with uncollected():
+    with without_gc():
         for module in _IMPORTED:
             importlib.import_module(module)
     with socket.socket(fileno=int(sys.argv[1])) as asked:
@@ -156,7 +156,7 @@ def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int
     while os.getppid() != request["parent"]:
         assert time.monotonic() < deadline, "the tests have not adopted this process"
         time.sleep(0.0005)
-    die_with(request["parent"])
+    die_with_parent(request["parent"])
     os.setsid()
     for namespace in descriptors[3:]:
         assert _libc.setns(namespace, 0) == 0, os.strerror(ctypes.get_errno())

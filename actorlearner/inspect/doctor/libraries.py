@@ -4,7 +4,7 @@ from pathlib import Path
 
 from actorlearner.inspect.doctor.result import Result, ok, warn
 from actorlearner.inspect.doctor.subject import Subject
-from actorlearner.process.uncollected import uncollected
+from actorlearner.process.imports import without_gc
 
 _DEVICES = Path("/dev")
 _NVIDIA = "nvidia[0-9]*"
@@ -12,7 +12,7 @@ _NVIDIA = "nvidia[0-9]*"
 
 def check_libraries(subject: Subject) -> Result:
     """Whether Reverb loads into TensorFlow: one that does not fit shows only here, as a missing symbol."""
-    with uncollected():
+    with without_gc():
         import reverb  # noqa: F401
         import tensorflow as tf
         import tf_agents

@@ -2,7 +2,7 @@
 
 from actorlearner.inspect.doctor.result import Result, ok, warn
 from actorlearner.inspect.doctor.subject import Subject
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 
 _OTHER_ROLES = 3
 """Replay server, eval actor and learner."""
@@ -14,7 +14,7 @@ def check_memory(subject: Subject) -> Result:
     Raises:
       ConfigurationError: the replay does not fit.
     """
-    from actorlearner.process.available_memory import available_bytes
+    from actorlearner.process.memory import available_bytes
     from actorlearner.records.run_directory import RunDirectory
     from actorlearner.replay import footprint
     from actorlearner.replay.checkpoints import saved_transitions

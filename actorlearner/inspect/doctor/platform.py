@@ -5,7 +5,7 @@ from pathlib import Path
 
 from actorlearner.inspect.doctor.result import Result, fail, ok
 from actorlearner.inspect.doctor.subject import Subject
-from actorlearner.process.choices import cores
+from actorlearner.process.cores import cores
 
 _SYSTEM = "Linux x86_64"
 _PYTHON = "CPython 3.11"

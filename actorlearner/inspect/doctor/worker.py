@@ -10,8 +10,7 @@ from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.inspect.doctor.checks import CHECKS, Check
 from actorlearner.inspect.doctor.result import Result, fail
 from actorlearner.inspect.doctor.subject import Subject
-from actorlearner.process.die_with import die_with
-from actorlearner.process.module_command import module_command
+from actorlearner.process.child_process import die_with_parent, module_command
 
 _END_S = 5.0
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
@@ -83,7 +82,7 @@ def _prepare(parent: int, mask: set[int | signal.Signals]) -> None:
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    die_with(parent)
+    die_with_parent(parent)
 
 
 def _end(process: subprocess.Popen[bytes]) -> str:

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from actorlearner.acting.best_facts import read_best
-from actorlearner.process.die_with import die_with
-from actorlearner.process.module_command import module_command
+from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 
 _FPS = 30
@@ -46,7 +45,7 @@ def _film(policy: Path, path: Path) -> str:
         text=True,
         errors="replace",
         check=False,
-        preexec_fn=lambda: die_with(own),
+        preexec_fn=lambda: die_with_parent(own),
     )
     if process.returncode == 0:
         return ""

@@ -16,7 +16,7 @@ from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.choices import collect_actors
+from actorlearner.process.cores import collect_actors
 from benchmarks.chaos import numbered
 from benchmarks.chaos.experiment import under_chaos
 from benchmarks.chaos.numbered import Pace, Steps, observation, read_observations, read_produced

@@ -19,7 +19,7 @@ from actorlearner.inspect.doctor.checks import CHECKS, Check
 from actorlearner.inspect.doctor.result import Result, Status
 from actorlearner.inspect.doctor.subject import Subject
 from actorlearner.inspect.doctor.worker import attempt
-from actorlearner.process import available_memory
+from actorlearner.process import memory
 from actorlearner.replay import footprint
 from actorlearner.replay.item_memory import size
 from actorlearner.replay.packed import PackedLayout
@@ -234,7 +234,7 @@ def test_memory(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
         (replay + 1, Status.WARN, f"replay {size(replay)}, "),
         (2**40, Status.OK, f"replay {size(replay)}, "),
     ):
-        for module in (available_memory, footprint):
+        for module in (memory, footprint):
             monkeypatch.setattr(module, "available_bytes", lambda available=available: available)
         found = check("memory", subject)
         assert found.status is status

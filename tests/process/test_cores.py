@@ -5,7 +5,7 @@ import pytest
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import CollectConfig
-from actorlearner.process import choices
+from actorlearner.process import cores as machine
 
 
 @pytest.mark.parametrize(
@@ -14,11 +14,11 @@ from actorlearner.process import choices
 def test_actors_and_environments_from_the_cores(
     monkeypatch: pytest.MonkeyPatch, cores: int, actors: int, environments: int
 ) -> None:
-    monkeypatch.setattr(choices.os, "sched_getaffinity", lambda pid: set(range(cores)))
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: set(range(cores)))
     config = CollectConfig()
-    assert choices.cores() == cores
-    assert choices.collect_actors(config) == actors
-    assert choices.envs_per_actor(config) == environments
+    assert machine.cores() == cores
+    assert machine.collect_actors(config) == actors
+    assert machine.envs_per_actor(config) == environments
 
 
 @pytest.mark.parametrize(
@@ -28,20 +28,20 @@ def test_actors_and_environments_from_the_cores(
 def test_what_is_configured_counts(
     monkeypatch: pytest.MonkeyPatch, actors: int | None, environments: int | None, expected: tuple[int, int]
 ) -> None:
-    monkeypatch.setattr(choices.os, "sched_getaffinity", lambda pid: set(range(4)))
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: set(range(4)))
     config = CollectConfig(actors=actors, envs_per_actor=environments)
-    assert (choices.collect_actors(config), choices.envs_per_actor(config)) == expected
+    assert (machine.collect_actors(config), machine.envs_per_actor(config)) == expected
 
 
 def test_the_choice_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices.os, "sched_getaffinity", lambda pid: set(range(4)))
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: set(range(4)))
     assert (
-        choices.describe(CollectConfig())
+        machine.describe(CollectConfig())
         == "4 cores: 2 collect actors with 4 environments each, learner on 4 threads"
     )
-    monkeypatch.setattr(choices.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: {0})
     assert (
-        choices.describe(CollectConfig(envs_per_actor=1))
+        machine.describe(CollectConfig(envs_per_actor=1))
         == "1 core: 1 collect actor with 1 environment, learner on 1 thread"
     )
 
@@ -49,6 +49,6 @@ def test_the_choice_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_fingerprint_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     prints = set()
     for cores in (1, 64):
-        monkeypatch.setattr(choices.os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
+        monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
         prints.add(fingerprint(load_config("sac_halfcheetah", [])))
     assert len(prints) == 1

@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from actorlearner.process.silent_peers import SILENCE_S, give_up_silent_peers, limit_silence
+from actorlearner.process.tcp_timeouts import TIMEOUT_S, set_timeouts, start_tcp_timeouts
 from tests.conftest import Eventually
 
 
 def _is_limited(connection: socket.socket) -> bool:
     milliseconds = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
-    assert milliseconds in (0, 1_000 * SILENCE_S)
+    assert milliseconds in (0, 1_000 * TIMEOUT_S)
     keeps_alive = connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     assert bool(keeps_alive) == bool(milliseconds)
     return milliseconds > 0
@@ -21,18 +21,18 @@ def test_connections_and_those_accepted_later_are_limited() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
         with socket.create_connection(address) as before:
-            known = limit_silence(set())
+            known = set_timeouts(set())
             assert _is_limited(before)
             with socket.create_connection(address) as after:
                 assert not _is_limited(after)
-                assert limit_silence(known) > known
+                assert set_timeouts(known) > known
                 assert _is_limited(after)
             # Both were made before their server's ends are sockets of a process.
             for has_it_from_the_listener in (False, True):
                 accepted, _ = server.accept()
                 with accepted:
                     assert _is_limited(accepted) == has_it_from_the_listener
-                    limit_silence(set())
+                    set_timeouts(set())
                     assert _is_limited(accepted)
 
 
@@ -41,9 +41,9 @@ def test_a_known_connection_is_left_alone() -> None:
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()) as one,
     ):
-        known = limit_silence(set())
+        known = set_timeouts(set())
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0)
-        limit_silence(known)
+        set_timeouts(known)
         assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 0
 
 
@@ -52,7 +52,7 @@ def test_a_known_connection_is_left_alone() -> None:
 )
 def test_other_sockets_are_left_alone(family: socket.AddressFamily, kind: socket.SocketKind) -> None:
     with socket.socket(family, kind) as other:
-        limit_silence(set())
+        set_timeouts(set())
         assert other.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 0
 
 
@@ -62,6 +62,6 @@ def test_the_thread_finds_connections_by_itself(eventually: Eventually) -> None:
         socket.create_connection(server.getsockname()) as one,
     ):
         before = threading.active_count()
-        give_up_silent_peers()
+        start_tcp_timeouts()
         eventually(lambda: _is_limited(one))
         assert threading.active_count() == before + 1

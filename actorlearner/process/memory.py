@@ -1,9 +1,9 @@
-"""How much memory this process may still take: of the machine, and of the control groups that it runs in.
+"""The memory that this process may still allocate, and the memory that it holds.
 
-A container sees the whole machine's memory in /proc/meminfo; how much of it is the container's stands in its
-control group.
+A container sees the memory of the whole machine in /proc/meminfo; its own limit is that of its control group.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,38 +13,39 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class _Files(NamedTuple):
-    """The files of a control group that say what its processes may use and do use."""
+    """The files of a control group with its limit and its usage, and a key of its memory.stat."""
 
     limit: str
     usage: str
     reclaimable: str
-    """A key of memory.stat: pages of files, which count as used and are given up when memory is short."""
+    """File pages that count as used, and that the kernel frees when memory is short."""
 
 
 _V1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _V2 = _Files("memory.max", "memory.current", "inactive_file")
 
 
+def resident_bytes() -> int:
+    """Returns the resident set size of this process."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def available_bytes(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
-    """The bytes that can still be allocated without swapping, and without being killed for it.
+    """Returns the bytes that can be allocated without swapping and without an out-of-memory kill.
+
+    That is the minimum of the machine's available memory and of what is left below the limit of each
+    enclosing control group (version 1 or 2).
 
     Args:
-      proc: where the proc file system is mounted.
-      cgroups: where the control groups are.
-
-    Returns:
-      The least of what the kernel reckons is available on the machine, and what each control group around
-      this process (version 1 or 2) still allows.
+      proc: the mount point of the proc file system.
+      cgroups: the mount point of the control groups.
     """
-    return min([_machine(proc / "meminfo"), *_control_groups(proc / "self" / "cgroup", cgroups)])
+    machine = _field((proc / "meminfo").read_text(encoding="ascii"), "MemAvailable:") * 1024
+    return min([machine, *_left_in_groups(proc / "self" / "cgroup", cgroups)])
 
 
-def _machine(meminfo: Path) -> int:
-    return _field(meminfo.read_text(encoding="ascii"), "MemAvailable:") * 1024
-
-
-def _control_groups(membership: Path, root: Path) -> Iterator[int]:
-    """What is left below the limit of each control group that has one."""
+def _left_in_groups(membership: Path, root: Path) -> Iterator[int]:
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # A kernel without control groups.
@@ -58,9 +59,9 @@ def _control_groups(membership: Path, root: Path) -> Iterator[int]:
 
 
 def _left(root: Path, path: str, files: _Files) -> Iterator[int]:
-    """The same for a group and those around it: the limits of all of them hold."""
-    # Inside a container the path may be that of the host, of which only the container's own part is mounted,
-    # as the root. What does not exist is passed over.
+    """Yields the bytes left in a group and in each group around it that has a limit."""
+    # Inside a container, the path may be the host's, while only the container's part is mounted, as the root.
+    # Folders that do not exist are skipped.
     group = root.joinpath(*(part for part in path.split("/") if part not in ("", "..")))
     for folder in (group, *group.parents):
         if folder.is_relative_to(root) and (folder / files.limit).exists():
@@ -72,5 +73,5 @@ def _left(root: Path, path: str, files: _Files) -> Iterator[int]:
 
 
 def _field(text: str, key: str) -> int:
-    """The number after `key` in lines of keys and numbers; 0 without such a line."""
+    """Returns the number after `key` in lines of keys and numbers; 0 without such a line."""
     return next((int(line.split()[1]) for line in text.splitlines() if line.split()[:1] == [key]), 0)

@@ -9,23 +9,23 @@ import time
 
 import pytest
 
-from actorlearner.process import start_up
-from actorlearner.process.start_up import StartUp
+from actorlearner.process import startup_timer
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.records.notify import NOTIFY_VARIABLE
 
 
 def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(start_up, "_process_age_s", lambda: 2.0)
-    monkeypatch.setattr(start_up.time, "monotonic", lambda: now)
-    starting = StartUp()
+    monkeypatch.setattr(startup_timer, "_process_age_s", lambda: 2.0)
+    monkeypatch.setattr(startup_timer.time, "monotonic", lambda: now)
+    starting = StartupTimer()
     now = 101.5
     starting.ended("environments")
     now = 104.5
     starting.ended("replay server")
     reader, writer = os.pipe()
     monkeypatch.setenv(NOTIFY_VARIABLE, str(writer))
-    starting.tell("ready")
+    starting.report("ready")
     told = json.loads(os.read(reader, 1000))
     assert told == {"state": "ready", "message": "imports 2.0 s, environments 1.5 s, replay server 3.0 s"}
 
@@ -33,7 +33,8 @@ def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_first_phase_begins_with_the_process() -> None:
     began = time.monotonic()
     program = (
-        "from actorlearner.process.start_up import StartUp; import time; time.sleep(0.5); print(StartUp())"
+        "from actorlearner.process.startup_timer import StartupTimer; import time; time.sleep(0.5); "
+        "print(StartupTimer())"
     )
     output = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""What signs of life say of a role, and a replay server that is asked."""
+"""Health by heartbeats, and by an answer of the replay server."""
 
 import dataclasses
 import json
@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.process.health import run_health
-from actorlearner.process.health_check import ROLES, Health, check
+from actorlearner.process.health import ROLES, Health, check, run_health
 from actorlearner.process.heartbeat import PATIENCE_S, Heartbeat
 from actorlearner.records.run_directory import RunDirectory
 
@@ -36,24 +35,24 @@ def _write(directory: RunDirectory) -> Write:
     return write
 
 
-def test_a_role_that_gets_on_with_its_work_is_healthy(directory: RunDirectory, write: Write) -> None:
+def test_a_role_that_makes_progress_is_healthy(directory: RunDirectory, write: Write) -> None:
     write("learner")
     assert check(["learner"], directory, now=NOW) == [Health("learner", True, "train step 8, 1 s ago")]
 
 
-def test_a_role_that_gives_no_sign_of_life_is_not(directory: RunDirectory, write: Write) -> None:
+def test_a_role_without_a_recent_heartbeat_is_not_healthy(directory: RunDirectory, write: Write) -> None:
     write("learner", age_s=PATIENCE_S + 10)
-    why = "no sign of life for 70 s (allowed: 60 s), after: train step 8"
+    why = "no heartbeat for 70 s (allowed: 60 s), after: train step 8"
     assert check(["learner"], directory, now=NOW) == [Health("learner", False, why)]
 
 
-def test_a_role_that_says_that_it_takes_longer_has_longer(directory: RunDirectory, write: Write) -> None:
+def test_a_role_may_announce_a_longer_step(directory: RunDirectory, write: Write) -> None:
     write("learner", "writing a checkpoint", age_s=PATIENCE_S + 10, patience_s=100.0)
     assert check(["learner"], directory, now=NOW)[0].healthy
     assert not check(["learner"], directory, now=NOW + 31)[0].healthy
 
 
-def test_a_clock_that_was_set_back_is_no_reason(directory: RunDirectory, write: Write) -> None:
+def test_a_clock_that_was_set_back_does_not_matter(directory: RunDirectory, write: Write) -> None:
     write("learner", age_s=-1_000)
     assert check(["learner"], directory, now=NOW)[0].healthy
 
@@ -66,10 +65,10 @@ def test_a_role_that_starts_is_not_healthy_yet(directory: RunDirectory, write: W
 def test_a_role_that_does_not_run_is_not_healthy(directory: RunDirectory, write: Write) -> None:
     write("learner")
     [health] = check(["eval-actor"], directory, now=NOW)
-    assert health == Health("eval-actor", False, f"nothing of that runs in {directory.path}")
+    assert health == Health("eval-actor", False, f"no such process runs in {directory.path}")
 
 
-def test_a_directory_that_is_not_there_holds_nothing_that_runs(tmp_path: Path) -> None:
+def test_no_role_is_healthy_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
     [health] = check(["learner"], RunDirectory(tmp_path / "absent"))
     assert not health.healthy
 
@@ -89,7 +88,7 @@ def test_each_collect_actor_counts(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"time": 3}'])
-def test_a_sign_of_life_that_is_none_is_said(directory: RunDirectory, write: Write, text: str) -> None:
+def test_an_unreadable_heartbeat_is_reported(directory: RunDirectory, write: Write, text: str) -> None:
     directory.heartbeat("learner").write_text(text)
     [health] = check(["learner"], directory, now=NOW)
     assert not health.healthy
@@ -114,14 +113,14 @@ def test_a_replay_server_that_only_accepts_is_not_healthy(directory: RunDirector
     assert time.monotonic() - began < 15
 
 
-def test_nobody_is_asked_while_a_checkpoint_is_written(
+def test_no_answer_is_needed_while_a_checkpoint_is_written(
     directory: RunDirectory, write: Write, free_port: int
 ) -> None:
     write("replay-server", "writing a checkpoint", patience_s=100.0)
     assert check(["replay-server"], directory, f"localhost:{free_port}", NOW)[0].healthy
 
 
-def test_only_the_replay_server_is_asked(directory: RunDirectory, write: Write, free_port: int) -> None:
+def test_only_the_replay_server_has_to_answer(directory: RunDirectory, write: Write, free_port: int) -> None:
     write("learner")
     assert check(ROLES, directory, f"localhost:{free_port}", NOW)[0].healthy
 

@@ -1,4 +1,4 @@
-"""Where the seconds go until a role works."""
+"""Measures how long each phase of a role's start takes."""
 
 import os
 import time
@@ -6,32 +6,32 @@ from pathlib import Path
 
 from actorlearner.records.notify import notify
 
-_asked_for: float | None = None
+_requested_at: float | None = None
 
 
-def asked_for_at(monotonic_s: float) -> None:
-    """Says when somebody asked for this process, which was forked only after the imports."""
-    global _asked_for
-    _asked_for = monotonic_s
+def set_request_time(monotonic_s: float) -> None:
+    """Sets when this process was requested; the fork server may import for seconds before it forks."""
+    global _requested_at
+    _requested_at = monotonic_s
 
 
-class StartUp:
-    """A role's start in phases, from the start of its process on."""
+class StartupTimer:
+    """The phases of a role's start, from the start of its process on."""
 
     def __init__(self) -> None:
         """Ends the first phase, `imports`: the interpreter, the configuration and the libraries."""
-        age_s = _process_age_s() if _asked_for is None else time.monotonic() - _asked_for
+        age_s = _process_age_s() if _requested_at is None else time.monotonic() - _requested_at
         self._phases: dict[str, float] = {"imports": age_s}
         self._since = time.monotonic()
 
     def ended(self, phase: str) -> None:
-        """Says that what came since the last phase was `phase`."""
+        """Records the time since the last phase as that of `phase`."""
         now = time.monotonic()
         self._phases[phase] = now - self._since
         self._since = now
 
-    def tell(self, state: str) -> None:
-        """Tells the process that started this role its `state` (see `notify`), with the phases so far."""
+    def report(self, state: str) -> None:
+        """Notifies the parent process of the role's state, with the phases so far."""
         notify(state, str(self))
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class StartUp:
 
 
 def _process_age_s() -> float:
-    """Seconds since this process was started, to a clock tick."""
+    """Returns the seconds since this process started, to a clock tick."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
     uptime_s = float(Path("/proc/uptime").read_text().split()[0])

@@ -1,0 +1,52 @@
+"""Numbers that a configuration leaves open, computed from the processor cores that this process may use.
+
+The configuration keeps its nulls, so that its fingerprint is the same on every machine.
+"""
+
+import math
+import os
+
+from actorlearner.config.schema import CollectConfig
+
+_ENVIRONMENTS = 8
+"""Default number of environments of all actors together.
+
+With so many in one process, the policy costs little compared to stepping them. The number does not grow with
+the cores, because it changes what is learned: short runs would end in the middle of their first episodes.
+"""
+
+
+def cores() -> int:
+    """Returns the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def collect_actors(config: CollectConfig) -> int:
+    """Returns the number of actors of a local run: `collect.actors`, or one per two cores, eight at most.
+
+    The other half of the cores is left to the learner and the replay server.
+    """
+    if config.actors is not None:
+        return config.actors
+    return max(1, min(cores() // 2, _ENVIRONMENTS))
+
+
+def envs_per_actor(config: CollectConfig) -> int:
+    """Returns `collect.envs_per_actor`, or each actor's share of eight environments."""
+    if config.envs_per_actor is not None:
+        return config.envs_per_actor
+    return math.ceil(_ENVIRONMENTS / collect_actors(config))
+
+
+def describe(config: CollectConfig) -> str:
+    """Returns a line with the machine's cores and what runs on them."""
+    actors = collect_actors(config)
+    environments = _count(envs_per_actor(config), "environment") + (" each" if actors > 1 else "")
+    return (
+        f"{_count(cores(), 'core')}: {_count(actors, 'collect actor')} with {environments}, "
+        f"learner on {_count(cores(), 'thread')}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,74 @@
+"""Ends TCP connections whose other end is silent, as after a machine was lost.
+
+TCP retransmits for a quarter of an hour, and never probes an idle connection. A role would wait that long
+for a replay server that is back at another address, or behind a firewall that forgot the connection. Reverb
+does not expose gRPC's settings for this, so a thread finds its sockets and sets TCP's own options.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+
+TIMEOUT_S = 60
+"""Seconds without an acknowledgement after which a connection ends.
+
+TCP bridges shorter interruptions. gRPC would have to connect again, with a longer delay after each failure.
+"""
+
+_PROBE_AFTER_S = 20
+_PROBE_INTERVAL_S = 10
+_POLL_INTERVAL_S = 5.0
+
+_OPTIONS = (
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1_000 * TIMEOUT_S),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_AFTER_S),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_INTERVAL_S),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+)
+"""Set on listening sockets as well: accepted connections inherit them."""
+
+
+def start_tcp_timeouts() -> None:
+    """Starts the thread; it ends with the process."""
+
+    def run() -> None:
+        known: set[str] = set()
+        while True:
+            known = set_timeouts(known)
+            time.sleep(_POLL_INTERVAL_S)
+
+    threading.Thread(target=run, name="TCP timeouts", daemon=True).start()
+
+
+def set_timeouts(known: set[str]) -> set[str]:
+    """Makes every new TCP connection of this process end after TIMEOUT_S of silence.
+
+    Args:
+      known: the sockets to skip: what the last call returned.
+
+    Returns:
+      All sockets of this process.
+    """
+    found = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # Closed in the meantime.
+            name = os.readlink(f"/proc/self/fd/{descriptor}")
+            if not name.startswith("socket:"):
+                continue
+            if name not in known:
+                _set_options(int(descriptor))
+            found.add(name)
+    return found
+
+
+def _set_options(descriptor: int) -> None:
+    connection = socket.socket(fileno=descriptor)
+    try:
+        internet = connection.family in (socket.AF_INET, socket.AF_INET6)
+        if internet and connection.type == socket.SOCK_STREAM:
+            for level, option, value in _OPTIONS:
+                connection.setsockopt(level, option, value)
+    finally:
+        connection.detach()  # Its owner closes it.
