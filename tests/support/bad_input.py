@@ -1,7 +1,7 @@
 """Runs every case that must be refused; `python -m tests.support.bad_input` prints the durations.
 
-Each command line runs in its own process, two at a time, in an empty working directory. The first of each kind
-starts an interpreter; the others are forks of a process that has imported the command, which is much faster.
+Each command line runs in its own process, two at a time, in an empty working directory. The first of each
+kind starts an interpreter; the others are forks of a process that has imported it, which is faster.
 """
 
 import argparse
