@@ -10,7 +10,6 @@ Details that matter:
 """
 
 import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.parts import (
@@ -68,35 +67,24 @@ class DqnBuilder:
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for observations of one float vector and one integer action from 0 up."""
+        import tensorflow as tf
         from tf_agents.agents.dqn import dqn_agent
         from tf_agents.networks import q_network
 
         assert isinstance(config, DqnConfig)
         check_vector_observation("dqn", specs)
         check_discrete_action("dqn", specs)
+        epsilon = tf.keras.optimizers.schedules.PolynomialDecay(
+            config.epsilon_start, config.epsilon_decay_steps, config.epsilon_end
+        )
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(
             specs.time_step,
             specs.action,
             q_network=q_network.QNetwork(specs.observation, specs.action, fc_layer_params=config.layers),
             optimizer=adam(config.learning_rate),
-            epsilon_greedy=_decaying_epsilon(config, train_step),
+            epsilon_greedy=lambda: epsilon(train_step),  # Reads the variable at every call, also in a graph.
             **shared_arguments(config, train_step),
         )
         create_moments(agent._optimizer, agent._q_network.trainable_variables)
         return agent
-
-
-def _decaying_epsilon(config: DqnConfig, train_step: "tf.Variable") -> Callable[[], "tf.Tensor"]:
-    """Returns a function that returns epsilon, a float32 scalar, at the present train step.
-
-    It reads the variable at every call of the policy, also inside a graph.
-    """
-    import tensorflow as tf
-
-    def epsilon() -> tf.Tensor:
-        decayed = tf.cast(train_step, tf.float32) / config.epsilon_decay_steps
-        change = config.epsilon_end - config.epsilon_start
-        return config.epsilon_start + change * tf.minimum(decayed, 1.0)
-
-    return epsilon

@@ -81,9 +81,9 @@ def critic_network(
       observation_layers: units of the layers for the observation alone.
       action_layers: units of the layers for the action alone.
     """
-    from tf_agents.agents.ddpg import critic_network
+    from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
-    return critic_network.CriticNetwork(
+    return CriticNetwork(
         (specs.observation, specs.action),
         observation_fc_layer_params=observation_layers,
         action_fc_layer_params=action_layers,

@@ -82,7 +82,7 @@ class Td3Builder:
     ) -> "tf_agent.TFAgent":
         """Makes the agent for observations of one float vector and actions of one bounded float vector."""
         import numpy as np
-        from tf_agents.agents.ddpg import actor_network
+        from tf_agents.agents.ddpg.actor_network import ActorNetwork
         from tf_agents.agents.td3 import td3_agent
 
         assert isinstance(config, Td3Config)
@@ -97,9 +97,7 @@ class Td3Builder:
         agent = td3_agent.Td3Agent(
             specs.time_step,
             specs.action,
-            actor_network=actor_network.ActorNetwork(
-                specs.observation, specs.action, fc_layer_params=config.actor_layers
-            ),
+            actor_network=ActorNetwork(specs.observation, specs.action, fc_layer_params=config.actor_layers),
             critic_network=critic_network(specs, config.critic_joint_layers),
             actor_optimizer=adam(config.actor_learning_rate),
             critic_optimizer=adam(config.critic_learning_rate),

@@ -1,1 +1,1 @@
-"""The configuration: its schema, how files and overrides become one, and its fingerprint."""
+"""The configuration: its schema, loading it from files and overrides, and its fingerprint."""

@@ -344,3 +344,24 @@ def test_a_second_command_on_a_run_directory_is_refused(directory: RunDirectory,
     assert f"--run_dir: {directory.path} is in use by '" in ended.stderr
     assert f", process {os.getpid()} on " in ended.stderr
     assert sorted(directory.path.rglob("*")) == before
+
+
+def test_a_run_of_another_algorithm_is_refused_with_the_keys_that_differ(directory: RunDirectory) -> None:
+    directory.prepare(load_config("sac_pendulum"))
+    with pytest.raises(ConfigurationError) as error:
+        directory.prepare(load_config("td3_pendulum"))
+    there = f"--run_dir: {directory.path} holds a run of another configuration: "
+    assert f'{there}agent.name: "td3" here, "sac" there' in error.value.problems
+    assert any(line.startswith(f"{there}agent.initial_alpha: absent here, ") for line in error.value.problems)
+    assert f"{there}agent.exploration_noise: 0.1 here, absent there" in error.value.problems
+
+
+def test_a_key_that_an_older_run_lacks_has_its_default(directory: RunDirectory, small_config: Config) -> None:
+    directory.prepare(small_config)
+    text = directory.config.read_text()
+    assert "  max_faults: 10\n" in text
+    directory.config.write_text(text.replace("  max_faults: 10\n", ""))
+    directory.prepare(small_config)
+    faults = dataclasses.replace(small_config.environment, max_faults=3)
+    with pytest.raises(ConfigurationError, match=r"environment\.max_faults: 3 here, 10 there"):
+        directory.prepare(dataclasses.replace(small_config, environment=faults))

@@ -1,4 +1,4 @@
-"""One input that must be refused, and how it is given to the command."""
+"""One input that must be refused: a command line and a configuration file."""
 
 import dataclasses
 from pathlib import Path
@@ -10,16 +10,16 @@ LOCAL = ("local", "--config", "{config}")
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A command line with a configuration file, of which something is wrong.
+    """A command line with a configuration file, one of which is wrong.
 
     Attributes:
       kind: which of the generators made it.
       name: what is wrong, in a few words; unique within the kind.
-      expected: for each thing that is wrong, how a line of standard error goes on after "error: ".
-      config: what the file {config} holds; None if there is none.
-      arguments: the command line; {config} and {inputs} stand for the file and for the folder of what cases
-        share.
-      in_process: whether it may also be given to `main` in the process of the tests, where there is no role.
+      expected: for each mistake, the beginning of a line of standard error after "error: ".
+      config: the contents of the file {config}; None for no file.
+      arguments: the command line; {config} and {inputs} stand for the file and for the folder of shared
+        inputs.
+      in_process: whether `main` may also run it in the process of the tests, which starts no role.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Case:
     in_process: bool = True
 
     def filled_in(self, text: str, place: Path, inputs: Path) -> str:
-        """An argument or an expected line with the paths of this machine."""
+        """Returns an argument or an expected line with the real paths."""
         return text.replace("{config}", str(place / "exp.yaml")).replace("{inputs}", str(inputs))
 
     def command_line(self, place: Path, inputs: Path) -> list[str]:
@@ -41,10 +41,10 @@ class Case:
 
 
 def from_text(kind: str, name: str, expected: str, text: str) -> Case:
-    """A case whose file holds `text`."""
+    """Returns a case whose file contains `text`."""
     return Case(kind, name, (expected,), text.encode("utf-8", "surrogatepass"))
 
 
 def from_flags(kind: str, name: str, expected: str, *overrides: str) -> Case:
-    """A case whose file is good but for these overrides."""
+    """Returns a case with a good file and bad overrides."""
     return Case(kind, name, (expected,), arguments=(*LOCAL, "--set", *overrides))

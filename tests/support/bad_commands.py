@@ -1,4 +1,4 @@
-"""Command lines that are refused, with a good configuration file unless the file is what is wrong."""
+"""Command lines that are refused, and names of files, run directories and environments in them."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -151,7 +151,7 @@ _NAMES = (
 
 
 def prepare(inputs: Path) -> None:
-    """Makes what the command lines refer to; `inputs` must be on the path of Python's modules."""
+    """Creates the inputs of the command lines; `inputs` must be on the path of Python's modules."""
     (inputs / "file").write_text("a file")
     (inputs / "nowhere").symlink_to("target")
     (inputs / "itself").symlink_to("itself")
@@ -169,13 +169,13 @@ def prepare(inputs: Path) -> None:
 
 
 def command_cases() -> Iterator[Case]:
-    """Every kind of mistake on a command line."""
+    """Yields every kind of mistake on a command line."""
     for name, (arguments, expected) in _USAGE.items():
         yield Case("usage", name, (expected,), arguments=arguments)
     for name, (path, expected) in _FILES.items():
         yield Case("--config", name, (expected,), None, ("local", "--config", path))
     for name, (path, reason) in _RUN_DIRS.items():
-        # Of a line that is too long only the ends are shown.
+        # Long lines are cut in the middle.
         expected = (
             f"--run_dir: {path!r} cannot be used ({reason}" if len(path) < 500 else "--run_dir: 'absent/"
         )
@@ -203,7 +203,7 @@ def command_cases() -> Iterator[Case]:
 
 
 def environment_cases() -> Iterator[Case]:
-    """Suites and names that there are not, and modules that cannot be used."""
+    """Yields suites and names that do not exist, and modules that cannot be used."""
     for name, (suite, expected) in _SUITES.items():
         yield from_flags("environment", f"suite {name}", expected, f"environment.suite={suite}")
     named = ("environment.suite=os:getpid", "environment.name=A")
@@ -223,7 +223,7 @@ def environment_cases() -> Iterator[Case]:
 
 
 def run_cases() -> Iterator[Case]:
-    """Run directories of other runs, which only the role itself looks into."""
+    """Yields run directories of other runs, which only the role itself reads."""
     for name, expected in (
         ("other_run", "--run_dir: {inputs}/other_run holds a run of another configuration: seed: 0 here, 9"),
         ("longer_run", "--run_dir: {inputs}/longer_run holds a run of another configuration: learn.train_"),

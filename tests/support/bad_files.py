@@ -1,4 +1,4 @@
-"""Files that are damaged, and files that are right as YAML and still no configuration."""
+"""Damaged files, and files that are valid YAML but not a configuration."""
 
 import random
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _KWARGS = GOOD.replace("Pendulum-v1", "Pendulum-v1, kwargs: {a: %s}")
 
 
 def _bomb(nest: str) -> str:
-    """Aliases of aliases: a hundred million values once they are written out."""
+    """Returns aliases of aliases: a hundred million values once they are written out."""
     lines = ["k0: &k0 {x: 1}"]
     for level in range(1, 9):
         lines.append(f"k{level}: &k{level} " + nest % ", ".join([f"*k{level - 1}"] * 10))
@@ -97,7 +97,7 @@ _NEVER_YAML = ("]", "}", "@here", "`here`", "key: value: value", "? [", "'", "\x
 
 
 def file_cases() -> Iterator[Case]:
-    """Each kind of damage once."""
+    """Yields each kind of damage once."""
     for name, (text, expected) in _TEXTS.items():
         yield from_text("file", name, expected, text)
     for name, (content, expected) in _BYTES.items():
@@ -105,7 +105,7 @@ def file_cases() -> Iterator[Case]:
 
 
 def mutated_files() -> Iterator[Case]:
-    """A good file with damage in a random place that no place makes right; always the same."""
+    """Yields good files with damage at a random place that is wrong anywhere; always the same."""
     chance = random.Random(_SEED)
     lines = (GOOD + "learn:\n  batch_size: 64\n  train_steps: 1000\nseed: 3\n").splitlines(True)
     for number in range(_MUTANTS):

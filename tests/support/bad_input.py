@@ -1,7 +1,7 @@
-"""Everything that must be refused; `python -m tests.support.bad_input` prints how long it takes.
+"""Runs every case that must be refused; `python -m tests.support.bad_input` prints the durations.
 
-Each command line is given to a process of its own, two at a time, in an empty working directory. The first of
-each kind is started; the others are forks of a process that has imported the command, which is much faster.
+Each command line runs in its own process, two at a time, in an empty working directory. The first of each
+kind starts an interpreter; the others are forks of a process that has imported it, which is faster.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.support.processes import REPOSITORY
 
 AT_ONCE = 2
 LIMIT_S = 3.0
-"""How long a refusal may take, in seconds of the processor."""
+"""Maximum CPU seconds of a refusal."""
 
 _POISON = "import os\nos._exit(77)\n"
 _START = "actorlearner: error: "
@@ -44,7 +44,7 @@ Run = Callable[[Sequence[str], Path, Path, Path], Ended]
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """What became of a case."""
+    """The outcome of a case."""
 
     case: Case
     expected: tuple[str, ...]
@@ -56,7 +56,7 @@ class Refusal:
     cpu_s: float
 
     def complaints(self) -> list[str]:
-        """What is not as it has to be; empty where the case was refused well."""
+        """Returns what is wrong with the refusal; empty if nothing is."""
         found = [] if self.exit_code == 2 else [f"exit code {self.exit_code}"]
         lines = self.err.splitlines()
         if self.out:
@@ -66,7 +66,7 @@ class Refusal:
         found += [f"no line {start!r}" for start in self.expected if not _begins(lines, start)]
         if self.left:
             found.append(f"left behind: {', '.join(self.left)}")
-        return [*found, f"it said {self.err[:1_000]}"] if found else []
+        return [*found, f"standard error was {self.err[:1_000]}"] if found else []
 
 
 def _begins(lines: Iterable[str], start: str) -> bool:
@@ -74,7 +74,7 @@ def _begins(lines: Iterable[str], start: str) -> bool:
 
 
 def all_cases() -> Iterator[Case]:
-    """Every case, always the same in the same order."""
+    """Yields every case, always the same in the same order."""
     yield from bad_keys.key_cases()
     yield from bad_keys.misspelt_cases()
     yield from bad_keys.section_cases()
@@ -88,7 +88,7 @@ def all_cases() -> Iterator[Case]:
 
 
 def process_cases() -> list[Case]:
-    """A sample of every kind, for which there is time to start processes in a test."""
+    """Returns a sample of every kind, small enough to start processes in a test."""
     chance = random.Random(_SEED)
     chosen: dict[str, list[Case]] = {}
     for case in all_cases():
@@ -101,7 +101,7 @@ def process_cases() -> list[Case]:
 
 
 def prepare(folder: Path) -> Path:
-    """Makes what cases share, and poison in the place of TensorFlow; returns the folder of the former."""
+    """Creates the shared inputs and a TensorFlow that kills its importer; returns the inputs' folder."""
     inputs = folder / "inputs"
     inputs.mkdir()
     bad_commands.prepare(inputs)
@@ -112,7 +112,7 @@ def prepare(folder: Path) -> Path:
 
 
 def refuse_all(cases: Iterable[Case], folder: Path) -> list[Refusal]:
-    """Gives each case to a process of its own, the first of each kind to one that is started for it."""
+    """Runs each case in its own process: the first of each kind in a new interpreter, the others in forks."""
     inputs = prepare(folder)
     before = _tree(inputs)
 
@@ -170,14 +170,14 @@ def _refuse(case: Case, place: Path, inputs: Path, run: Run) -> Refusal:
     ended = run(arguments, place / "start", out, err)
     wall_s = time.monotonic() - began
     expected = tuple(case.filled_in(start, place, inputs) for start in case.expected)
-    said = (out.read_text(), err.read_text())
-    return Refusal(case, expected, ended.exit_code, *said, (), wall_s, ended.cpu_s)
+    output = (out.read_text(), err.read_text())
+    return Refusal(case, expected, ended.exit_code, *output, (), wall_s, ended.cpu_s)
 
 
 def _start(
     environment: Mapping[str, str], arguments: Sequence[str], folder: Path, out: Path, err: Path
 ) -> Ended:
-    """Runs the command as a process of its own, from the start of the interpreter on."""
+    """Runs the command in a new interpreter."""
     with out.open("wb") as to_out, err.open("wb") as to_err:
         process = subprocess.Popen(
             [sys.executable, "-m", "actorlearner", *arguments],
@@ -201,7 +201,7 @@ def _tree(folder: Path) -> set[str]:
 
 
 def main() -> int:
-    """Prints a table of the kinds; returns 1 if any case was not refused as it has to be."""
+    """Prints a table of the kinds; returns 1 if any case was refused wrongly or not at all."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.bad_input", description=__doc__)
     parser.add_argument("--all", action="store_true", help="all cases, not a sample of the large kinds")
     options = parser.parse_args()
@@ -218,7 +218,7 @@ def main() -> int:
         case = refusal.case
         print(f"{case.kind}: {case.name}: {'; '.join(refusal.complaints())}", file=sys.stderr)
     wall, cpu = _slowest(refused)
-    well = "all refused with exit code 2" if not bad else f"{len(bad)} not refused as they have to be"
+    well = "all refused with exit code 2" if not bad else f"{len(bad)} refused wrongly or not at all"
     print(f"{len(cases)} cases, {well}, slowest {wall} s ({cpu} s of the processor)")
     return 1 if bad else 0
 

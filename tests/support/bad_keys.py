@@ -1,4 +1,4 @@
-"""Bad configurations that follow from the schema: every key with every kind of value that it refuses."""
+"""Bad configurations derived from the schema: every key with every kind of value that it refuses."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _HUGE = [str(2**63), str(-(2**63) - 1), "9" * 5_000, "0x" + "f" * 5_000]
 
 
 def key_cases() -> Iterator[Case]:
-    """Every key of every agent, once in the file and once as a flag, in turn."""
+    """Yields every key of every agent, alternately in the file and as a flag."""
     for number, (agent, key, value) in enumerate(_bad_values()):
         name = f"{agent} {key}={value[:40]}"
         if number % 2:
@@ -34,7 +34,7 @@ def key_cases() -> Iterator[Case]:
 
 
 def misspelt_cases() -> Iterator[Case]:
-    """Every key with a letter too many, or in the wrong place."""
+    """Yields every key with an additional letter, or a letter in the wrong place."""
     for agent, key, _ in _keys():
         section, _, name = key.rpartition(".")
         for wrong in (f"{name}{name[-1]}", f"{name[1:]}{name[0]}", f"{name}-", name.upper()):
@@ -46,7 +46,7 @@ def misspelt_cases() -> Iterator[Case]:
 
 
 def section_cases() -> Iterator[Case]:
-    """Every section replaced by something that has no keys."""
+    """Yields every section replaced by a value without keys."""
     for name in ("environment", "agent", "replay", "collect", "learn", "evaluate"):
         for value in ("3", "text", "true", "null", "''", "[]", "[a, b]"):
             expected = f"{name}: "
@@ -57,7 +57,7 @@ def section_cases() -> Iterator[Case]:
 
 
 def combined_cases() -> Iterator[Case]:
-    """Keys that are right each by itself and cannot work together."""
+    """Yields keys that are valid by themselves and cannot work together."""
     for overrides, expected in (
         (("replay.capacity=10",), "replay.min_size: 1000 cannot work"),
         (("replay.min_size=1000001",), "replay.min_size: 1000001 cannot work"),
@@ -82,20 +82,20 @@ def combined_cases() -> Iterator[Case]:
 
 
 def mutated_cases() -> Iterator[Case]:
-    """Good files in which some keys were given bad values, all of which must be reported; always the same."""
+    """Yields good files with some bad values, all of which must be reported; always the same."""
     chance = random.Random(_SEED)
     bad: dict[str, dict[str, list[str]]] = {}
     for agent, key, value in _bad_values():
-        if key != "agent.name":  # Without it the other keys of the agent cannot be told.
+        if key != "agent.name":  # The other keys of the agent depend on it.
             bad.setdefault(agent, {}).setdefault(key, []).append(value)
     for number in range(_MUTANTS):
         agent = chance.choice(sorted(bad))
-        # The keys that are no agent's are listed for the first agent only.
+        # Keys outside the agent section are listed for the first agent only.
         known = _known(agent)
         values = {key: found for key, found in {**bad["sac"], **bad[agent]}.items() if key in known}
         keys = chance.sample(sorted(values), chance.randint(1, 8))
         given = {key: chance.choice(values[key]) for key in keys}
-        # A value that is no YAML hides every other.
+        # Broken YAML hides every other problem.
         given = {key: value for key, value in given.items() if _is_yaml(value)} or {"seed": "-1"}
         in_file = {key: value for key, value in given.items() if chance.random() < 0.7}
         flags = [f"{key}={value}" for key, value in given.items() if key not in in_file]
@@ -113,7 +113,7 @@ def _known(agent: str) -> Mapping[str, Key]:
 
 
 def _keys() -> Iterator[tuple[str, str, Key]]:
-    """(agent, key, its type and range): the keys of each agent, and all others once."""
+    """Yields (agent, key, declaration): the keys of each agent, and all others once."""
     seen: set[tuple[str, str]] = set()
     for agent in ("sac", *registry.agent_classes()):
         for key, declared in _known(agent).items():
@@ -124,7 +124,7 @@ def _keys() -> Iterator[tuple[str, str, Key]]:
 
 
 def _bad_values() -> Iterator[tuple[str, str, str]]:
-    """(agent, key, YAML that the key refuses)."""
+    """Yields (agent, key, YAML that the key refuses)."""
     for agent, key, declared in _keys():
         kind, element = declared.kind, declared.element
         values = [*_WRONG[kind], *([] if declared.optional else ["null"])]
@@ -136,7 +136,7 @@ def _bad_values() -> Iterator[tuple[str, str, str]]:
 
 
 def _outside(declared: Key, element: type) -> Iterator[str]:
-    """The nearest values beyond the range of a key, and some far beyond."""
+    """Yields the nearest values outside the range of a key, and some far outside."""
     step = 1 if element is int else 0.5
     if declared.at_least is not None:
         yield from (str(declared.at_least - step), str(-(10**9)))
@@ -151,7 +151,7 @@ def _outside(declared: Key, element: type) -> Iterator[str]:
 
 
 def _is_yaml(value: str) -> bool:
-    """Python refuses to read or write integers of so many digits."""
+    """Returns False for integers with more digits than Python reads or writes."""
     return not value.startswith(("9" * 5_000, "0xfff", "[999", "[0xfff"))
 
 
