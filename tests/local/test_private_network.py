@@ -55,12 +55,12 @@ def test_files_stay_those_of_the_same_user(network: PrivateNetwork) -> None:
 
 def test_a_system_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(private_network, "__file__", "/dev/null")  # A maker that says nothing.
-    with pytest.raises(RefusedError, match="the process that should make it died"):
+    with pytest.raises(RefusedError, match="the process that makes it died"):
         PrivateNetwork()
     network, line = choose_network(networks.PRIVATE)
     assert network is None
     assert line.startswith("network: the replay server's port is open to all")
-    assert line.endswith("a private network is refused: the process that should make it died")
+    assert line.endswith("a private network is refused: the process that makes it died")
 
 
 def test_the_machines_own_network_is_said_to_be_open() -> None:
