@@ -90,6 +90,6 @@ class Progress:
         return (min(actors), min(learner)) if actors and learner else None
 
     def _times(self, path: Path) -> list[float]:
-        """Returns the times of a file's newest records in this part of the run, in seconds since its start."""
+        """Returns the seconds from the start to each of a file's newest records, without older ones."""
         times = [record["time"] - self._started_at for record in newest_records(path)]
         return [time for time in times if time >= 0]
