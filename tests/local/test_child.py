@@ -1,4 +1,4 @@
-"""A child process: what it tells and how it ends."""
+"""A child process: its reports and its end."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "learner.log"
 
 
-def test_what_a_role_tells_is_taken_in_also_in_pieces(log: Path) -> None:
+def test_reports_may_arrive_in_pieces(log: Path) -> None:
     writers: list[int] = []
 
     def launch(writer: int) -> subprocess.Popen[bytes]:

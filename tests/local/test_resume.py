@@ -35,14 +35,14 @@ def _write(directory: RunDirectory, role: str, train_steps: range) -> None:
 
 
 def _age(directory: RunDirectory, role: str) -> None:
-    """Names the event files as if a second had passed: they are named after it, and read in that order."""
+    """Renames the event files, which TensorBoard reads in the order of their names, to one second later."""
     for path in directory.summaries(role).glob("events.out.tfevents.*"):
         events, out, tfevents, second, *rest = path.name.split(".")
         path.rename(path.with_name(".".join([events, out, tfevents, str(int(second) - 1), *rest])))
 
 
 @pytest.mark.parametrize("role", ["learner", "eval"])
-def test_metrics_and_curves_go_on_without_a_break(directory: RunDirectory, role: str) -> None:
+def test_metrics_and_curves_continue_without_a_gap(directory: RunDirectory, role: str) -> None:
     _write(directory, role, range(0, 100, 10))
     _age(directory, role)
     roll_back(directory, 50)
@@ -54,7 +54,7 @@ def test_metrics_and_curves_go_on_without_a_break(directory: RunDirectory, role:
     assert [event.step for event in events.Tensors("curve")] == expected
 
 
-def test_points_of_an_evaluation_that_was_killed_before_its_record_are_forgotten(
+def test_points_of_an_evaluation_without_a_record_are_removed(
     directory: RunDirectory,
 ) -> None:
     _write(directory, "eval", range(0, 50, 10))
@@ -74,7 +74,7 @@ def _save(directory: Path, name: str, **facts: int) -> None:
 
 
 def test_how_far_a_run_is(directory: RunDirectory) -> None:
-    """The newest whole checkpoints count; after a stop their seals are enough."""
+    """The newest complete checkpoints count; after a stop their seals are enough."""
     assert read_state(directory) == SavedState(train_step=0, transitions=0, evaluated=-1)
     for train_step, time in ((20, "2026-01-02T03:04:05+00:00"), (100, "2026-01-02T03:04:05.5+00:00")):
         _save(directory.learner_checkpoints, f"ckpt-{train_step}", train_step=train_step)
@@ -87,7 +87,7 @@ def test_how_far_a_run_is(directory: RunDirectory) -> None:
     assert read_state(directory, check=False) == SavedState(train_step=100, transitions=200, evaluated=100)
 
 
-def test_forgetting_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:
+def test_rolling_back_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:
     directory.summaries("learner").mkdir(parents=True)
     script = (
         "import sys; from pathlib import Path; from actorlearner.records.run_directory import RunDirectory; "

@@ -52,7 +52,7 @@ def show(progress: Progress, unready: list[str], *, terminal: bool) -> str:
     return out.getvalue()
 
 
-def test_plain_lines_say_it_all(progress: Progress) -> None:
+def test_plain_lines_have_all_figures(progress: Progress) -> None:
     evaluated_first, evaluated, now = show(progress, [], terminal=False).splitlines()
     assert evaluated_first.startswith("train step 0: ")
     assert evaluated == ("train step 90,000: AverageReturn -1234.56, AverageEpisodeLength 1000.0")
@@ -62,7 +62,7 @@ def test_plain_lines_say_it_all(progress: Progress) -> None:
     )
 
 
-def test_plain_lines_name_the_roles_that_are_still_starting(progress: Progress) -> None:
+def test_plain_lines_name_the_starting_roles(progress: Progress) -> None:
     assert show(progress, ["learner"], terminal=False).splitlines()[-1] == "starting: learner"
 
 
@@ -106,7 +106,7 @@ def test_the_summary_names_first_best_and_last(progress: Progress, directory: Ru
     assert actor.split(maxsplit=1) == ["collect-actor-10", "imports 2.6 s"]
     assert "train steps/s" in rates
     assert files[0].endswith(str(directory.path))
-    assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only what is there is named.
+    assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only existing directories are listed.
 
 
 def test_the_summary_of_a_run_that_evaluated_nothing(directory: RunDirectory) -> None:
