@@ -11,7 +11,6 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,10 +29,7 @@ _FORK_TIMEOUT_S = 60.0
 
 
 class ForkServer:
-    """The client's side of the process that forks, which dies with the client, and its forks with it.
-
-    Safe to use from several threads.
-    """
+    """The client's side of the process that forks, which dies with the client, and its forks with it."""
 
     def __init__(self, log: Path, network: PrivateNetwork | None = None) -> None:
         """Starts the process; does not wait for its imports, which take seconds.
@@ -44,7 +40,6 @@ class ForkServer:
         """
         self.log = log
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._lock = threading.Lock()
         self._forks: list[Fork] = []
         log.parent.mkdir(parents=True, exist_ok=True)
         parent = os.getpid()
@@ -96,31 +91,29 @@ class ForkServer:
           notify_fd: the file descriptor to which the role reports its state.
         """
         directory.log(name).parent.mkdir(parents=True, exist_ok=True)
-        with self._lock:
-            fork = Fork(self)
-            request = {
-                "fork": len(self._forks),
-                "name": name,
-                "role": role,
-                "run_dir": str(directory.path),
-                "options": options,
-                "requested_at": time.monotonic(),
-            }
-            self._forks.append(fork)
-            with contextlib.suppress(BrokenPipeError):  # The process died; `poll` reports that.
-                socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
+        fork = Fork(self)
+        request = {
+            "fork": len(self._forks),
+            "name": name,
+            "role": role,
+            "run_dir": str(directory.path),
+            "options": options,
+            "requested_at": time.monotonic(),
+        }
+        self._forks.append(fork)
+        with contextlib.suppress(BrokenPipeError):  # The process died; `poll` reports that.
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
         return fork
 
     def receive(self, timeout_s: float = 0.0) -> None:
         """Updates the forks from the reports that have arrived; waits up to `timeout_s` for the first."""
         if not select.select([self._socket], [], [], timeout_s)[0]:
             return
-        with self._lock:
-            while message := self._receive():
-                report = json.loads(message)
-                fork = self._forks[report["fork"]]
-                fork.forked_as = report.get("pid", fork.forked_as)
-                fork.returncode = report.get("returncode")
+        while message := self._receive():
+            report = json.loads(message)
+            fork = self._forks[report["fork"]]
+            fork.forked_as = report.get("pid", fork.forked_as)
+            fork.returncode = report.get("returncode")
 
     def _receive(self) -> bytes:
         try:

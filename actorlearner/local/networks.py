@@ -5,7 +5,9 @@ from actorlearner.local.private_network import PrivateNetwork, RefusedError
 PRIVATE, HOST = "private", "host"
 NETWORKS = (PRIVATE, HOST)
 
-_OPEN = "the replay server's port is open to all that reach this machine: Reverb asks for no password"
+_OPEN = (
+    "the replay server's port is open to everybody who can reach this machine: Reverb has no authentication"
+)
 
 
 def choose_network(name: str) -> tuple[PrivateNetwork | None, str]:

@@ -45,7 +45,7 @@ _IMPORTED = (
     "actorlearner.roles.eval_actor",
     "actorlearner.roles.learner",
 )
-_LONGEST_REQUEST = 1 << 17
+_MAX_REQUEST_BYTES = 1 << 17
 _FORK_S = 120.0
 _SET_CHILD_SUBREAPER = 36
 _MODULE_COMMAND = ["-P", "-c"]
@@ -126,18 +126,18 @@ def main() -> None:
     with without_gc():
         for module in _IMPORTED:
             importlib.import_module(module)
-    with socket.socket(fileno=int(sys.argv[1])) as asked:
-        request = _serve(asked)
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        request = _serve(requests)
         if request is None:
             return
-        _become(asked, *request)
+        _become(requests, *request)
     _run_module("actorlearner")
 
 
-def _serve(asked: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+def _serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """Returns each request in a new fork; returns None in the server at the end."""
     while True:
-        message, descriptors, _, _ = socket.recv_fds(asked, _LONGEST_REQUEST, 8)
+        message, descriptors, _, _ = socket.recv_fds(requests, _MAX_REQUEST_BYTES, 8)
         if not message:
             return None
         between = os.fork()
@@ -150,7 +150,7 @@ def _serve(asked: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
             os.close(descriptor)
 
 
-def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+def _become(requests: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
     """Sets everything that the request defines for the command's process."""
     deadline = time.monotonic() + _FORK_S
     while os.getppid() != request["parent"]:
@@ -160,7 +160,7 @@ def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int
     os.setsid()
     for namespace in descriptors[3:]:
         assert _libc.setns(namespace, 0) == 0, os.strerror(ctypes.get_errno())
-    _take_descriptors(descriptors[:3], keep=[asked.fileno()])
+    _take_descriptors(descriptors[:3], keep=[requests.fileno()])
     os.chdir(request["cwd"])
     _take_environment(request["environment"])
     _write_mark(request["environment"][MARK_VARIABLE])
@@ -168,7 +168,7 @@ def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int
     sys.argv = ["actorlearner", *request["arguments"]]
     sys.path[0] = request["cwd"]
     subprocess._fork_exec = functools.partial(_fork_or_exec, subprocess._fork_exec)  # type: ignore[attr-defined]
-    asked.send(str(os.getpid()).encode())
+    requests.send(str(os.getpid()).encode())
 
 
 def _take_descriptors(standard: Sequence[int], keep: Sequence[int]) -> None:
