@@ -59,11 +59,11 @@ def test_a_refusal_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         PrivateNetwork()
     network, line = choose_network(networks.PRIVATE)
     assert network is None
-    assert line.startswith("network: the replay server's port is open to all")
+    assert line.startswith("network: the replay server's port is open to everybody")
     assert line.endswith("a private network is refused: the process that makes it died")
 
 
 def test_the_open_network_is_announced() -> None:
     network, line = choose_network(networks.HOST)
     assert network is None
-    assert line.startswith("network: the replay server's port is open to all that reach this machine")
+    assert line.startswith("network: the replay server's port is open to everybody who can reach this machine")
