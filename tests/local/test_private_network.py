@@ -66,4 +66,4 @@ def test_a_refusal_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_open_network_is_announced() -> None:
     network, line = choose_network(networks.HOST)
     assert network is None
-    assert line.startswith("network: the replay server's port is open to everybody who can reach this machine")
+    assert line.startswith("network: the replay server's port is open to everybody who can reach")
