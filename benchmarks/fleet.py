@@ -106,7 +106,7 @@ class Fleet:
         late = Child(f"collect-actor-{index}", launch, self._directory.log(f"collect-actor-{index}"))
         self._children.append(late)
         self._wait(lambda: self.records(index), "a late actor to act")
-        late.listen()
+        late.receive()
         late.terminate()
         if not late.wait(_DEADLINE_S):
             raise RuntimeError("a late actor did not end")
@@ -135,7 +135,7 @@ class Fleet:
         deadline = time.monotonic() + _DEADLINE_S
         while not condition():
             for child in self._children:
-                child.listen()
+                child.receive()
                 if child.exit_code is not None:
                     raise RuntimeError(f"{child.name} ended: {child.reason}; see {child.log}")
             if time.monotonic() >= deadline:

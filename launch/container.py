@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Starts a role in a container: in the container's run directory, and a collect actor with an index.
+"""Starts a role in a container: adds the run directory, and the index of a collect actor.
 
-All collect actors are started with the same command, and yet each that runs needs an index of its own. It is
-the number that docker-compose gave the container, less one: the network's name server knows the container's
-name, which ends in it. Where there is no such name, it comes from the address, which is POD_IP where that is
-set. Every machine numbers its containers from 1: FIRST_ACTOR_INDEX, where it is set, is the first index.
+All collect actors start with the same command, but each running one needs a different index. It is the number
+in the container's name, which docker-compose counts from 1 on each machine, less one, plus FIRST_ACTOR_INDEX.
+The network's name server knows the name. Without such a name, the index comes from the container's address,
+or from POD_IP if that is set.
 """
 
 import hashlib
@@ -20,22 +20,22 @@ from typing import NoReturn
 RUN_DIR = "/run_dir"
 
 _ROLES = ("replay-server", "collect-actor", "eval-actor", "learner")
-_NAME_SERVER = ("127.0.0.11", 53)  # Docker's own, in every network that has names.
+_NAME_SERVER = ("127.0.0.11", 53)  # Docker's, in every network with names.
 _TIMEOUT_S = 2.0
-_TIMES = 5
+_ATTEMPTS = 5
 _POINTER, _INTERNET = 12, 1
-_INDICES = 1_000_000_000  # As many as --actor_index takes.
+_INDICES = 1_000_000_000  # The number of values that --actor_index accepts.
 _USAGE_ERROR = 2
 _NUMBERED = re.compile(r".*[_-]collect-actor[_-]([1-9][0-9]{0,8})", re.ASCII)
 
 
 def command(arguments: Sequence[str], own_index: Callable[[], int]) -> list[str]:
-    """The command that a container runs.
+    """Returns the command that a container runs.
 
     Args:
       arguments: the container's own.
-      own_index: finds the index of the collect actor in this container; not asked for another role, whose
-        container may have no network.
+      own_index: returns the index of the collect actor in this container; not called for another role,
+        whose container may have no network.
     """
     full = ["actorlearner", *arguments]
     if arguments and arguments[0] in _ROLES:
@@ -55,8 +55,8 @@ def index(address: str, names: Sequence[str], first: int = 0) -> int:
 
     Args:
       address: the container's IPv4 or IPv6 address.
-      names: what the container is called in its network.
-      first: the index of the first container that is numbered here.
+      names: the container's names in its network.
+      first: the index of the first numbered container of this machine.
     """
     for name in names:
         numbered = _NUMBERED.fullmatch(name.partition(".")[0])
@@ -69,9 +69,9 @@ def index(address: str, names: Sequence[str], first: int = 0) -> int:
 
 
 def own_index() -> int:
-    """Returns the index of the collect actor in this container; exits with 2 if it cannot be known.
+    """Returns the index of the collect actor in this container; exits with 2 if it cannot be found.
 
-    Blocks as `names_of` does.
+    Blocks for up to ten seconds.
     """
     first = os.environ.get("FIRST_ACTOR_INDEX", "0")
     if not re.fullmatch("[0-9]{1,8}", first):
@@ -85,14 +85,14 @@ def own_index() -> int:
 
 
 def _own_address() -> str:
-    """Returns the address that this container's host name stands for: IPv4 if there is one, else IPv6."""
+    """Returns the address of this container's host name: IPv4 if there is one, else IPv6."""
     name = socket.gethostname()
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError as error:
         _refuse(f"the address of {name!r} is not known ({error.strerror}): give --actor_index")
     _, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
-    return str(address[0]).partition("%")[0]  # Without the interface, which link-local addresses name.
+    return str(address[0]).partition("%")[0]  # Without the interface of a link-local address.
 
 
 def _refuse(line: str) -> NoReturn:
@@ -101,9 +101,9 @@ def _refuse(line: str) -> NoReturn:
 
 
 def names_of(address: str) -> list[str]:
-    """What Docker's name server calls the container with an address; nothing where there is none.
+    """Returns the names that Docker's name server has for an address; none without such a server.
 
-    Asked directly, because /etc/hosts has another answer for the system's own functions. Blocks for up to ten
+    Sends the query itself, because the system's functions would answer from /etc/hosts. Blocks for up to ten
     seconds.
     """
     reverse = ipaddress.ip_address(address).reverse_pointer.split(".")
@@ -112,21 +112,21 @@ def names_of(address: str) -> list[str]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.settimeout(_TIMEOUT_S)
         asking.connect(_NAME_SERVER)
-        for number in range(_TIMES):
+        for number in range(_ATTEMPTS):
             try:
                 asking.send(struct.pack("!6H", number, 0x0100, 1, 0, 0, 0) + question)
                 answer = asking.recv(4096)
             except TimeoutError:
                 continue
             except OSError:
-                return []  # Nobody listens there.
+                return []  # There is no such server.
             if answer[:2] == struct.pack("!H", number):
                 return _pointers(answer, 12 + len(question))
     return []
 
 
 def _pointers(answer: bytes, at: int) -> list[str]:
-    """The names that the records of an answer point to; `at` is where they begin."""
+    """Returns the names in the PTR records of an answer, which start at the offset `at`."""
     found = []
     for _ in range(struct.unpack_from("!H", answer, 6)[0]):
         _, at = _name(answer, at)
@@ -139,11 +139,11 @@ def _pointers(answer: bytes, at: int) -> list[str]:
 
 
 def _name(answer: bytes, at: int) -> tuple[str, int]:
-    """The name at a place of an answer, and the place after it."""
+    """Returns the name at an offset of an answer, and the offset after it."""
     labels: list[str] = []
     end = 0
     while length := answer[at]:
-        if length >= 0xC0:  # The rest of the name is at an earlier place.
+        if length >= 0xC0:  # The remainder of the name is at an earlier offset.
             end = end or at + 2
             at = struct.unpack_from("!H", answer, at)[0] & 0x3FFF
         else:
@@ -153,7 +153,7 @@ def _name(answer: bytes, at: int) -> tuple[str, int]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Becomes the command of this container."""
+    """Replaces this process by the container's command."""
     full = command(arguments, own_index)
     os.execvp(full[0], full)
 

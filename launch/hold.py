@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a command, and keeps its container when the command refuses its configuration (exit code 2).
+"""Runs a command, and keeps its container alive after a refused configuration (exit code 2).
 
   hold.py COMMAND...
 
-An engine that starts a container again after an error cannot tell exit codes apart, and would try a wrong
-configuration for ever. So the container stays, without the role and unhealthy, until it is stopped; then it
-ends with 2. Any other exit code is passed on at once.
+A container engine that restarts after errors does not distinguish exit codes, and would retry a wrong
+configuration for ever. So the container stays, unhealthy and without the role, until it is stopped; then it
+exits with 2. Any other exit code ends the container at once.
 """
 
 import os
@@ -20,10 +20,10 @@ _USAGE_ERROR = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command; returns its exit code, or 128 and the number of the signal that killed it.
+    """Runs the command; returns its exit code, or 128 plus the number of the signal that killed it.
 
-    SIGTERM and SIGINT are passed on to the command. Blocks until it has ended, and after exit code 2 until
-    one of the two has come.
+    Forwards SIGTERM and SIGINT to the command. Blocks until the command has ended, and after exit code 2
+    until one of these signals arrives.
     """
     stopped = threading.Event()
     with subprocess.Popen(arguments) as role:

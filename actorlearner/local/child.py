@@ -1,4 +1,4 @@
-"""One role as a process of local mode."""
+"""A role's process in local mode, with what it has reported."""
 
 import json
 import os
@@ -7,55 +7,39 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from actorlearner.local.fork_server import Fork
 
-class Process(Protocol):
-    """What a role's process can be asked: a subprocess.Popen, or a Fork."""
-
-    @property
-    def pid(self) -> int:
-        """Of the process, and of its session."""
-
-    def poll(self) -> int | None:
-        """The exit code; None while it runs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end; raises subprocess.TimeoutExpired."""
-
-    def send_signal(self, number: int) -> None:
-        """Sends a signal, unless it has ended."""
-
-    def kill(self) -> None:
-        """Ends it at once."""
+Process = subprocess.Popen[Any] | Fork
 
 
 class Child:
-    """A role's process, its log and what it has told about itself.
+    """A role's process, its log and its reports.
 
     Attributes:
       name: the role, with its index where there are several.
-      ready: whether the role has said that it is.
-      start_up: where the time until then went, as the role says, and until it started to work.
-      error: what the role said when it failed, else empty.
-      said: what it has said to those who watch, and nobody has taken yet.
-      may_be_restarted: whether another process in its place may fare better.
+      ready: whether the role has reported that it is ready.
+      start_up: how long each phase of its start took, as the role reported.
+      error: the message with which the role failed; else empty.
+      warnings: the reported warnings that nobody has shown yet.
+      may_be_restarted: whether another process might not fail.
     """
 
     def __init__(self, name: str, launch: Callable[[int], Process], log: Path) -> None:
-        """Starts it.
+        """Starts the process.
 
         Args:
           name: the role, with its index where there are several.
-          launch: starts the process, which writes what it tells to this file descriptor (see `notify`).
-          log: where all its output goes.
+          launch: starts the process, which reports to the given file descriptor (see `notify`).
+          log: the file with all its output.
         """
         self.name = name
         self.log = log
         self.ready = False
         self.start_up = ""
         self.error = ""
-        self.said: list[str] = []
+        self.warnings: list[str] = []
         self.may_be_restarted = True
         self.started = time.monotonic()
         self._unread = b""
@@ -66,24 +50,24 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of the process, and of its session."""
+        """The id of the process and of its session."""
         return self._process.pid
 
     @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while the process runs."""
+        return self._process.poll()
+
+    @property
     def reason(self) -> str:
-        """Why it ended, in words."""
+        """Why the process ended."""
         code = self.exit_code
         if self.error or code is None:
             return self.error
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
-        return self._process.poll()
-
-    def listen(self) -> None:
-        """Takes in what the role has told since the last call. Does not block."""
+    def receive(self) -> None:
+        """Processes the reports that have arrived; does not block."""
         while True:
             try:
                 received = os.read(self._reader, 65536)
@@ -94,33 +78,32 @@ class Child:
             self._unread += received
         *lines, self._unread = self._unread.split(b"\n")
         for line in lines:
-            self._take(json.loads(line))
-
-    def _take(self, told: dict[str, Any]) -> None:
-        if told["state"] in ("failed", "crashed"):
-            self.error = told["message"]
-            self.may_be_restarted = told["state"] == "crashed"
-        elif told["state"] == "said":
-            self.said.append(told["message"])
-        else:
-            self.ready = True
-            self.start_up = told["message"]
+            report = json.loads(line)
+            state, message = report["state"], report["message"]
+            if state in ("failed", "crashed"):
+                self.error = message
+                self.may_be_restarted = state == "crashed"
+            elif state == "said":
+                self.warnings.append(message)
+            else:
+                self.ready = True
+                self.start_up = message
 
     def send(self, number: signal.Signals) -> None:
         """Sends a signal, unless the process has ended."""
         self._process.send_signal(number)
 
     def terminate(self) -> None:
-        """Asks the role to save, close and exit."""
+        """Sends SIGTERM: the role saves, closes and exits."""
         self.send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends the process at once and waits for that."""
+        """Kills the process and waits for its end."""
         self._process.kill()
         self._process.wait()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for the process to end; returns whether it did within `timeout_s`."""
+        """Blocks until the process has ended, at most `timeout_s`; returns whether it has ended."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

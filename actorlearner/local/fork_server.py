@@ -1,7 +1,7 @@
-"""Starts roles as forks of one process that has imported what they all need.
+"""Starts roles as forks of one process that has imported everything they need.
 
-TensorFlow and TF-Agents take a core for four seconds to import. Four roles that do so by themselves take two
-cores for eight seconds before the first of them works; a fork has it all at once, and shares the memory.
+Importing TensorFlow and TF-Agents takes four seconds of a core. Four roles that import by themselves take
+eight seconds on two cores before the first of them works; forks have everything at once, and share memory.
 """
 
 import contextlib
@@ -11,11 +11,9 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.process.child_process import die_with_parent, module_command
@@ -31,26 +29,29 @@ _FORK_TIMEOUT_S = 60.0
 
 
 class ForkServer:
-    """The process that forks, seen from the one that asks it to.
-
-    It dies with this process, and the forks with it. Safe to use from several threads.
-    """
+    """The client's side of the process that forks, which dies with the client, and its forks with it."""
 
     def __init__(self, log: Path, network: PrivateNetwork | None = None) -> None:
-        """Starts it; does not wait for its imports, which take seconds.
+        """Starts the process; does not wait for its imports, which take seconds.
 
         Args:
-          log: where its own output goes.
-          network: that it and its forks are to be in; None for the machine's own.
+          log: the file for the output of the process itself.
+          network: the network of the process and of its forks; None for the machine's own.
         """
         self.log = log
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._lock = threading.Lock()
         self._forks: list[Fork] = []
         log.parent.mkdir(parents=True, exist_ok=True)
         parent = os.getpid()
+
+        def prepare() -> None:
+            if network is not None:
+                network.enter()
+            die_with_parent(parent)  # Last, because entering a namespace may reset it.
+
         with theirs, log.open("ab") as output:
-            # A session of its own keeps the terminal's Ctrl-C from it: the parent decides who stops when.
+            # In a session of its own, so that the terminal's Ctrl-C reaches only the parent, which decides
+            # when each role stops.
             self._process = subprocess.Popen(
                 module_command("actorlearner.local.forking", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
@@ -58,27 +59,24 @@ class ForkServer:
                 stderr=output,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                preexec_fn=lambda: _prepare(parent, network),
+                preexec_fn=prepare,
             )
 
     @property
     def alive(self) -> bool:
-        """Whether it can fork."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     @property
     def importing(self) -> bool:
-        """Whether it has not forked yet."""
+        """Whether the process has not forked yet."""
         return not any(fork.forked_as for fork in self._forks)
 
     @property
     def failure(self) -> str:
-        """Why it ended by itself before it had forked, in words; empty if it did not.
-
-        Another one would end in the same way. One that was killed was killed by somebody.
-        """
+        """Why the process ended by itself before its first fork, as another one would; else empty."""
         code = self._process.poll()
-        if code is None or code == -signal.SIGKILL or not self.importing:
+        if code is None or code == -signal.SIGKILL or not self.importing:  # Somebody sent the SIGKILL.
             return ""
         return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
 
@@ -88,101 +86,95 @@ class ForkServer:
         Args:
           name: of the process, and of its log.
           role: see `start_role`.
-          directory: the run directory; the role's configuration is the config.yaml there.
+          directory: the run directory, whose config.yaml is the role's configuration.
           options: the role's own options, for `start_role`.
           notify_fd: the file descriptor to which the role reports its state.
         """
         directory.log(name).parent.mkdir(parents=True, exist_ok=True)
-        with self._lock:
-            fork = Fork(self)
-            request = {
-                "fork": len(self._forks),
-                "name": name,
-                "role": role,
-                "run_dir": str(directory.path),
-                "options": options,
-                "requested_at": time.monotonic(),
-            }
-            self._forks.append(fork)
-            with contextlib.suppress(BrokenPipeError):  # It died: the fork has ended before it began.
-                socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
+        fork = Fork(self)
+        request = {
+            "fork": len(self._forks),
+            "name": name,
+            "role": role,
+            "run_dir": str(directory.path),
+            "options": options,
+            "requested_at": time.monotonic(),
+        }
+        self._forks.append(fork)
+        with contextlib.suppress(BrokenPipeError):  # The process died; `poll` reports that.
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
         return fork
 
-    def listen(self, timeout_s: float = 0.0) -> None:
-        """Takes in what became of the forks; blocks for up to `timeout_s`, until there is something."""
+    def receive(self, timeout_s: float = 0.0) -> None:
+        """Updates the forks from the reports that have arrived; waits up to `timeout_s` for the first."""
         if not select.select([self._socket], [], [], timeout_s)[0]:
             return
-        with self._lock:
-            while message := self._receive():
-                self._take(json.loads(message))
+        while message := self._receive():
+            report = json.loads(message)
+            fork = self._forks[report["fork"]]
+            fork.forked_as = report.get("pid", fork.forked_as)
+            fork.returncode = report.get("returncode")
 
     def _receive(self) -> bytes:
         try:
             message = self._socket.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return b""
-        except ConnectionResetError:  # It died with requests unread.
+        except ConnectionResetError:  # The process died with requests unread.
             message = b""
         if not message:
             self._process.wait()
             for fork in self._forks:
-                # The kernel kills what it had forked.
-                fork.returncode = -signal.SIGKILL if fork.returncode is None else fork.returncode
+                if fork.returncode is None:
+                    fork.returncode = -signal.SIGKILL  # By the kernel, together with the process.
         return message
 
-    def _take(self, told: dict[str, Any]) -> None:
-        fork = self._forks[told["fork"]]
-        if "pid" in told:
-            fork.forked_as = told["pid"]
-        else:
-            fork.returncode = told["returncode"]
-
     def kill(self) -> None:
-        """Ends it and all forks at once, and waits for that."""
+        """Kills the process and all forks, and waits for the end of the process."""
         self._process.kill()
         self._process.wait()
-        self.listen()
+        self.receive()
 
 
 class Fork:
-    """A process that was asked for, to be used as a `subprocess.Popen`.
+    """A requested process, with the methods of a `subprocess.Popen`.
 
     Attributes:
-      forked_as: its process id; None while the fork server still imports.
-      returncode: as that of a Popen.
+      forked_as: the process id; None while the fork server still imports.
+      returncode: as of a Popen.
     """
 
     def __init__(self, server: ForkServer) -> None:
-        """Not forked yet."""
+        """Makes a fork that is yet to be requested."""
         self._server = server
         self.forked_as: int | None = None
         self.returncode: int | None = None
 
     @property
     def pid(self) -> int:
-        """Its process id, which is that of its session, too; waits for the fork.
+        """The id of the process and of its session; blocks until it is forked.
 
         Raises:
-          TimeoutError: the fork server did not fork within _FORK_TIMEOUT_S.
+          TimeoutError: the fork server did not fork within a minute.
           ProcessLookupError: the fork server died before.
         """
         deadline = time.monotonic() + _FORK_TIMEOUT_S
         while self.forked_as is None and self.poll() is None:
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"no fork within {_FORK_TIMEOUT_S:.0f} s; see {self._server.log}")
-            self._server.listen(0.1)
+            self._server.receive(0.1)
         if self.forked_as is None:
             raise ProcessLookupError(f"the fork server died before it forked; see {self._server.log}")
         return self.forked_as
 
     def poll(self) -> int | None:
-        """Returns the exit code, negative for a signal; None while it runs or is still to be forked."""
+        """Returns the exit code, negative for a signal; None while the process runs or is not forked yet."""
         if self.returncode is None:
-            self._server.listen()
+            self._server.receive()
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end and returns the exit code.
+        """Blocks until the process has ended; returns its exit code.
 
         Raises:
           subprocess.TimeoutExpired: it did not end within `timeout` seconds.
@@ -192,28 +184,21 @@ class Fork:
             left_s = 1.0 if deadline is None else deadline - time.monotonic()
             if left_s <= 0:
                 raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
-            self._server.listen(min(left_s, 1.0))
+            self._server.receive(min(left_s, 1.0))
         return code
 
     def send_signal(self, number: int) -> None:
-        """Sends a signal, unless it has ended.
+        """Sends a signal, unless the process has ended.
 
-        While the fork server still imports, ends that server instead, and all that wait for it.
+        While the fork server still imports, this kills the server instead, and so all its forks.
         """
-        self._server.listen()
+        self._server.receive()
         if self._server.importing:
             self._server.kill()
         if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):  # It has ended since.
+            with contextlib.suppress(ProcessLookupError):  # It has just ended.
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it at once; does not wait for that."""
+        """Sends SIGKILL; does not wait."""
         self.send_signal(signal.SIGKILL)
-
-
-def _prepare(parent: int, network: PrivateNetwork | None) -> None:
-    """Runs in the child, between fork and exec."""
-    if network is not None:
-        network.enter()
-    die_with_parent(parent)  # Last, because a process that enters a namespace may lose this.

@@ -1,9 +1,8 @@
-"""A network for the roles of a local run alone.
+"""A private network for the roles of a local run.
 
-Reverb listens on all interfaces and asks nobody who they are. In a network namespace of their own, the
-roles have a loopback that no other machine and no other process of this one reaches. That needs no
-privileges where the kernel lets anybody make user namespaces. Environments that need the network
-themselves cannot have it there.
+Reverb listens on all interfaces, without authentication. In a network namespace of their own, the roles have
+a loopback that no other machine and no other process of this machine reaches. That needs no privileges where
+the kernel allows user namespaces to everybody. Environments cannot reach any other network from there.
 """
 
 import ctypes
@@ -27,11 +26,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class RefusedError(Exception):
-    """The system does not let us make such a network; the message says why."""
+    """The system does not allow a private network; the message says why."""
 
 
 class PrivateNetwork:
-    """A network namespace that children may enter.
+    """A network namespace that child processes may enter.
 
     Attributes:
       namespaces: file descriptors of the namespaces, for `setns`.
@@ -43,7 +42,7 @@ class PrivateNetwork:
         Raises:
           RefusedError: the system does not allow it.
         """
-        # In a process of its own: one with several threads, as this may be, cannot make user namespaces.
+        # Made in another process: one with several threads, as this may be, cannot make user namespaces.
         maker = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
@@ -57,8 +56,8 @@ class PrivateNetwork:
                 maker.kill()
             answer = maker.stdout.readline().strip()
             if answer != _MADE:
-                raise RefusedError(answer or "the process that should make it died")
-            # What is open here keeps the namespaces alive, without a process in them.
+                raise RefusedError(answer or "the process that makes it died")
+            # These open files keep the namespaces alive, without a process in them.
             paths = [Path(f"/proc/{maker.pid}/ns/{kind}") for kind in ("user", "net")]
             self.namespaces = [
                 os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -70,13 +69,13 @@ class PrivateNetwork:
         """Moves this process, which must have a single thread, into the network.
 
         Raises:
-          OSError: it is not allowed.
+          OSError: the system does not allow it.
         """
         for namespace in self.namespaces:
             _check(_libc.setns(namespace, 0))
 
     def close(self) -> None:
-        """Forgets the network; it goes with the last process in it."""
+        """Releases the network; it ends with the last process in it."""
         while self.namespaces:
             os.close(self.namespaces.pop())
 
@@ -85,9 +84,9 @@ _MADE = "made"
 
 
 def _make() -> None:
-    """Moves this process into a new network with a loopback that works."""
+    """Moves this process into a new network with a working loopback."""
     try:
-        _check(_libc.unshare(_CLONE_NEWNET))  # Where we may, files stay those of this user in every respect.
+        _check(_libc.unshare(_CLONE_NEWNET))  # Preferred: file ownership stays as it is.
     except PermissionError:
         user, group = os.geteuid(), os.getegid()
         _check(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET))
@@ -108,7 +107,7 @@ def _check(result: int) -> None:
 
 
 def main() -> None:
-    """Makes a network, says so or why not, and stays in it until standard input is closed."""
+    """Makes a network, prints the outcome, and stays in the network until standard input is closed."""
     try:
         _make()
     except OSError as error:

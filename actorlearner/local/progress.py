@@ -1,128 +1,95 @@
-"""How far a run is, read from its metrics files."""
+"""The progress of a local run, since it was started or resumed."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.process.cores import collect_actors
-from actorlearner.records.metrics import MetricsTail, present_rate, time_left_s
+from actorlearner.inspect.status.run_status import RunStatus, look
+from actorlearner.records.metrics import MetricsTail, newest_records
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.run_files import RunFiles
 
 
 class Progress:
-    """The newest figures of all roles.
+    """The newest status of a run, and its totals.
 
     Attributes:
-      evaluations: all evaluations so far, in order, with those of a run that is resumed.
+      config: the experiment.
+      status: as of the last `update`.
+      evaluations: all evaluations so far, oldest first, including those before a resume.
+      first_steps_s: seconds from the start to the first env step, and to the end of the learner's first call;
+        None before both.
     """
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
-        """Nothing is read yet."""
-        self.train_steps = config.learn.train_steps
-        self.capacity = config.replay.capacity
+        """Starts the clock; the totals so far belong to the earlier part of a resumed run.
+
+        Args:
+          config: the experiment.
+          directory: of the run; it must be prepared.
+        """
+        self.config = config
+        self._files = RunFiles([directory])
         self._started = time.monotonic()
         self._started_at = time.time()
-        self._learner = MetricsTail(directory.metrics("learner"))
-        self._replay = MetricsTail(directory.metrics("replay"))
         self._eval = MetricsTail(directory.metrics("eval"))
-        self._collect = [
-            MetricsTail(directory.metrics(f"collect-{i}")) for i in range(collect_actors(config.collect))
-        ]
-        self.evaluations: list[dict[str, Any]] = []
-        self._train_step_before = 0
-        self._env_steps_before = 0
-
-    def skip_earlier(self) -> None:
-        """Takes what is there already for the earlier part of a run that is resumed."""
+        self.evaluations = self._eval.read()
+        self.first_steps_s: tuple[float, float] | None = None
         self.update()
-        for tail in (self._learner, *self._collect):
-            tail.first = {}
-        self._train_step_before = self.train_step
-        self._env_steps_before = self.env_steps
+        self._train_step_before, self._env_steps_before = self.train_step, self.env_steps
 
-    def update(self) -> list[dict[str, Any]]:
-        """Reads what is new; returns the new evaluations."""
-        for tail in (self._learner, self._replay, *self._collect):
-            tail.read()
+    def update(self) -> None:
+        """Reads the status; costs milliseconds."""
+        self.status: RunStatus = look(self._files, self.config)
+        if self.first_steps_s is None:
+            self.first_steps_s = self._find_first_steps()
+
+    def new_evaluations(self) -> list[dict[str, Any]]:
+        """Returns the evaluations since the last call; costs little."""
         new = self._eval.read()
         self.evaluations += new
         return new
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the run was started."""
+        """Seconds since this part of the run was started."""
         return time.monotonic() - self._started
 
     @property
-    def first_env_step_s(self) -> float | None:
-        """Seconds from the start to the first env step of any actor; None before."""
-        times = [tail.first["time"] for tail in self._collect if tail.first]
-        return min(times) - self._started_at if times else None
-
-    @property
-    def first_train_step_s(self) -> float | None:
-        """Seconds from the start to the end of the learner's first call of its graph; None before."""
-        return self._learner.first["time"] - self._started_at if self._learner.first else None
-
-    @property
     def train_step(self) -> int:
-        """The newest train step reported."""
-        return int(self._learner.newest.get("train_step", 0))
+        """The newest recorded train step."""
+        return self.status.train_step or 0
+
+    @property
+    def env_steps(self) -> int:
+        """The recorded env steps of all actors."""
+        return self.status.env_steps or 0
+
+    @property
+    def episodes(self) -> int:
+        """The recorded episodes of all actors."""
+        return sum(actor.get("episodes", 0) for actor in self.status.actors)
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the run had taken train steps before this part of it."""
+        """Whether train steps were taken before this part of the run."""
         return self._train_step_before > 0
 
     @property
     def mean_rates(self) -> tuple[float, float]:
-        """Train steps and env steps a second since this part of the run was started."""
+        """Train steps and env steps per second since this part of the run was started."""
         return (
             (self.train_step - self._train_step_before) / self.elapsed_s,
             (self.env_steps - self._env_steps_before) / self.elapsed_s,
         )
 
-    @property
-    def train_steps_per_s(self) -> float:
-        """Over the learner's last report; 0 if there is none, or none of late."""
-        return present_rate(self._learner.recent, "train_steps_per_s") or 0.0
+    def _find_first_steps(self) -> tuple[float, float] | None:
+        learner = self._times(self._files.metrics("learner"))
+        actors = [time for path in self._files.collect_metrics() for time in self._times(path)]
+        return (min(actors), min(learner)) if actors and learner else None
 
-    @property
-    def time_left_s(self) -> float | None:
-        """Seconds until the last train step; None while nothing tells."""
-        return time_left_s(self._learner.recent, self.train_steps)
-
-    @property
-    def env_steps(self) -> int:
-        """Env steps that all actors have taken."""
-        return sum(int(tail.newest.get("env_steps", 0)) for tail in self._collect)
-
-    @property
-    def env_steps_per_s(self) -> float:
-        """Of all actors together, over their last reports; of those that have reported of late."""
-        return sum(present_rate(tail.recent, "env_steps_per_s") or 0.0 for tail in self._collect)
-
-    @property
-    def episodes(self) -> int:
-        """Episodes that all actors have ended."""
-        return sum(int(tail.newest.get("episodes", 0)) for tail in self._collect)
-
-    @property
-    def faults(self) -> int:
-        """How often environments of the actors have failed."""
-        return sum(int(tail.newest.get("faults", 0)) for tail in self._collect)
-
-    @property
-    def replay_size(self) -> int:
-        """Transitions in replay."""
-        return int(self._replay.newest.get("size", 0))
-
-    @property
-    def collect_return(self) -> float | None:
-        """The average return of the actors' newest episodes."""
-        returns = [
-            tail.newest["average_return"]
-            for tail in self._collect
-            if tail.newest.get("average_return") is not None
-        ]
-        return sum(returns) / len(returns) if returns else None
+    def _times(self, path: Path) -> list[float]:
+        """Returns the seconds from the start to each of a file's newest records, without older ones."""
+        times = [record["time"] - self._started_at for record in newest_records(path)]
+        return [time for time in times if time >= 0]

@@ -1,10 +1,10 @@
-"""What a local run says at its end."""
+"""The summary that a local run prints at its end."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from actorlearner.acting.best_facts import read_best
-from actorlearner.inspect.bottleneck.verdict import Bottleneck, verdict_lines
+from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
 from actorlearner.records.digits import decimals
 from actorlearner.records.duration import duration
@@ -15,15 +15,13 @@ def summary_lines(
     progress: Progress,
     directory: RunDirectory,
     start_ups: Mapping[str, str],
-    bottlenecks: Sequence[Bottleneck] = (),
 ) -> Iterator[str]:
-    """Yields the lines: returns, totals, start-up, mean rates, what held it back and where the files are.
+    """Yields the lines: returns, totals, start-up, mean rates, bottlenecks and files.
 
     Args:
-      progress: the figures.
-      directory: where the run was written.
-      start_ups: where the time of each role's start went.
-      bottlenecks: what held the run back, over its last minute.
+      progress: of the run, updated.
+      directory: of the run.
+      start_ups: how long each phase of each role's start took.
     """
     if progress.evaluations:
         first, last = progress.evaluations[0], progress.evaluations[-1]
@@ -41,21 +39,19 @@ def summary_lines(
         f"{progress.episodes:,} episodes{'; this part took' if progress.is_resumed else ' in'} "
         f"{duration(progress.elapsed_s)}"
     )
-    if progress.faults:
-        yield f"faults         {progress.faults:,} of environments, each named in logs/"
-    if progress.first_env_step_s is not None and progress.first_train_step_s is not None:
-        yield (
-            f"start-up       first env step after {progress.first_env_step_s:.1f} s, "
-            f"first train step after {progress.first_train_step_s:.1f} s"
-        )
+    if faults := progress.status.faults:
+        yield f"faults         {faults:,} of environments, each named in logs/"
+    if progress.first_steps_s:
+        env_s, train_s = progress.first_steps_s
+        yield f"start-up       first env step after {env_s:.1f} s, first train step after {train_s:.1f} s"
         for role, phases in start_ups.items():
             yield f"  {role:<16} {phases}"
     train_rate, env_rate = progress.mean_rates
     yield f"mean rates     {train_rate:.1f} train steps/s, {env_rate:.1f} env steps/s, start-up included"
-    for i, line in enumerate(verdict_lines(bottlenecks)):
+    for i, line in enumerate(verdict_lines(progress.status.bottlenecks)):
         yield f"{'' if i else 'held back by':<15}{line}"
     yield f"files          {directory.path}"
-    for what, path in (
+    for name, path in (
         ("policies", directory.policies),
         ("checkpoints", directory.learner_checkpoints),
         ("metrics", directory.metrics("eval").parent),
@@ -63,7 +59,7 @@ def summary_lines(
         ("logs", directory.log("learner").parent),
     ):
         if path.exists():
-            yield f"  {what:<13}{path.relative_to(directory.path)}/"
+            yield f"  {name:<13}{path.relative_to(directory.path)}/"
 
 
 def _return(evaluation: Mapping[str, Any]) -> str:

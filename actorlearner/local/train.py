@@ -1,4 +1,4 @@
-"""Local mode: one command that trains."""
+"""Local mode: one command that trains with all roles on this machine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,11 +7,9 @@ from rich.console import Console
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
-from actorlearner.inspect.bottleneck.verdict import find_bottlenecks
-from actorlearner.inspect.status.run_status import run_waits
 from actorlearner.local.networks import choose_network
 from actorlearner.local.progress import Progress
-from actorlearner.local.resume import forget_after, look
+from actorlearner.local.resume import read_state, roll_back
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
@@ -22,10 +20,9 @@ from actorlearner.records.disk import make_output_last
 from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
 from actorlearner.records.metrics import newest_of_each
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
-from actorlearner.records.run_files import RunFiles
 from actorlearner.records.tail import Tail
 
-_LOOK_INTERVAL_S = 0.25
+_POLL_INTERVAL_S = 0.25
 
 
 def run_local(
@@ -45,8 +42,8 @@ def run_local(
       run_dir: the run directory; None makes a new one under runs/.
       experiment: names a new run directory.
       network: see `choose_network`.
-      verbosity: how much is said.
-      metrics: address and port where Prometheus may scrape those of all roles; None for nowhere.
+      verbosity: how much is printed.
+      metrics: address and port where Prometheus may scrape the metrics of all roles; None for no such port.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, another process runs there,
@@ -60,22 +57,18 @@ def run_local(
     directory.hold()
     if metrics is not None:
         _serve_metrics(metrics, directory)
-    console = Console(highlight=False, markup=False, emoji=False, quiet=verbosity is Verbosity.QUIET)
+    console = _console(quiet=verbosity is Verbosity.QUIET)
     resumes = directory.holds_a_run
     directory.prepare(config)
-    console.print(f"run directory: {directory.path}", soft_wrap=True)
+    _print(console, f"run directory: {directory.path}")
+    if resumes and not _resume(config, directory, console):
+        return EXIT_FINISHED
     progress = Progress(config, directory)
-    if resumes:
-        if not _resume(config, directory, console):
-            return EXIT_FINISHED
-        progress.skip_earlier()
-    console.print(describe(config.collect), soft_wrap=True)
+    _print(console, describe(config.collect))
     private_network, line = choose_network(network)
-    console.print(line, soft_wrap=True)
+    _print(console, line)
     if private_network is not None and config.callbacks:
-        console.print(
-            "callbacks: they reach nothing outside this run; --network host lets them", soft_wrap=True
-        )
+        _print(console, "callbacks: they reach nothing outside this run; --network host lets them")
     supervisor = Supervisor(config, directory, private_network)
     supervisor.events.record(RUN_RESUMED if resumes else RUN_BEGAN)
     logs = {}
@@ -90,22 +83,16 @@ def run_local(
     except RunError as error:
         supervisor.events.record(FAILED, str(error))
         raise
-    progress.update()
-    saved = look(directory, check=False)
-    # A learner that was killed, or that waited for data, has saved later than it recorded.
-    train_step = max(progress.train_step, saved.train_step)
-    how = "finished" if supervisor.finished else "stopped"
-    supervisor.events.record(RUN_ENDED, f"{how} at train step {train_step:,}")
-    if not supervisor.finished:
-        console.print(
-            f"stopped at train step {train_step:,}; saved: train step {saved.train_step:,}, with "
-            f"{saved.transitions:,} transitions in replay",
-            soft_wrap=True,
-        )
-    bottlenecks = find_bottlenecks(run_waits(RunFiles([directory])), config.replay.updates_per_env_step)
-    for line in summary_lines(progress, directory, supervisor.start_ups, bottlenecks):
-        console.print(line, soft_wrap=True)
+    _report_end(supervisor, progress, directory, console)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
+
+
+def _console(*, quiet: bool = False, stderr: bool = False) -> Console:
+    return Console(highlight=False, markup=False, emoji=False, quiet=quiet, stderr=stderr)
+
+
+def _print(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True)
 
 
 def _serve_metrics(address: tuple[str, int], directory: RunDirectory) -> None:
@@ -118,39 +105,62 @@ def _serve_metrics(address: tuple[str, int], directory: RunDirectory) -> None:
         raise
 
 
+def _resume(config: Config, directory: RunDirectory, console: Console) -> bool:
+    """Rolls the directory back to the newest checkpoint; returns False if the run has finished."""
+    saved = read_state(directory)
+    if saved.finished(config):
+        _print(
+            console,
+            f"this run has finished at train step {saved.train_step:,}; raise learn.train_steps to go on",
+        )
+        return False
+    roll_back(directory, saved.train_step)
+    _print(
+        console,
+        f"resuming at train step {saved.train_step:,}, with {saved.transitions:,} transitions in replay",
+    )
+    return True
+
+
 def _watch(
     supervisor: Supervisor, progress: Progress, console: Console, logs: Mapping[str, Tail], stop: Stop
 ) -> None:
-    """Shows how the run goes until it has finished, or a stop; then no process is left, whatever happens."""
-    trouble = Console(highlight=False, markup=False, emoji=False, stderr=True) if console.quiet else console
+    """Shows the run until it has finished or a stop is requested; leaves no process behind."""
+    incidents = _console(stderr=True) if console.quiet else console
     try:
         with View(console, progress) as view:
-            while not supervisor.finished and not stop.wait(_LOOK_INTERVAL_S):
-                _show_logs(logs, console)
+            while not supervisor.finished and not stop.wait(_POLL_INTERVAL_S):
+                _print_logs(logs, console)
                 for line in supervisor.check():
-                    trouble.print(line, soft_wrap=True)
+                    _print(incidents, line)
                 view.update(supervisor.unready)
     finally:
-        supervisor.shut_down(stop, lambda line: trouble.print(line, soft_wrap=True))
-        _show_logs(logs, console)
+        supervisor.shut_down(stop, lambda line: _print(incidents, line))
+        _print_logs(logs, console)
 
 
-def _show_logs(logs: Mapping[str, Tail], console: Console) -> None:
+def _print_logs(logs: Mapping[str, Tail], console: Console) -> None:
     for name, log in logs.items():
         for line in log.lines():
-            console.print(f"{name} | {line}", soft_wrap=True)
+            _print(console, f"{name} | {line}")
 
 
-def _resume(config: Config, directory: RunDirectory, console: Console) -> bool:
-    """Says where the run goes on; returns False if it has nothing more to do."""
-    resumed = look(directory)
-    if resumed.finished(config):
-        console.print(
-            f"this run has finished at train step {resumed.train_step:,}; raise learn.train_steps to go on"
+def _report_end(
+    supervisor: Supervisor, progress: Progress, directory: RunDirectory, console: Console
+) -> None:
+    """Records the end of the run and prints its summary."""
+    progress.update()
+    progress.new_evaluations()
+    saved = read_state(directory, check=False)
+    # A learner that was killed, or that waited for data, may have saved later than its last record.
+    train_step = max(progress.train_step, saved.train_step)
+    outcome = "finished" if supervisor.finished else "stopped"
+    supervisor.events.record(RUN_ENDED, f"{outcome} at train step {train_step:,}")
+    if not supervisor.finished:
+        _print(
+            console,
+            f"stopped at train step {train_step:,}; saved: train step {saved.train_step:,}, with "
+            f"{saved.transitions:,} transitions in replay",
         )
-        return False
-    forget_after(directory, resumed.train_step)
-    console.print(
-        f"resuming at train step {resumed.train_step:,}, with {resumed.transitions:,} transitions in replay"
-    )
-    return True
+    for line in summary_lines(progress, directory, supervisor.start_ups):
+        _print(console, line)

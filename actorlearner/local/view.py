@@ -1,10 +1,10 @@
-"""What a person sees of a local run: a live view on a terminal, plain lines elsewhere."""
+"""What a user sees of a local run: a live view on a terminal, plain lines elsewhere."""
 
 import time
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -13,31 +13,32 @@ from rich.text import Text
 from actorlearner.local.progress import Progress
 from actorlearner.records.digits import decimals
 from actorlearner.records.duration import duration
+from actorlearner.records.metrics import METRICS_INTERVAL_S
 
 _PLAIN_INTERVAL_S = 10.0
 
 
 def evaluation_line(evaluation: dict[str, Any]) -> str:
-    """One line about one evaluation, within 80 columns."""
-    average = float(evaluation["average_return"])
+    """Returns a line about one evaluation, within 80 columns."""
     return (
-        f"train step {evaluation['train_step']:,}: AverageReturn {average:.{decimals(average)}f}, "
+        f"train step {evaluation['train_step']:,}: AverageReturn {_return(evaluation['average_return'])}, "
         f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}"
     )
 
 
 class View:
-    """Shows a run's progress; a context manager, so that the terminal is left as it was found."""
+    """Shows a run's progress; a context manager, which restores the terminal at its end."""
 
     def __init__(self, console: Console, progress: Progress) -> None:
-        """Shows nothing before it is entered."""
+        """Prints nothing yet."""
         self._console = console
         self._progress = progress
-        self._said_at = 0.0
+        self._shown_at = 0.0
         self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._interval_s = METRICS_INTERVAL_S if console.is_terminal else _PLAIN_INTERVAL_S
 
     def __enter__(self) -> "View":
-        """Begins the live view if the console is a terminal."""
+        """Starts the live view if the console is a terminal."""
         if self._console.is_terminal:
             self._live.start()
         return self
@@ -45,66 +46,62 @@ class View:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the live view."""
-        if self._console.is_terminal:
-            self._live.stop()
+        """Stops the live view."""
+        self._live.stop()
 
     def update(self, unready: list[str]) -> None:
-        """Shows the newest figures.
+        """Prints new evaluations, and the newest figures when they are due.
 
         Args:
           unready: the roles that are still starting.
         """
-        for evaluation in self._progress.update():
+        for evaluation in self._progress.new_evaluations():
             self._console.print(evaluation_line(evaluation), soft_wrap=True)
+        if time.monotonic() - self._shown_at < self._interval_s:
+            return
+        self._shown_at = time.monotonic()
+        self._progress.update()
         if self._console.is_terminal:
             self._live.update(self._picture(unready), refresh=True)
-        elif time.monotonic() - self._said_at >= _PLAIN_INTERVAL_S:
-            self._said_at = time.monotonic()
-            self._console.print(self._plain_line(unready), soft_wrap=True)
-
-    def _plain_line(self, unready: list[str]) -> str:
-        progress = self._progress
-        if unready:
-            return f"starting: {', '.join(unready)}"
-        return (
-            f"train step {progress.train_step:,} of {progress.train_steps:,}, "
-            f"{progress.train_steps_per_s:.0f} train steps/s, "
-            f"{progress.env_steps_per_s:.0f} env steps/s, "
-            f"replay {progress.replay_size:,} ({self._fill():.0f} %), "
-            f"last return {self._last_return()}, "
-            f"{duration(progress.time_left_s)} left"
-        )
+        elif unready:
+            self._console.print(f"starting: {', '.join(unready)}", soft_wrap=True)
+        else:
+            steps, left = self._steps(), duration(self._progress.status.time_left_s)
+            facts = (steps, *self._rates(), f"last return {self._last_return()}", f"{left} left")
+            self._console.print(", ".join(facts), soft_wrap=True)
 
     def _picture(self, unready: list[str]) -> Group:
-        progress = self._progress
-        steps = Text(f"train step {progress.train_step:,} of {progress.train_steps:,}  ")
-        line = Table.grid(expand=True)
-        line.add_column(no_wrap=True)
-        line.add_column(ratio=1)
-        line.add_column(no_wrap=True)
-        times = f"  {duration(progress.elapsed_s)}, {duration(progress.time_left_s)} left"
-        line.add_row(steps, ProgressBar(total=progress.train_steps, completed=progress.train_step), times)
-        rates = (
-            f"{progress.train_steps_per_s:.0f} train steps/s   {progress.env_steps_per_s:.0f} env steps/s   "
-            f"replay {progress.replay_size:,} ({self._fill():.0f} %)"
-        )
-        collected = progress.collect_return
-        returns = f"last return {self._last_return()}   while collecting " + (
-            "-" if collected is None else f"{collected:.{decimals(collected)}f}"
-        )
-        rows: list[RenderableType] = [line, Text(rates), Text(returns)]
-        if unready:
-            rows.append(Text(f"starting: {', '.join(unready)}", style="yellow"))
-        return Group(*rows)
+        progress, status = self._progress, self._progress.status
+        bar = Table.grid(expand=True)
+        bar.add_column(no_wrap=True)
+        bar.add_column(ratio=1)
+        bar.add_column(no_wrap=True)
+        times = f"  {duration(progress.elapsed_s)}, {duration(status.time_left_s)} left"
+        train_steps = ProgressBar(total=status.train_steps, completed=progress.train_step)
+        bar.add_row(Text(f"{self._steps()}  "), train_steps, times)
+        collected = "-" if status.collect_return is None else _return(status.collect_return)
+        returns = f"last return {self._last_return()}   while collecting {collected}"
+        starting = [Text(f"starting: {', '.join(unready)}", style="yellow")] if unready else []
+        return Group(bar, Text("   ".join(self._rates())), Text(returns), *starting)
 
-    def _fill(self) -> float:
-        return 100.0 * self._progress.replay_size / self._progress.capacity
+    def _steps(self) -> str:
+        return f"train step {self._progress.train_step:,} of {self._progress.status.train_steps:,}"
+
+    def _rates(self) -> tuple[str, str, str]:
+        status = self._progress.status
+        size = status.replay.get("size", 0)
+        return (
+            f"{status.train_steps_per_s or 0:.0f} train steps/s",
+            f"{status.env_steps_per_s or 0:.0f} env steps/s",
+            f"replay {size:,} ({100 * size / self._progress.config.replay.capacity:.0f} %)",
+        )
 
     def _last_return(self) -> str:
-        evaluations = self._progress.evaluations
-        if not evaluations:
+        if not self._progress.evaluations:
             return "-"
-        newest = evaluations[-1]
-        average = float(newest["average_return"])
-        return f"{average:.{decimals(average)}f} (train step {newest['train_step']:,})"
+        newest = self._progress.evaluations[-1]
+        return f"{_return(newest['average_return'])} (train step {newest['train_step']:,})"
+
+
+def _return(value: float) -> str:
+    return f"{float(value):.{decimals(float(value))}f}"

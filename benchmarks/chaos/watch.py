@@ -84,7 +84,7 @@ class Watch:
             whole = newest_checkpoint(self._checkpoints)
             self.losses.append(ServerLoss(saved_at(whole[0]) if whole else 0.0, time.time()))
         if child.exit_code != 0 and not on_purpose:
-            child.listen()  # Its last words.
+            child.receive()  # Its last words.
             self.unasked.append(f"{child.name} died by itself: {child.reason}")
 
 

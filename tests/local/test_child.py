@@ -1,4 +1,4 @@
-"""A child process: what it tells and how it ends."""
+"""A child process: its reports and its end."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "learner.log"
 
 
-def test_what_a_role_tells_is_taken_in_also_in_pieces(log: Path) -> None:
+def test_reports_may_arrive_in_pieces(log: Path) -> None:
     writers: list[int] = []
 
     def launch(writer: int) -> subprocess.Popen[bytes]:
@@ -24,15 +24,15 @@ def test_what_a_role_tells_is_taken_in_also_in_pieces(log: Path) -> None:
 
     child = Child("learner", launch, log)
     os.write(writers[0], b'{"state": "ready", "mess')
-    child.listen()
+    child.receive()
     assert not child.ready
     os.write(writers[0], b'age": "imports 1.0 s"}\n{"state": "failed", "message": "no port"}\n')
-    child.listen()
+    child.receive()
     assert child.ready
     assert child.start_up == "imports 1.0 s"
     assert not child.may_be_restarted
     os.write(writers[0], b'{"state": "started", "message": "imports 1.0 s, tables 0.1 s"}\n')
-    child.listen()
+    child.receive()
     assert child.start_up == "imports 1.0 s, tables 0.1 s"
     assert child.error == "no port"
     child.kill()

@@ -1,4 +1,4 @@
-"""Processes that are forked where everything is imported already: what they are, and how they end."""
+"""Forks of a process that has imported everything: their properties and their ends."""
 
 import json
 import os
@@ -48,7 +48,7 @@ class Role:
         return line
 
 
-def test_a_fork_without_a_configuration_ends_with_its_exit_code_and_says_why_in_its_log(
+def test_a_fork_without_a_configuration_exits_with_2_and_logs_why(
     server: ForkServer, directory: RunDirectory
 ) -> None:
     assert refused(server, directory).wait(60) == 2
@@ -82,7 +82,7 @@ def test_a_role_is_a_process_of_its_own(server: ForkServer, directory: RunDirect
     assert role.fork.wait(30) == 143
 
 
-def test_a_killed_fork_is_told_by_its_signal_and_others_live_on(
+def test_a_killed_fork_has_its_signal_as_exit_code_and_others_live_on(
     server: ForkServer, directory: RunDirectory, free_port: int
 ) -> None:
     role = Role(server, directory, free_port)
@@ -99,7 +99,7 @@ def test_forks_die_with_the_server(tmp_path: Path, directory: RunDirectory, free
     assert not server.alive
     assert role.fork.wait(10) == -signal.SIGKILL
     wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the fork to be gone")
-    assert refused(server, directory).wait(10) == -signal.SIGKILL  # What comes too late has ended, too.
+    assert refused(server, directory).wait(10) == -signal.SIGKILL  # A late request has ended, too.
 
 
 def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, directory: RunDirectory) -> None:
@@ -124,7 +124,7 @@ def test_files_in_the_working_directory_do_not_take_the_place_of_libraries(
     server.kill()
 
 
-def test_a_library_that_cannot_be_imported_is_the_servers_failure(
+def test_a_failed_import_is_the_failure_of_the_server(
     tmp_path: Path, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "reverb.py").write_text("raise ImportError('undefined symbol')")

@@ -1,4 +1,4 @@
-"""The network of a local run: a loopback of its own, or a reason why not."""
+"""The network of a local run: a private loopback, or the reason why there is none."""
 
 import socket
 import subprocess
@@ -53,17 +53,17 @@ def test_files_stay_those_of_the_same_user(network: PrivateNetwork) -> None:
     network.close()
 
 
-def test_a_system_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private_network, "__file__", "/dev/null")  # A maker that says nothing.
-    with pytest.raises(RefusedError, match="the process that should make it died"):
+def test_a_refusal_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_network, "__file__", "/dev/null")  # The maker prints nothing.
+    with pytest.raises(RefusedError, match="the process that makes it died"):
         PrivateNetwork()
     network, line = choose_network(networks.PRIVATE)
     assert network is None
-    assert line.startswith("network: the replay server's port is open to all")
-    assert line.endswith("a private network is refused: the process that should make it died")
+    assert line.startswith("network: the replay server's port is open to everybody")
+    assert line.endswith("a private network is refused: the process that makes it died")
 
 
-def test_the_machines_own_network_is_said_to_be_open() -> None:
+def test_the_open_network_is_announced() -> None:
     network, line = choose_network(networks.HOST)
     assert network is None
-    assert line.startswith("network: the replay server's port is open to all that reach this machine")
+    assert line.startswith("network: the replay server's port is open to everybody who can reach")

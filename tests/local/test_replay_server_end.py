@@ -1,4 +1,4 @@
-"""The end of the replay server: it may take its time to save, and a second Ctrl-C gives that up."""
+"""The end of the replay server: it gets time to save, and a second Ctrl-C gives up."""
 
 import os
 import signal

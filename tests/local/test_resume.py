@@ -1,4 +1,4 @@
-"""What a run is resumed from, and what it forgets of the train steps that were lost."""
+"""The state a run resumes from, and the removal of records after it."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from actorlearner.config.schema import Config
-from actorlearner.local.resume import Resumed, forget_after, look
+from actorlearner.local.resume import SavedState, read_state, roll_back
 from actorlearner.records.metrics import MetricsWriter, read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import seal, seal_path
@@ -35,17 +35,17 @@ def _write(directory: RunDirectory, role: str, train_steps: range) -> None:
 
 
 def _age(directory: RunDirectory, role: str) -> None:
-    """Names the event files as if a second had passed: they are named after it, and read in that order."""
+    """Renames the event files, which TensorBoard reads in the order of their names, to one second later."""
     for path in directory.summaries(role).glob("events.out.tfevents.*"):
         events, out, tfevents, second, *rest = path.name.split(".")
         path.rename(path.with_name(".".join([events, out, tfevents, str(int(second) - 1), *rest])))
 
 
 @pytest.mark.parametrize("role", ["learner", "eval"])
-def test_metrics_and_curves_go_on_without_a_break(directory: RunDirectory, role: str) -> None:
+def test_metrics_and_curves_continue_without_a_gap(directory: RunDirectory, role: str) -> None:
     _write(directory, role, range(0, 100, 10))
     _age(directory, role)
-    forget_after(directory, 50)
+    roll_back(directory, 50)
     _age(directory, role)
     _write(directory, role, range(60, 90, 10))
     expected = list(range(0, 90, 10))
@@ -54,13 +54,13 @@ def test_metrics_and_curves_go_on_without_a_break(directory: RunDirectory, role:
     assert [event.step for event in events.Tensors("curve")] == expected
 
 
-def test_points_of_an_evaluation_that_was_killed_before_its_record_are_forgotten(
+def test_points_of_an_evaluation_without_a_record_are_removed(
     directory: RunDirectory,
 ) -> None:
     _write(directory, "eval", range(0, 50, 10))
     records = directory.metrics("eval").read_text().splitlines(keepends=True)
     directory.metrics("eval").write_text("".join(records[:-1]))
-    forget_after(directory, 50)
+    roll_back(directory, 50)
     _age(directory, "eval")
     _write(directory, "eval", range(40, 90, 10))
     events = EventAccumulator(str(directory.summaries("eval")), tensor_size_guidance={"scalars": 0}).Reload()
@@ -74,25 +74,25 @@ def _save(directory: Path, name: str, **facts: int) -> None:
 
 
 def test_how_far_a_run_is(directory: RunDirectory) -> None:
-    """The newest whole checkpoints count; after a stop their seals are enough."""
-    assert look(directory) == Resumed(train_step=0, transitions=0, evaluated=-1)
+    """The newest complete checkpoints count; after a stop their seals are enough."""
+    assert read_state(directory) == SavedState(train_step=0, transitions=0, evaluated=-1)
     for train_step, time in ((20, "2026-01-02T03:04:05+00:00"), (100, "2026-01-02T03:04:05.5+00:00")):
         _save(directory.learner_checkpoints, f"ckpt-{train_step}", train_step=train_step)
         _save(directory.replay_checkpoints, time, size=2 * train_step)
         _write(directory, "eval", range(train_step, train_step + 1))
-    assert look(directory) == Resumed(train_step=100, transitions=200, evaluated=100)
+    assert read_state(directory) == SavedState(train_step=100, transitions=200, evaluated=100)
     corrupt(directory.learner_checkpoints / "ckpt-100")
     corrupt(directory.replay_checkpoints / time)
-    assert look(directory) == Resumed(train_step=20, transitions=40, evaluated=100)
-    assert look(directory, check=False) == Resumed(train_step=100, transitions=200, evaluated=100)
+    assert read_state(directory) == SavedState(train_step=20, transitions=40, evaluated=100)
+    assert read_state(directory, check=False) == SavedState(train_step=100, transitions=200, evaluated=100)
 
 
-def test_forgetting_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:
+def test_rolling_back_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:
     directory.summaries("learner").mkdir(parents=True)
     script = (
         "import sys; from pathlib import Path; from actorlearner.records.run_directory import RunDirectory; "
-        "from actorlearner.local.resume import forget_after; "
-        "forget_after(RunDirectory(Path(sys.argv[1])), 50); "
+        "from actorlearner.local.resume import roll_back; "
+        "roll_back(RunDirectory(Path(sys.argv[1])), 50); "
         "assert 'tensorflow' not in sys.modules"
     )
     command = [sys.executable, "-c", script, str(directory.path)]

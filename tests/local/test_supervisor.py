@@ -1,4 +1,4 @@
-"""When local mode starts a role again, and when it gives up."""
+"""When local mode restarts a role, and when it gives up."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from actorlearner.records.run_directory import RunDirectory
 
 
 class Ended:
-    """A process that has ended with 1."""
+    """A process that exited with 1."""
 
     pid = 0
 
@@ -26,7 +26,7 @@ class Ended:
 
 
 class Crashing:
-    """In place of a fork server: every role crashes at once, with the next of some messages."""
+    """A fork server whose roles crash at once, each with the next message."""
 
     alive, failure = True, ""
 
@@ -34,8 +34,8 @@ class Crashing:
         self._messages = messages
 
     def fork(self, name: str, role: str, directory: RunDirectory, options: Any, notify: int) -> Ended:
-        told = [{"state": "crashed", "message": next(self._messages)}]
-        os.write(notify, "".join(json.dumps(each) + "\n" for each in told).encode())
+        reports = [{"state": "crashed", "message": next(self._messages)}]
+        os.write(notify, "".join(json.dumps(each) + "\n" for each in reports).encode())
         return Ended()
 
 
@@ -52,7 +52,7 @@ def _supervisor(small_config: Config, tmp_path: Path, monkeypatch: pytest.Monkey
     return make
 
 
-def test_a_role_that_crashes_twice_alike_at_its_start_is_not_started_again(supervisor: Any) -> None:
+def test_a_role_that_crashes_twice_alike_at_its_start_is_not_restarted(supervisor: Any) -> None:
     supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
     supervised.check()
     with pytest.raises(
@@ -61,7 +61,7 @@ def test_a_role_that_crashes_twice_alike_at_its_start_is_not_started_again(super
         supervised.check()
 
 
-def test_a_role_that_crashes_differently_each_time_is_started_again(supervisor: Any) -> None:
+def test_a_role_that_crashes_differently_each_time_is_restarted(supervisor: Any) -> None:
     supervised = supervisor(map("RuntimeError: attempt {}".format, range(100)))
     for _ in range(5):
         supervised.check()

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,25 @@ from actorlearner.config.schema import Config
 from actorlearner.local.progress import Progress
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.view import View
+from actorlearner.process import heartbeat
 from actorlearner.records.duration import duration
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> RunDirectory:
-    """A run in its middle, with figures as wide as they get."""
+def directory(tmp_path: Path) -> Iterator[RunDirectory]:
     directory = RunDirectory(tmp_path)
+    directory.prepare(Config())
+    heartbeat.begin(directory.heartbeat("learner"))
+    yield directory
+    heartbeat.end()
+
+
+@pytest.fixture
+def progress(directory: RunDirectory) -> Progress:
+    """A run in its middle, with figures as wide as they get."""
+    progress = Progress(Config(), directory)
     evaluation = {"average_return": -1234.56, "average_episode_length": 1000.0, "returns": [0.0] * 20}
     for name, record in (
         ("learner", {"train_step": 98_765, "train_steps_per_s": 1234.5}),
@@ -30,20 +41,19 @@ def directory(tmp_path: Path) -> RunDirectory:
     ):
         writer = MetricsWriter(directory.metrics(name))
         writer.write(record)
-    return directory
+    return progress
 
 
-def show(directory: RunDirectory, unready: list[str], *, terminal: bool) -> str:
+def show(progress: Progress, unready: list[str], *, terminal: bool) -> str:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=80, color_system=None, highlight=False)
-    view = View(console, Progress(Config(), directory))
-    with view:
+    with View(console, progress) as view:
         view.update(unready)
     return out.getvalue()
 
 
-def test_plain_lines_say_it_all(directory: RunDirectory) -> None:
-    evaluated_first, evaluated, now = show(directory, [], terminal=False).splitlines()
+def test_plain_lines_have_all_figures(progress: Progress) -> None:
+    evaluated_first, evaluated, now = show(progress, [], terminal=False).splitlines()
     assert evaluated_first.startswith("train step 0: ")
     assert evaluated == ("train step 90,000: AverageReturn -1234.56, AverageEpisodeLength 1000.0")
     assert now == (
@@ -52,21 +62,21 @@ def test_plain_lines_say_it_all(directory: RunDirectory) -> None:
     )
 
 
-def test_plain_lines_name_the_roles_that_are_still_starting(directory: RunDirectory) -> None:
-    assert show(directory, ["learner"], terminal=False).splitlines()[-1] == "starting: learner"
+def test_plain_lines_name_the_starting_roles(progress: Progress) -> None:
+    assert show(progress, ["learner"], terminal=False).splitlines()[-1] == "starting: learner"
 
 
-def test_plain_lines_come_every_ten_seconds(directory: RunDirectory) -> None:
+def test_plain_lines_come_every_ten_seconds(progress: Progress) -> None:
     out = io.StringIO()
-    view = View(Console(file=out, force_terminal=False, width=80), Progress(Config(), directory))
+    view = View(Console(file=out, force_terminal=False, width=80), progress)
     view.update([])
     before = out.getvalue()
     view.update([])
     assert out.getvalue() == before
 
 
-def test_the_live_view_fits_80_columns(directory: RunDirectory) -> None:
-    text = show(directory, ["eval-actor"], terminal=True)
+def test_the_live_view_fits_80_columns(progress: Progress) -> None:
+    text = show(progress, ["eval-actor"], terminal=True)
     for part in ("98,765", "1234 train steps/s", "replay 133,450 (13 %)", "starting: eval-actor", "left"):
         assert part in text
     pictured = text[text.index("98,765 of") - len("train step ") :]
@@ -81,9 +91,9 @@ def test_duration(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_the_summary_names_first_best_and_last(directory: RunDirectory) -> None:
-    progress = Progress(Config(), directory)
+def test_the_summary_names_first_best_and_last(progress: Progress, directory: RunDirectory) -> None:
     progress.update()
+    progress.new_evaluations()
     progress.evaluations[0]["average_return"] = -1500.0
     start_ups = {"learner": "imports 2.5 s, policies 1.0 s", "collect-actor-10": "imports 2.6 s"}
     returns, totals, start_up, learner, actor, rates, *files = summary_lines(progress, directory, start_ups)
@@ -96,10 +106,9 @@ def test_the_summary_names_first_best_and_last(directory: RunDirectory) -> None:
     assert actor.split(maxsplit=1) == ["collect-actor-10", "imports 2.6 s"]
     assert "train steps/s" in rates
     assert files[0].endswith(str(directory.path))
-    assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only what is there is named.
+    assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only existing directories are listed.
 
 
-def test_the_summary_of_a_run_that_evaluated_nothing(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path)
+def test_the_summary_of_a_run_that_evaluated_nothing(directory: RunDirectory) -> None:
     progress = Progress(Config(), directory)
     assert next(iter(summary_lines(progress, directory, {}))).startswith("totals")

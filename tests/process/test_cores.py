@@ -1,4 +1,4 @@
-"""What the machine decides where the configuration does not."""
+"""Defaults from the number of cores."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_actors_and_environments_from_the_cores(
     ("actors", "environments", "expected"),
     [(3, None, (3, 3)), (None, 2, (2, 2)), (5, 7, (5, 7)), (20, None, (20, 1))],
 )
-def test_what_is_configured_counts(
+def test_configured_numbers_win(
     monkeypatch: pytest.MonkeyPatch, actors: int | None, environments: int | None, expected: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: set(range(4)))
@@ -33,7 +33,7 @@ def test_what_is_configured_counts(
     assert (machine.collect_actors(config), machine.envs_per_actor(config)) == expected
 
 
-def test_the_choice_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_description(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: set(range(4)))
     assert (
         machine.describe(CollectConfig())

@@ -1,4 +1,4 @@
-"""What a process may still take of the memory, read from small stand-ins for the kernel's files."""
+"""Available memory, read from fake files of the kernel."""
 
 from pathlib import Path
 

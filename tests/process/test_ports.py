@@ -1,4 +1,4 @@
-"""A port that somebody listens on is noticed, whichever version of IP that is with."""
+"""Ports in use are detected, with both versions of IP."""
 
 import errno
 import socket
@@ -48,7 +48,7 @@ def test_a_port_in_use(family: socket.AddressFamily, address: str, named: str) -
     check_port(port)
 
 
-def test_what_is_left_of_a_connection_is_not_in_the_way() -> None:
+def test_leftovers_of_a_connection_do_not_matter() -> None:
     with listener(IPV4, "127.0.0.1") as server:
         port = server.getsockname()[1]
         client = socket.create_connection(("127.0.0.1", port))

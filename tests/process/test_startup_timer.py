@@ -14,7 +14,7 @@ from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.records.notify import NOTIFY_VARIABLE
 
 
-def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_phases_are_reported_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(startup_timer, "_process_age_s", lambda: 2.0)
     monkeypatch.setattr(startup_timer.time, "monotonic", lambda: now)
@@ -26,8 +26,8 @@ def test_phases_are_told_in_order_and_add_up(monkeypatch: pytest.MonkeyPatch) ->
     reader, writer = os.pipe()
     monkeypatch.setenv(NOTIFY_VARIABLE, str(writer))
     starting.report("ready")
-    told = json.loads(os.read(reader, 1000))
-    assert told == {"state": "ready", "message": "imports 2.0 s, environments 1.5 s, replay server 3.0 s"}
+    reported = json.loads(os.read(reader, 1000))
+    assert reported == {"state": "ready", "message": "imports 2.0 s, environments 1.5 s, replay server 3.0 s"}
 
 
 def test_the_first_phase_begins_with_the_process() -> None:

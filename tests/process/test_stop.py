@@ -29,7 +29,7 @@ def test_a_request_stays() -> None:
     assert stop.exit_code == 0  # The work was done: no signal came.
 
 
-def test_a_request_may_stand_for_a_signal_to_another_process() -> None:
+def test_a_request_may_name_the_signal_of_another_process() -> None:
     stop = Stop()
     stop.request(signal.SIGTERM)
     assert stop.requested
@@ -129,7 +129,7 @@ def test_a_signal_that_does_not_interrupt_the_wait_ends_it() -> None:
     assert (result.stdout, result.stderr, result.returncode) == ("True 143\n", "", 0)
 
 
-def test_other_signals_ask_for_no_stop() -> None:
+def test_other_signals_request_no_stop() -> None:
     # Of a simulator's timer, say; a handler in Python is told on the same pipe, which they fill here.
     result = run_script(
         """
@@ -178,7 +178,7 @@ def test_a_signal_after_the_work_was_done_counts() -> None:
     assert result.stdout == "130\n"
 
 
-def test_a_thread_sees_a_signal_that_the_main_thread_gets() -> None:
+def test_another_thread_sees_a_signal() -> None:
     result = run_script(
         """
         stop = Stop()

@@ -1,4 +1,4 @@
-"""Which sockets of a process are made to notice that their other end is silent."""
+"""Which sockets of a process get timeouts."""
 
 import socket
 import threading

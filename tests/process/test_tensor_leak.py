@@ -1,4 +1,4 @@
-"""Eager tensors leave nothing behind."""
+"""Eager tensors do not leak."""
 
 import sys
 import weakref
@@ -11,25 +11,25 @@ _TENSORS = 5_000
 
 
 def blocks_left(tensors: int) -> int:
-    """Python's memory blocks that so many tensors leave behind."""
+    """Returns the memory blocks that so many tensors leak."""
     before = sys.getallocatedblocks()
     for _ in range(tensors):
         tf.constant([1.0])
     return sys.getallocatedblocks() - before
 
 
-def test_tensors_leave_nothing_behind() -> None:
+def test_tensors_do_not_leak() -> None:
     assert stop_tensor_leak()
     blocks_left(_TENSORS)  # What is made once only.
     assert blocks_left(_TENSORS) < _TENSORS / 100
 
 
-def test_stopping_it_twice_is_stopping_it_once() -> None:
+def test_the_second_call_is_a_no_op() -> None:
     assert stop_tensor_leak()
     assert stop_tensor_leak()
 
 
-def test_tensors_are_what_they_were() -> None:
+def test_tensors_still_work() -> None:
     stop_tensor_leak()
     tensor = tf.constant([1.0, 2.0])
     tensor.mark = "an attribute"

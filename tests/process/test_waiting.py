@@ -1,4 +1,4 @@
-"""Waiting that ends, and says what it waits for."""
+"""Waits end, and log what they wait for."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ from actorlearner.process.waiting import WaitReport, wait_until
 
 
 class Clock:
-    """Time that goes on only when told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -22,7 +22,7 @@ class Clock:
 
 
 class WaitingStop(Stop):
-    """A stop whose `wait` lets the clock go on instead of time."""
+    """A stop whose `wait` advances the clock."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -43,8 +43,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The messages logged, in a list that grows."""
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collects the logged messages."""
     messages: list[str] = []
 
     class Handler(logging.Handler):
@@ -55,7 +55,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return messages
 
 
-def test_what_holds_already_is_not_waited_for(clock: Clock) -> None:
+def test_a_condition_that_holds_needs_no_wait(clock: Clock) -> None:
     stop = WaitingStop(clock)
     assert wait_until("nothing", lambda: True, stop, deadline_s=0.0)
     assert stop.waits == []
@@ -68,7 +68,7 @@ def test_it_polls_until_the_condition_holds(clock: Clock) -> None:
     assert stop.waits == [0.25] * 3
 
 
-def test_the_condition_is_asked_before_a_stop_counts() -> None:
+def test_the_condition_is_polled_before_a_stop() -> None:
     stop = Stop()
     stop.request()
     assert wait_until("nothing", lambda: True, stop, deadline_s=None)
@@ -101,21 +101,21 @@ def test_a_deadline_fails_the_run(clock: Clock) -> None:
     assert stop.waits == [1.0] * 5
 
 
-def test_without_a_deadline_it_waits_on_and_says_so_every_ten_seconds(clock: Clock, said: list[str]) -> None:
+def test_without_a_deadline_it_logs_every_ten_seconds(clock: Clock, logged: list[str]) -> None:
     start = clock.now
     stop = WaitingStop(clock)
     assert wait_until("luck", lambda: clock.now - start > 35, stop, deadline_s=None, interval_s=0.5)
-    assert said == [f"waiting for luck, for {seconds} s so far" for seconds in (10, 20, 30)]
+    assert logged == [f"waiting for luck, for {seconds} s so far" for seconds in (10, 20, 30)]
 
 
-def test_a_short_wait_is_silent(clock: Clock, said: list[str]) -> None:
+def test_a_short_wait_is_silent(clock: Clock, logged: list[str]) -> None:
     start = clock.now
     stop = WaitingStop(clock)
     assert wait_until("luck", lambda: clock.now - start > 9, stop, deadline_s=None)
-    assert said == []
+    assert logged == []
 
 
-def test_a_report_counts_from_its_beginning(clock: Clock, said: list[str]) -> None:
+def test_a_report_counts_from_its_start(clock: Clock, logged: list[str]) -> None:
     report = WaitReport()
     clock.now += 9.5
     report.log("one")
@@ -123,10 +123,10 @@ def test_a_report_counts_from_its_beginning(clock: Clock, said: list[str]) -> No
     report.log("another")
     report.log("a third")
     assert report.waited_s == 10.5
-    assert said == ["waiting for another, for 10 s so far"]
+    assert logged == ["waiting for another, for 10 s so far"]
 
 
-def test_a_reason_is_asked_for_only_when_it_is_said(clock: Clock, said: list[str]) -> None:
+def test_a_reason_is_computed_only_when_it_is_logged(clock: Clock, logged: list[str]) -> None:
     asked = []
 
     def reason() -> str:
@@ -138,5 +138,5 @@ def test_a_reason_is_asked_for_only_when_it_is_said(clock: Clock, said: list[str
         report.log(reason)
         clock.now += 1.0
     assert asked == [1_010.0, 1_020.0]
-    assert len(said) == 2
-    assert "waiting for the learner, for 20 s so far" in said[1]
+    assert len(logged) == 2
+    assert "waiting for the learner, for 20 s so far" in logged[1]

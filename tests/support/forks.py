@@ -1,4 +1,4 @@
-"""The command without the start of an interpreter: forks of a process that has imported it."""
+"""Runs the command as forks of a process that has imported it, without starting an interpreter."""
 
 import contextlib
 import json
@@ -25,11 +25,11 @@ class Forks:
     """Runs `python -m actorlearner` with other arguments again and again, one at a time."""
 
     def __init__(self, environment: Mapping[str, str], limit_s: int) -> None:
-        """Starts the process that is forked.
+        """Starts the process that forks.
 
         Args:
-          environment: of all; its PYTHONPATH has to find this module.
-          limit_s: what takes longer is killed.
+          environment: of all processes; its PYTHONPATH has to find this module.
+          limit_s: a command that takes longer is killed.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, str(limit_s)],
@@ -48,12 +48,12 @@ class Forks:
         return Ended(*json.loads(self._process.stdout.readline()))
 
     def close(self) -> None:
-        """Ends the process that is forked."""
+        """Ends the process that forks."""
         self._process.communicate()
 
 
 def _become(limit_s: int, arguments: list[str], folder: str, out: str, err: str) -> NoReturn:
-    """Goes on as a process that was started with these arguments, but for the interpreter's shutdown."""
+    """Becomes the command with these arguments, without the interpreter's shutdown."""
     signal.alarm(limit_s)
     os.setsid()
     os.chdir(folder)
@@ -73,10 +73,10 @@ def _become(limit_s: int, arguments: list[str], folder: str, out: str, err: str)
 
 
 def main() -> None:
-    """Answers each request, a line of standard input, with how it ended."""
+    """Answers each request, a line of standard input, with its exit code and CPU time."""
     limit_s = int(sys.argv[1])
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
-        # Imports all that most cases do, also what is imported late.
+        # Imports what most cases import, also late imports.
         assert cli.main(["local", "--config", "sac_pendulum", "--set", "seed=-1"]) == 2
     for request in sys.stdin:
         pid = os.fork()

@@ -1,4 +1,4 @@
-"""Starting commands as real processes, and finding every process that they started."""
+"""Starts commands as real processes, and finds every process that they start."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from actorlearner.process.child_process import die_with_parent
 from tests.support.warm import MARK_VARIABLE, WarmPopen
 from tests.support.warm import REPOSITORY as REPOSITORY
 
-# SAC or TD3 on Pendulum with tiny networks: all that a run of a few seconds needs. TensorFlow traces and
-# saves TD3 in a quarter of the time, so tests take it where the algorithm does not matter.
+# SAC or TD3 on Pendulum with tiny networks, for a run of a few seconds. TensorFlow traces and saves TD3 in a
+# quarter of SAC's time, so tests use it where the algorithm does not matter.
 TINY_RUN = (
     "replay.min_size=200",
     "collect.initial_random_steps=200",
@@ -30,15 +30,14 @@ _IMPORT_TENSORFLOW = {
     *("local", "replay-server", "collect-actor", "eval-actor", "learner"),
     *("doctor", "report", "rollout", "video"),
 }
-"""Commands that do so, or that start processes which do."""
+"""Commands that import TensorFlow, or whose child processes do."""
 
 PATIENCE_S = 300.0
-"""How long is waited for what has to come. Roles need two minutes to start on a machine that has
-far too much to do."""
+"""Seconds that tests wait. Roles need two minutes to start on an overloaded machine."""
 
 
 def marked_processes(mark: str) -> list[int]:
-    """The processes that were started with the environment variable of this test session."""
+    """Returns the ids of the processes with this mark in their environment."""
     wanted = f"{MARK_VARIABLE}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -46,12 +45,12 @@ def marked_processes(mark: str) -> list[int]:
             if entry.name.isdigit() and wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
         except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue  # It ended while we looked, or is none of ours.
+            continue  # It has just ended, or belongs to another user.
     return found
 
 
 def kill_role(mark: str, role: str) -> None:
-    """Kills the process of a role that a local run of this test session has, once there is one."""
+    """Waits for the process of a role of this session's local run, and kills it."""
 
     def find() -> list[int]:
         titles = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in marked_processes(mark)}
@@ -62,14 +61,14 @@ def kill_role(mark: str, role: str) -> None:
 
 
 def sleeper(writer: int) -> subprocess.Popen[bytes]:
-    """A process in a session of its own that only waits, in place of a role, which takes seconds."""
+    """Starts a process in a session of its own that only sleeps, in place of a role."""
     return subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
 
 
 def wait_for(
     condition: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S, interval_s: float = 0.05
 ) -> Any:
-    """Polls until `condition` returns something true, and returns that."""
+    """Polls until `condition` returns a true value, and returns it."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s"
@@ -78,7 +77,7 @@ def wait_for(
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    """The whole records of a metrics file; none while it does not exist."""
+    """Returns the complete records of a metrics file; none while it does not exist."""
     if not path.exists():
         return []
     lines = path.read_text().split("\n")[:-1]
@@ -86,7 +85,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 def saved_train_step(run: Path) -> int:
-    """The train step of the learner's last checkpoint; 0 while there is none."""
+    """Returns the train step of the learner's last checkpoint; 0 without one."""
     seals = (run / "checkpoints" / "learner").glob("ckpt-*.seal.json")
     return max((int(path.name.split(".")[0].removeprefix("ckpt-")) for path in seals), default=0)
 
@@ -108,7 +107,7 @@ class Command:
           arguments: of the interpreter.
           cwd: its working directory.
           environment: all of its environment.
-          network: that it is to be in; None for the machine's own.
+          network: the network of the command; None for the machine's own.
           fresh: whether a new interpreter imports everything, as for a user. By default, a command that
             imports TensorFlow is forked from a process that has it.
         """
@@ -122,9 +121,8 @@ class Command:
         def prepare() -> None:
             if network is not None:
                 network.enter()
-            die_with_parent(
-                parent
-            )  # A test that hangs ends all of pytest, which then cannot end what it had started.
+            # A test that hangs ends all of pytest, which then cannot end what it has started.
+            die_with_parent(parent)
 
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
@@ -139,7 +137,7 @@ class Command:
         )
 
     def finish(self, timeout_s: float = PATIENCE_S) -> int:
-        """Waits for the end; keeps what was printed; returns the exit code."""
+        """Waits for the end, stores the output, and returns the exit code."""
         self.out, self.err = self.process.communicate(timeout=timeout_s)
         return self.process.returncode
 
@@ -148,12 +146,12 @@ class Command:
         os.killpg(self.process.pid, number)
 
     def freeze(self) -> None:
-        """Stops the process; returns when all its threads stand still, some of which run on for a while."""
+        """Stops the process; blocks until all its threads have stopped."""
         self.process.send_signal(signal.SIGSTOP)
         options = os.WEXITED | os.WSTOPPED | os.WNOWAIT | os.WNOHANG
-        found = wait_for(lambda: os.waitid(os.P_PID, self.process.pid, options), "the process to stand still")
+        found = wait_for(lambda: os.waitid(os.P_PID, self.process.pid, options), "the process to stop")
         assert found.si_code == os.CLD_STOPPED, f"it has ended: {found}"
 
     def thaw(self) -> None:
-        """Lets a frozen process go on."""
+        """Continues a frozen process."""
         self.process.send_signal(signal.SIGCONT)

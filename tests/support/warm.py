@@ -1,8 +1,8 @@
 """Starts commands as forks of a process that has imported TensorFlow, which takes a core for five seconds.
 
-A started command is a child of the tests like any other: it has its own session, working directory,
-environment, pipes and network. Python processes that the command starts itself (local mode's fork server, the
-doctor's worker) are forks of the command, for the same reason.
+A command is an ordinary child of the tests: it has its own session, working directory, environment, pipes and
+network. Python processes that the command starts itself (local mode's fork server, the doctor's worker) are
+forks of the command, for the same reason.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ MARK_VARIABLE = "ACTORLEARNER_TEST_MARK"
 """Names the test session of a process in its environment."""
 
 NO_MARK = "0" * 32
-"""The mark of the process that is forked; as long as every other mark."""
+"""The mark of the process that forks; as long as every other mark."""
 
 _IMPORTED = (
     "actorlearner.cli.main",
@@ -45,7 +45,7 @@ _IMPORTED = (
     "actorlearner.roles.eval_actor",
     "actorlearner.roles.learner",
 )
-_LONGEST_REQUEST = 1 << 17
+_MAX_REQUEST_BYTES = 1 << 17
 _FORK_S = 120.0
 _SET_CHILD_SUBREAPER = 36
 _MODULE_COMMAND = ["-P", "-c"]
@@ -55,12 +55,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class WarmPopen(subprocess.Popen[str]):
-    """`python -m actorlearner ARGUMENTS` without the imports; with pipes for its output."""
+    """`python -m actorlearner ARGUMENTS` without the imports, with pipes for its output."""
 
     def __init__(
         self, arguments: Sequence[str], cwd: Path, environment: dict[str, str], network: PrivateNetwork | None
     ) -> None:
-        """Blocks until the command was forked: milliseconds, but for the first one of a test session."""
+        """Blocks until the command is forked: milliseconds, after the first one of a test session."""
         self._network = network
         super().__init__(
             arguments,
@@ -83,7 +83,7 @@ class WarmPopen(subprocess.Popen[str]):
 
 
 class _Server:
-    """The process that has everything imported, as the tests see it. It dies with them."""
+    """The tests' side of the process that has everything imported, which dies with them."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,7 +101,7 @@ class _Server:
             )
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> int:
-        """Returns the id of a new child of this process."""
+        """Forks for a request; returns the id of the new child of this process."""
         _adopt_orphans(True)
         try:
             socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
@@ -122,22 +122,22 @@ def _adopt_orphans(adopts: bool) -> None:
 def main() -> None:
     """Imports what the commands need, then forks until the tests close the socket."""
     os.environ["SPT_NOENV"] = "1"
-    setproctitle.getproctitle()  # It finds the place of titles only while the environment is where it was.
+    setproctitle.getproctitle()  # It finds the memory for titles only while the environment is unchanged.
     with without_gc():
         for module in _IMPORTED:
             importlib.import_module(module)
-    with socket.socket(fileno=int(sys.argv[1])) as asked:
-        request = _serve(asked)
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        request = _serve(requests)
         if request is None:
             return
-        _become(asked, *request)
+        _become(requests, *request)
     _run_module("actorlearner")
 
 
-def _serve(asked: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Returns each request in a fork of its own; None once there are no more."""
+def _serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Returns each request in a new fork; returns None in the server at the end."""
     while True:
-        message, descriptors, _, _ = socket.recv_fds(asked, _LONGEST_REQUEST, 8)
+        message, descriptors, _, _ = socket.recv_fds(requests, _MAX_REQUEST_BYTES, 8)
         if not message:
             return None
         between = os.fork()
@@ -150,8 +150,8 @@ def _serve(asked: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
             os.close(descriptor)
 
 
-def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
-    """Takes on all that the request says of the command's process."""
+def _become(requests: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+    """Sets everything that the request defines for the command's process."""
     deadline = time.monotonic() + _FORK_S
     while os.getppid() != request["parent"]:
         assert time.monotonic() < deadline, "the tests have not adopted this process"
@@ -160,7 +160,7 @@ def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int
     os.setsid()
     for namespace in descriptors[3:]:
         assert _libc.setns(namespace, 0) == 0, os.strerror(ctypes.get_errno())
-    _take_descriptors(descriptors[:3], keep=[asked.fileno()])
+    _take_descriptors(descriptors[:3], keep=[requests.fileno()])
     os.chdir(request["cwd"])
     _take_environment(request["environment"])
     _write_mark(request["environment"][MARK_VARIABLE])
@@ -168,11 +168,11 @@ def _become(asked: socket.socket, request: dict[str, Any], descriptors: list[int
     sys.argv = ["actorlearner", *request["arguments"]]
     sys.path[0] = request["cwd"]
     subprocess._fork_exec = functools.partial(_fork_or_exec, subprocess._fork_exec)  # type: ignore[attr-defined]
-    asked.send(str(os.getpid()).encode())
+    requests.send(str(os.getpid()).encode())
 
 
 def _take_descriptors(standard: Sequence[int], keep: Sequence[int]) -> None:
-    """Makes these files standard input, output and error (-1: stays), and closes all others but `keep`."""
+    """Replaces standard input, output and error (-1: unchanged), and closes all others but `keep`."""
     for number, descriptor in enumerate(standard):
         if descriptor >= 0:
             os.dup2(descriptor, number)
@@ -188,7 +188,7 @@ def _take_environment(environment: dict[str, str]) -> None:
 
 
 def _write_mark(mark: str) -> None:
-    """Writes the mark where /proc/PID/environ shows it: into the memory that the process began with."""
+    """Writes the mark into the memory that /proc/PID/environ shows: that of the initial environment."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     begin, end = int(fields[47]), int(fields[48])
     place = ctypes.string_at(begin, end - begin).index(f"{MARK_VARIABLE}={NO_MARK}".encode())
@@ -207,7 +207,7 @@ def _run_module(module: str) -> None:
 
 
 def _fork_or_exec(execute: Any, arguments: list[Any], *others: Any) -> int:
-    """Stands in for what Popen starts processes with: forks for another Python process of ours."""
+    """Replaces the function with which Popen starts processes: forks for a `module_command`."""
     words = [os.fsdecode(argument) for argument in arguments]
     if words[0] != sys.executable or words[1:3] != _MODULE_COMMAND:
         return int(execute(arguments, *others))
@@ -238,7 +238,7 @@ def _become_module(
     new_session: bool,
     *others: Any,
 ) -> None:
-    """Goes on as the process that Popen would have started; never returns."""
+    """Becomes the process that Popen would have started; never returns."""
     *_, prepare, _ = others
     code = 1
     try:
