@@ -27,7 +27,8 @@ def keys_table(section: str) -> str:
     for entry in _run("config", "--explain", section).strip().split("\n\n"):
         title, *lines = entry.splitlines()
         text = " ".join(line.strip() for line in lines)
-        doc, allowed, default = re.fullmatch(r"(.*) allowed: (.*) default: (.*)", text).groups()  # type: ignore[union-attr]
+        doc, _, text = text.rpartition(" allowed: ")
+        allowed, _, default = text.rpartition(" default: ")
         key, _, agents = title.partition(" ")
         kind, _, limits = allowed.partition(", ")
         doc = f"{doc} {agents[1:-1].capitalize()} only." if agents else doc
@@ -44,6 +45,7 @@ def help_text(command: str) -> str:
 def _run(*arguments: str) -> str:
     environment = os.environ | {"COLUMNS": "100", "PYTHONPATH": str(_REPOSITORY), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "actorlearner", *arguments]
-    return subprocess.run(
-        command, cwd=_REPOSITORY, env=environment, check=True, capture_output=True, text=True
-    ).stdout
+    done = subprocess.run(
+        command, cwd=_REPOSITORY, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return done.stdout

@@ -1,6 +1,6 @@
 """A callback of your own: prints each evaluation that is better than all before.
 
-    .venv/bin/actorlearner local --config sac_pendulum --set "callbacks=['examples.best_return:BestReturn']"
+.venv/bin/actorlearner local --config sac_pendulum --set "callbacks=['examples.best_return:BestReturn']"
 """
 
 from actorlearner.callbacks import Callback, Context, Evaluation

@@ -1,6 +1,6 @@
 """An environment of your own: a cart is pushed to the middle of a track.
 
-    .venv/bin/actorlearner local --config examples/point_mass.yaml
+.venv/bin/actorlearner local --config examples/point_mass.yaml
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """The Python API: trains on Pendulum-v1, draws the run, and plays the best policy.
 
-    .venv/bin/python -m examples.train_and_play
+.venv/bin/python -m examples.train_and_play
 """
 
 import numpy as np
