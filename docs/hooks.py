@@ -1,7 +1,7 @@
 """MkDocs hook: fills in what the package itself documents, so that no page repeats it.
 
-`<!-- keys: SECTION -->` becomes a table of the configuration keys of a section, and `<!-- help: COMMAND -->` the
-help text of a command. Both come from the command line of this checkout.
+`<!-- keys: SECTION -->` becomes tables of the configuration keys of a section, and `<!-- help: COMMAND -->`
+the help text of a command. Both come from the command line of this checkout.
 """
 
 import os
@@ -17,24 +17,29 @@ _MARKER = re.compile(r"<!-- (keys|help): ([a-z-]+) -->")
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replaces the markers of a page."""
-    generate = {"keys": keys_table, "help": help_text}
+    generate = {"keys": keys_tables, "help": help_text}
     return _MARKER.sub(lambda marker: generate[marker[1]](marker[2]), markdown)
 
 
-def keys_table(section: str) -> str:
-    """Returns the keys of a section as a Markdown table."""
-    rows = ["| key | type | default | range | |", "| --- | --- | --- | --- | --- |"]
+def keys_tables(section: str) -> str:
+    """Returns the keys of a section as tables: common keys first, then those of each algorithm."""
+    tables: dict[str, list[str]] = {"": []}
     for entry in _run("config", "--explain", section).strip().split("\n\n"):
         title, *lines = entry.splitlines()
-        text = " ".join(line.strip() for line in lines)
-        doc, _, text = text.rpartition(" allowed: ")
-        allowed, _, default = text.rpartition(" default: ")
         key, _, agents = title.partition(" ")
+        doc, _, rest = " ".join(line.strip() for line in lines).rpartition(" allowed: ")
+        allowed, _, default = rest.rpartition(" default: ")
         kind, _, limits = allowed.partition(", ")
-        doc = f"{doc} {agents[1:-1].capitalize()} only." if agents else doc
         cells = (f"`{key}`", kind, f"`{default}`", limits, doc)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(rows)
+        row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        tables.setdefault(agents.strip("()"), []).append(row)
+    header = "| key | type | default | range | |\n| --- | --- | --- | --- | --- |\n"
+    texts = [
+        f"Keys {agents}:\n\n" * bool(agents) + header + "\n".join(rows)
+        for agents, rows in tables.items()
+        if rows
+    ]
+    return "\n\n".join(texts)
 
 
 def help_text(command: str) -> str:

@@ -1,5 +1,6 @@
 """A callback of your own: prints each evaluation that is better than all before.
 
+Start it from the root of the repository:
 .venv/bin/actorlearner local --config sac_pendulum --set "callbacks=['examples.best_return:BestReturn']"
 """
 

@@ -1,5 +1,6 @@
 """An environment of your own: a cart is pushed to the middle of a track.
 
+Start it from the root of the repository:
 .venv/bin/actorlearner local --config examples/point_mass.yaml
 """
 

@@ -1,5 +1,6 @@
 """The Python API: trains on Pendulum-v1, draws the run, and plays the best policy.
 
+Start it from the root of the repository:
 .venv/bin/python -m examples.train_and_play
 """
 
