@@ -59,7 +59,7 @@ types: venv
 	@$(BIN)/python -m mypy
 
 docs: venv
-	@$(ENTER) $(BIN)/python -m mkdocs build --strict $(ARGS)
+	@export NO_MKDOCS_2_WARNING=1; $(ENTER) $(BIN)/python -m mkdocs build --strict $(ARGS)
 
 # requirements.lock is what users need; requirements-dev.lock is the same with the developers' tools. Both hold what
 # builds the editable install. Keeps the versions that still fit; ARGS=--upgrade takes the newest. pip itself is what
