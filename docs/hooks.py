@@ -32,11 +32,12 @@ def keys_tables(section: str) -> str:
         kind, _, limits = allowed.partition(", ")
         cells = (f"`{key}`", kind, f"`{default}`", limits, doc)
         row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-        tables.setdefault(agents.strip("()"), []).append(row)
+        for agent in agents.strip("()").removeprefix("of ").split(" and "):
+            tables.setdefault(agent, []).append(row)
     header = "| key | type | default | range | |\n| --- | --- | --- | --- | --- |\n"
     texts = [
-        f"Keys {agents}:\n\n" * bool(agents) + header + "\n".join(rows)
-        for agents, rows in tables.items()
+        f"### {agent}\n\n" * bool(agent) + header + "\n".join(rows)
+        for agent, rows in sorted(tables.items())
         if rows
     ]
     return "\n\n".join(texts)
