@@ -8,6 +8,7 @@ from typing import Any
 
 import gym
 import numpy as np
+import numpy.typing as npt
 
 _STEP_S = 0.1
 
@@ -26,18 +27,18 @@ class PointMass(gym.Env):
         """Makes the episodes that follow repeatable."""
         self._random = np.random.default_rng(seed)
 
-    def reset(self) -> np.ndarray:
+    def reset(self) -> npt.NDArray[np.float32]:
         """Places the cart at rest, at random."""
         self._position, self._velocity = self._random.uniform(-2.0, 2.0), 0.0
         return self._observation()
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
+    def step(self, action: npt.NDArray[np.float32]) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
         """Pushes the cart for one time step; the episode ends only at its time limit."""
         self._velocity += _STEP_S * float(action[0]) / self._mass
         self._position = float(np.clip(self._position + _STEP_S * self._velocity, -10.0, 10.0))
         return self._observation(), -(self._position**2), False, {}
 
-    def _observation(self) -> np.ndarray:
+    def _observation(self) -> npt.NDArray[np.float32]:
         return np.clip([self._position, self._velocity], -10.0, 10.0).astype(np.float32)
 
 
