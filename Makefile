@@ -10,7 +10,7 @@ BIN = .venv/bin
 ENTER = unset ARGS CONFIG MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS; exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-long test-containers test-learning lint types lock clean venv user-venv
+.PHONY: help setup train test test-long test-containers test-learning lint types docs lock clean venv user-venv
 
 help:
 	@echo "make setup                                            make .venv, with the developers' tools too"
@@ -21,6 +21,7 @@ help:
 	@echo "make test-learning                                    train what is shipped, and check the returns"
 	@echo "make lint                                             ruff: rules and formatting"
 	@echo "make types                                            mypy"
+	@echo "make docs                                             build the documentation into build/site"
 	@echo "make lock  [ARGS=--upgrade]                           write both lock files from pyproject.toml"
 	@echo "make clean                                            remove caches and builds; keep .venv and runs/"
 
@@ -56,6 +57,9 @@ lint: venv
 
 types: venv
 	@$(BIN)/python -m mypy
+
+docs: venv
+	@export NO_MKDOCS_2_WARNING=1; $(ENTER) $(BIN)/python -m mkdocs build --strict $(ARGS)
 
 # requirements.lock is what users need; requirements-dev.lock is the same with the developers' tools. Both hold what
 # builds the editable install. Keeps the versions that still fit; ARGS=--upgrade takes the newest. pip itself is what
