@@ -138,8 +138,9 @@ def load_guarded(
 
     def make(faults: int) -> Environment:
         stream = role if faults == 0 else f"{role}, after fault {faults}"
-        # A warning holds for all environments of the run, and the first one reports it.
-        report: Callable[[str], None] = _warn_once if index == environment == 0 else _log.info
+        report: Callable[[str], None] = _log.info
+        if index == environment == 0:  # The warning holds for all environments: only the first reports it.
+            report = _warn_once
         return load_environment(config, seed_for(seed, stream, index, environment, life), report)
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults)

@@ -23,8 +23,8 @@ def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> N
     """Serves metrics on a thread until the process ends.
 
     Every number of a record is a metric actorlearner_FILE_KEY, where FILE is collect, eval, learner or
-    replay. Metrics of actors have the label `actor`. Metrics that only grow are counters and end in _total. Unknown
-    values have no sample. `..._reported_timestamp_seconds` is the time of the record.
+    replay. Metrics of actors have the label `actor`. Metrics that only grow are counters and end in _total.
+    Unknown values have no sample. `..._reported_timestamp_seconds` is the time of the record.
 
     Args:
       address: host and port to listen on.
