@@ -1,4 +1,4 @@
-"""Your own code at what happens in a run: subclass Callback and name it in the configuration.
+"""User code that runs on a run's events: subclass Callback and name the class in the configuration.
 
 callbacks: [my_module:MyCallback]
 """

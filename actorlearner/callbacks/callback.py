@@ -1,4 +1,4 @@
-"""What a callback is, and what it is told."""
+"""The base class of callbacks, and the events that they receive."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from actorlearner.config.schema import Config
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """Where a callback is called.
+    """The role and run that a callback belongs to.
 
     Attributes:
-      role: the process: learner, eval-actor, or collect-actor-<i>.
-      run_id: of the run, the same in all its roles and after a resume.
+      role: learner, eval-actor, or collect-actor-<i>.
+      run_id: the same in all roles of a run and after a resume.
       run_dir: the run directory of this role.
       config: the experiment.
     """
@@ -26,13 +26,13 @@ class Context:
 
 @dataclasses.dataclass(frozen=True)
 class Episode:
-    """An episode that ended, or was truncated, in an environment of a collect actor.
+    """An episode of a collect actor that terminated or was truncated.
 
     Attributes:
-      environment: which of the actor's environments, counted from 0.
+      environment: index among the actor's environments, from 0.
       episode_return: undiscounted.
       length: in env steps.
-      env_steps: that this process of the actor has taken so far.
+      env_steps: taken by this process of the actor so far.
       train_step: of the policy that took the last env step; -1 for random actions.
     """
 
@@ -45,13 +45,13 @@ class Episode:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """An evaluation of the greedy policy, once it is recorded.
+    """A recorded evaluation of the greedy policy.
 
     Attributes:
       train_step: of the policy.
-      env_steps: of all actors when it was published.
-      returns: undiscounted, of each episode.
-      lengths: of each episode, in env steps.
+      env_steps: of all actors when the policy was published.
+      returns: undiscounted, one per episode.
+      lengths: in env steps, one per episode.
     """
 
     train_step: int
@@ -61,17 +61,17 @@ class Evaluation:
 
     @property
     def average_return(self) -> float:
-        """The mean over episodes."""
+        """Mean over the episodes."""
         return sum(self.returns) / len(self.returns)
 
 
 @dataclasses.dataclass(frozen=True)
 class Publication:
-    """Policy variables that the replay server has taken from the learner, for actors to act with.
+    """Policy variables that the replay server accepted from the learner.
 
     Attributes:
-      train_step: after which these were the variables.
-      generation: which of the run's learners they are from, counted from 0.
+      train_step: of the variables.
+      generation: number of the learner that published them, from 0; each start of a learner gets a new one.
     """
 
     train_step: int
@@ -80,11 +80,11 @@ class Publication:
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint of the learner that is written and whole.
+    """A complete checkpoint of the learner.
 
     Attributes:
-      train_step: at which it was written.
-      path: as `actorlearner rollout` takes it.
+      train_step: of the checkpoint.
+      path: accepted by `actorlearner rollout`.
     """
 
     train_step: int
@@ -92,29 +92,29 @@ class Checkpoint:
 
 
 class Callback:
-    """Base class: overrides are called, one after the other, on a thread of their own.
+    """Base class of callbacks. The hooks are called one after another, on a thread of their own.
 
-    Each role makes one instance of each callback, once it is connected to the run: a collect actor is told of
-    episodes, the eval actor of evaluations, the learner of publications and checkpoints. No role waits for
-    a callback: while one is slow up to 1,000 events wait for it, and what comes then is left out, which is
-    said. What a hook raises is said once and logged each time; the run goes on.
+    Each role makes one instance of each callback after it has connected to the run. Collect actors report
+    episodes, the eval actor reports evaluations, the learner reports publications and checkpoints. No role
+    waits for a hook: up to 1,000 events are queued, and further events are dropped with a warning. An
+    exception in a hook is logged each time, with a warning the first time, and the run continues.
     """
 
     def __init__(self, context: Context) -> None:
-        """Is called before the role begins its work, which waits for it; what this raises ends the run."""
+        """Runs before the role starts its work and blocks it; an exception ends the run."""
         self.context = context
 
     def on_episode(self, episode: Episode) -> None:
-        """An episode has ended. May be called thousands of times a second."""
+        """Called after each episode, possibly thousands of times per second."""
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
-        """An evaluation was recorded."""
+        """Called after an evaluation was recorded."""
 
     def on_publish(self, publication: Publication) -> None:
-        """Policy variables were published."""
+        """Called after policy variables were published."""
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """A checkpoint was written."""
+        """Called after a checkpoint was written."""
 
     def close(self) -> None:
-        """The role ends: 30 s are left, after a signal 1 s."""
+        """Called when the role ends; must return within 30 s, or within 1 s after a signal."""

@@ -1,4 +1,4 @@
-"""Calls the callbacks of a run from its roles, without making these wait."""
+"""Calls a run's callbacks on a thread of their own, so that the roles never wait for them."""
 
 import contextlib
 import importlib
@@ -7,14 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 
-from actorlearner.callbacks.callback import (
-    Callback,
-    Checkpoint,
-    Context,
-    Episode,
-    Evaluation,
-    Publication,
-)
+from actorlearner.callbacks.callback import Callback, Checkpoint, Context, Episode, Evaluation, Publication
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.records.notify import warn
@@ -30,33 +23,27 @@ _HOOKS = {
     Publication: "on_publish",
     Checkpoint: "on_checkpoint",
 }
-_WAITING = 1_000
-"""Events that wait for slow callbacks, at most."""
+_MAX_QUEUED = 1_000
+"""Events that are queued for slow callbacks before further events are dropped."""
 
 CLOSE_S = 30.0
-"""What callbacks get to close at the end of a run."""
+"""Seconds for callbacks to finish at the end of a run."""
 
 STOP_S = 1.0
-"""What they get after a signal: the whole role has to end soon."""
+"""Seconds for callbacks to finish after a signal, which must end the whole role soon."""
 
 
 def find_callback(name: str) -> Callable[[Context], Callback]:
-    """Imports the module of a callback, which may print.
-
-    Args:
-      name: module:Class.
-
-    Returns:
-      The class.
+    """Imports the callback class `name`, given as module:Class. The import may print.
 
     Raises:
-      ConfigurationError: there is none of that name, or it is no Callback.
+      ConfigurationError: the class cannot be imported or is not a Callback.
     """
     module, _, attribute = name.partition(":")
     allowed = "allowed: module:Class of a subclass of actorlearner.callbacks.Callback"
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # Of any code.
+    except Exception as error:  # User code may raise anything.
         raise ConfigurationError(
             [f"callbacks: {name!r} cannot be imported ({one_line(error)}); {allowed}"]
         ) from error
@@ -66,61 +53,61 @@ def find_callback(name: str) -> Callable[[Context], Callback]:
 
 
 class Callbacks:
-    """The callbacks in one role."""
+    """The callbacks of one role and their queue of events."""
 
     def __init__(self, config: Config, role: str) -> None:
-        """Imports them.
+        """Imports the callbacks that the configuration names.
 
         Args:
-          config: of the run.
-          role: the process: learner, eval-actor, or collect-actor-<i>.
+          config: the run's configuration.
+          role: learner, eval-actor, or collect-actor-<i>.
 
         Raises:
-          ConfigurationError: one cannot be imported.
+          ConfigurationError: a callback cannot be imported.
         """
         self._config = config
         self._role = role
         self._classes = {name: find_callback(name) for name in config.callbacks}
         self._callbacks: dict[str, Callback] = {}
-        self._events: queue.Queue[Event | None] = queue.Queue(_WAITING)
-        self._left_out = 0
-        self._complained: set[str] = set()
-        self._thread = threading.Thread(target=self._call_for_ever, name="callbacks", daemon=True)
+        self._events: queue.Queue[Event | None] = queue.Queue(_MAX_QUEUED)
+        self._dropped = 0
+        self._warned: set[str] = set()
+        self._thread = threading.Thread(target=self._call_hooks, name="callbacks", daemon=True)
 
     def begin(self, directory: RunDirectory) -> None:
-        """Makes them, once it is known which run this is, and begins to call them; blocks for that long.
+        """Creates the callbacks, which blocks, and starts to call them. The run id must be known by now.
 
         Raises:
-          RunError: one raised.
+          RunError: a callback's `__init__` raised.
         """
         for name, make in self._classes.items():
             context = Context(self._role, directory.run_id or "", directory.path, self._config)
             try:
                 self._callbacks[name] = make(context)
-            except Exception as error:  # Of any code.
+            except Exception as error:  # User code may raise anything.
                 _log.exception("callback %s", name)
-                raise RunError(f"callback {name} cannot be made: {one_line(error)}") from error
+                raise RunError(f"callback {name} cannot be created: {one_line(error)}") from error
         if self._callbacks:
             self._thread.start()
 
-    def tell(self, event: Event) -> None:
-        """Has them called with what happened. Does not block; before `begin` nothing happens."""
+    def notify(self, event: Event) -> None:
+        """Queues an event for the callbacks. Does not block; a no-op before `begin`."""
         if not self._callbacks:
             return
         try:
             self._events.put_nowait(event)
         except queue.Full:
-            self._left_out += 1
-            if self._left_out == 1:
+            self._dropped += 1
+            if self._dropped == 1:
                 warn(
-                    f"the callbacks are too slow: {_WAITING:,} events wait for them, and others are left out"
+                    f"the callbacks are too slow: {_MAX_QUEUED:,} events are queued, further ones are dropped"
                 )
 
     def close(self, *, stopped: bool) -> None:
-        """Has them called with what is left, and closed; blocks until then, for a while at most.
+        """Calls the callbacks for all queued events and closes them; blocks for CLOSE_S at most.
 
         Args:
-          stopped: whether a signal ends the role, and not its last train step.
+          stopped: whether a signal ends the role; then it blocks for STOP_S at most.
         """
         timeout_s = STOP_S if stopped else CLOSE_S
         if not self._callbacks:
@@ -129,27 +116,27 @@ class Callbacks:
             self._events.put(None, timeout=timeout_s / 2)
         self._thread.join(timeout_s / 2)
         if self._thread.is_alive():
-            warn(f"the callbacks were not done within {timeout_s:g} s; what is left for them is left out")
-        if self._left_out:
-            warn(f"{self._left_out:,} events were left out for the callbacks, which are too slow")
+            warn(f"the callbacks did not finish within {timeout_s:g} s; events still queued are dropped")
+        if self._dropped:
+            warn(f"{self._dropped:,} events were dropped because the callbacks are too slow")
 
-    def _call_for_ever(self) -> None:
+    def _call_hooks(self) -> None:
         while (event := self._events.get()) is not None:
             hook = _HOOKS[type(event)]
             for name, callback in self._callbacks.items():
-                with self._complaining(f"{name}.{hook}"):
+                with self._surviving(f"{name}.{hook}"):
                     getattr(callback, hook)(event)
         for name, callback in self._callbacks.items():
-            with self._complaining(f"{name}.close"):
+            with self._surviving(f"{name}.close"):
                 callback.close()
 
     @contextlib.contextmanager
-    def _complaining(self, what: str) -> Iterator[None]:
-        """Says what user code raises the first time, and logs it each time."""
+    def _surviving(self, hook: str) -> Iterator[None]:
+        """Catches what user code raises: logs it each time, and warns the first time."""
         try:
             yield
         except Exception as error:
-            _log.exception("callback %s", what)
-            if what not in self._complained:
-                self._complained.add(what)
-                warn(f"callback {what} raised {one_line(error)}; the run goes on")
+            _log.exception("callback %s", hook)
+            if hook not in self._warned:
+                self._warned.add(hook)
+                warn(f"callback {hook} raised {one_line(error)}; the run continues")

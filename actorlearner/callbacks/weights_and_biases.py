@@ -1,12 +1,12 @@
-"""Runs on Weights & Biases: install the extra `actorlearner[wandb]`, and name the class in the configuration.
+"""Logs runs to Weights & Biases. Install the extra `actorlearner[wandb]` and configure the class below.
 
     callbacks: [actorlearner.callbacks.weights_and_biases:WeightsAndBiases]
 
-Local mode needs `--network host` for it: else its roles are in a network that nothing leads out of.
+Local mode needs `--network host` for it: by default its roles run in a network without a way out.
 
-Each role is a run of its own there, in a group of the name of the run id; all have env steps or train steps
-as the axis of their curves. A resumed run goes on where it was. WANDB_PROJECT, WANDB_MODE=offline and all
-other variables of wandb's work as ever.
+Each role is a W&B run of its own, in a group named after the run id, with env steps or train steps as the
+axis of its curves. A resumed run continues its W&B runs. WANDB_PROJECT, WANDB_MODE and wandb's other
+environment variables work as usual.
 """
 
 import os
@@ -22,13 +22,13 @@ _ENV_STEPS = "env_steps"
 
 
 class WeightsAndBiases(Callback):
-    """Logs episodes, evaluations, and how training advances."""
+    """Logs episodes, evaluations, publications and checkpoints."""
 
     def __init__(self, context: Context) -> None:
-        """Begins or resumes the role's run there.
+        """Starts or resumes the role's W&B run.
 
         Raises:
-          wandb.errors.Error: it cannot be begun, as without an API key.
+          wandb.errors.Error: the run cannot be started, for example without an API key.
         """
         super().__init__(context)
         self._run: Any = wandb.init(
@@ -46,7 +46,7 @@ class WeightsAndBiases(Callback):
             self._run.define_metric(curves, step_metric=_TRAIN_STEP)
 
     def on_episode(self, episode: Episode) -> None:
-        """Logs its return and length against the env steps of this actor."""
+        """Logs the episode's return and length against the env steps of this actor."""
         self._run.log(
             {
                 _ENV_STEPS: episode.env_steps,
@@ -57,7 +57,7 @@ class WeightsAndBiases(Callback):
         )
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
-        """Logs the average return, and keeps the best as the run's result."""
+        """Logs the average return and keeps the best one in the run's summary."""
         self._run.log(
             {
                 _TRAIN_STEP: evaluation.train_step,
@@ -69,13 +69,13 @@ class WeightsAndBiases(Callback):
         self._run.summary["eval/best_return"] = max(best, evaluation.average_return)
 
     def on_publish(self, publication: Publication) -> None:
-        """Logs how far the policy of the actors is."""
+        """Logs the train step of the published policy."""
         self._run.log({_TRAIN_STEP: publication.train_step, "learner/published": publication.train_step})
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Notes the newest checkpoint."""
+        """Keeps the newest checkpoint's path in the run's summary."""
         self._run.summary["learner/checkpoint"] = str(checkpoint.path)
 
     def close(self) -> None:
-        """Uploads what is left."""
+        """Uploads the remaining data."""
         self._run.finish()

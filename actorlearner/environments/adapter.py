@@ -1,4 +1,4 @@
-"""What the adapters of all libraries' environments share."""
+"""The base class of the adapters of gym and TF-Agents environments."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from actorlearner.environments.rendering import Frame, frame_rate, render
 
 
 class Adapter:
-    """A library's environment, without `reset` and `step`, in which libraries differ.
+    """Everything of an adapted environment but `reset` and `step`, in which the libraries differ.
 
     Attributes:
       observation_spec, action_spec: nests of array specs.
@@ -24,14 +24,10 @@ class Adapter:
         self._environment.close()
 
     def render(self) -> Frame:
-        """Draws the present state.
-
-        Raises:
-          RenderError: the environment cannot.
-        """
+        """Renders the current state; raises RenderError if the environment cannot."""
         return render(self._environment)
 
     @property
     def frame_rate(self) -> float | None:
-        """Env steps in a second of the simulated world; None where the environment does not tell."""
+        """Env steps per simulated second; None if unknown."""
         return frame_rate(self._environment)

@@ -1,4 +1,4 @@
-"""Specs of an environment's arrays, and casts between these arrays and their specs."""
+"""Array specs of observations and actions, and casts to them."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,8 @@ Cast = Callable[[Any], Nest]
 def single_precision(spec: Nest) -> Nest:
     """Returns a nest of array specs with float64 replaced by float32, and mappings by plain dicts.
 
-    Networks compute in float32, so float64 would only double what replay stores and gRPC carries, and
-    TF-Agents' networks refuse it. Bounds are rounded inwards: an action inside the float32 bounds is
-    inside the environment's float64 ones.
+    Networks compute in float32 and TF-Agents' networks refuse float64, which would also double the size of
+    replay. Bounds are rounded inwards: an action inside the float32 bounds is inside the float64 bounds.
     """
     if isinstance(spec, Mapping):
         return {key: single_precision(child) for key, child in spec.items()}
@@ -39,8 +38,8 @@ def _single_precision_leaf(spec: "array_spec.ArraySpec") -> "array_spec.ArraySpe
 
 
 def _rounded(bound: Any, towards: float, outside: Callable[[Any, Any], Any]) -> Any:
-    """Rounds float64 bounds to float32, one ulp `towards` the inside where that landed outside."""
-    with np.errstate(over="ignore"):  # float64's largest number stands for "no bound": infinity
+    """Rounds float64 bounds to float32; bounds that land outside move one ulp `towards` the inside."""
+    with np.errstate(over="ignore"):  # The largest float64 means "no bound": infinity.
         rounded = np.asarray(bound, np.float32)
     no_bound = np.isinf(rounded)
     inner = np.nextafter(rounded, np.float32(towards))
@@ -50,17 +49,14 @@ def _rounded(bound: Any, towards: float, outside: Callable[[Any, Any], Any]) -> 
 def observation_cast(spec: Nest) -> Cast:
     """Returns a function that copies an observation into new arrays of `spec`'s dtypes.
 
-    It always copies, because environments may write the next observation into the same buffer. A dict
-    or tuple spec gives dicts and tuples.
-
-    Raises:
-      RunError: (the function) an array has another shape than the spec's.
+    It always copies, because environments may write the next observation into the same buffer. It raises
+    RunError if an array's shape differs from the spec's.
     """
     return _nested(spec, _checked_copy)
 
 
 def action_cast(spec: Nest) -> Cast:
-    """Returns a function that casts an action, without a copy where it can, to `spec`'s dtypes."""
+    """Returns a function that casts an action to `spec`'s dtypes, without a copy if possible."""
 
     def leaf(leaf_spec: "array_spec.ArraySpec") -> Cast:
         dtype = leaf_spec.dtype
@@ -70,7 +66,7 @@ def action_cast(spec: Nest) -> Cast:
 
 
 def _nested(spec: Nest, leaf: Callable[[Any], Cast]) -> Cast:
-    """Builds the cast of a nest once, so that none is traversed in an env step."""
+    """Builds the cast of a nest once, so that env steps do not traverse specs."""
     if isinstance(spec, Mapping):
         children = {key: _nested(child, leaf) for key, child in spec.items()}
         return lambda value: {key: cast(value[key]) for key, cast in children.items()}

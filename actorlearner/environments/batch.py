@@ -1,55 +1,36 @@
-"""Several environments stepped as one batch, and the statistics of their episodes."""
+"""A batch of environments, and the statistics of their episodes."""
 
 import collections
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 import tree
 
 from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.environments.environment import Nest, Step
-
-
-class FallibleEnvironment(Protocol):
-    """An Environment whose `step` may answer None: it failed, and `reset` comes next.
-
-    Attributes:
-      faults: how often it failed.
-    """
-
-    faults: int
-
-    def reset(self) -> Nest:
-        """Starts an episode and returns its first observation."""
-
-    def step(self, action: Nest) -> Step | None:
-        """Takes one env step."""
-
-    def close(self) -> None:
-        """Frees the simulator."""
+from actorlearner.environments.guarded import GuardedEnvironment
 
 
 class EnvironmentBatch:
-    """Steps several environments in turn and resets each where its episode ended.
+    """Steps several environments in turn, and resets each whose episode ended.
 
     Attributes:
-      observations: nest of arrays [environments, ...] to act on next.
-      first: bool [environments], where an episode begins.
+      observations: nest of arrays [environments, ...], the observations to act on next.
+      first: bool [environments], whether each is the first of its episode.
     """
 
-    def __init__(self, environments: Sequence[FallibleEnvironment]) -> None:
+    def __init__(self, environments: Sequence[GuardedEnvironment]) -> None:
         """Resets all environments."""
         self._environments = list(environments)
         self.observations = _stack([environment.reset() for environment in self._environments])
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
     def step(self, actions: Nest, policy_train_step: int) -> EnvSteps:
-        """Takes one env step in each environment; blocks for all of them together.
+        """Takes one env step in each environment, one after another.
 
         Args:
           actions: nest of arrays [environments, ...].
-          policy_train_step: of the variables that chose them.
+          policy_train_step: train step of the variables that chose the actions.
         """
         observation, first = self.observations, self.first
         answers = [
@@ -57,7 +38,7 @@ class EnvironmentBatch:
             for environment, action in zip(self._environments, _unstack(actions), strict=True)
         ]
         valid = np.array([answer is not None for answer in answers], dtype=np.bool_)
-        steps = [answer or self._nothing(i) for i, answer in enumerate(answers)]
+        steps = [answer or self._given_up(i) for i, answer in enumerate(answers)]
         next_observation = _stack([step.observation for step in steps])
         last = np.array([step.last for step in steps], dtype=np.bool_)
         self.first = last
@@ -74,12 +55,12 @@ class EnvironmentBatch:
             valid=valid,
         )
 
-    def _nothing(self, i: int) -> Step:
-        """Stands in for the answer of an environment that failed, and has it reset."""
+    def _given_up(self, i: int) -> Step:
+        """Returns the last step of an episode whose environment failed: a reset follows."""
         return Step(tree.map_structure(lambda leaf: leaf[i], self.observations), 0.0, 1.0, last=True)
 
     def _reset(self, steps: Sequence[Step]) -> Nest:
-        """Resets the environments whose episodes ended; returns what to act on next in all of them."""
+        """Resets the environments whose episodes ended; returns the next observations of all."""
         return _stack(
             [
                 environment.reset() if step.last else step.observation
@@ -89,7 +70,7 @@ class EnvironmentBatch:
 
     @property
     def faults(self) -> int:
-        """How often any of the environments failed."""
+        """Number of faults of all environments together."""
         return sum(environment.faults for environment in self._environments)
 
     def close(self) -> None:
@@ -103,20 +84,14 @@ def _stack(observations: list[Nest]) -> Nest:
 
 
 def _unstack(actions: Nest) -> Iterable[Nest]:
-    if isinstance(
-        actions, np.ndarray
-    ):  # Most actions: iterating over the array spares a nest for each of its rows.
+    if isinstance(actions, np.ndarray):  # The common case is faster without nests of single rows.
         return actions
     leaves = zip(*tree.flatten(actions), strict=True)
     return (tree.unflatten_as(actions, parts) for parts in leaves)
 
 
 class EpisodeStatistics:
-    """Average return and length over the newest episodes of all environments of an actor.
-
-    Each environment has its own running sums, so that a long episode in one is not mixed with the
-    episodes of another.
-    """
+    """Average return and length of the newest episodes of an actor's environments."""
 
     def __init__(
         self,
@@ -124,12 +99,13 @@ class EpisodeStatistics:
         window: int = 10,
         ended: Callable[[int, float, int], None] = lambda environment, episode_return, length: None,
     ) -> None:
-        """Averages over `window` episodes, or one of each environment if there are more of them.
+        """Starts without episodes.
 
         Args:
-          environments: how many.
-          window: see above.
-          ended: is called with each episode: in which environment, its undiscounted return, and its length.
+          environments: number of environments.
+          window: number of episodes to average over, at least one per environment.
+          ended: called after each episode with the environment's index, the undiscounted return, and the
+            length in env steps.
         """
         self._ended = ended
         self._return = np.zeros(environments, dtype=np.float64)
@@ -140,7 +116,7 @@ class EpisodeStatistics:
         self.episodes = 0
 
     def add(self, steps: EnvSteps) -> None:
-        """Adds one env step of each environment; an episode that is given up does not count."""
+        """Adds one env step of each environment; episodes given up after a fault do not count."""
         self._return += steps.reward
         self._length += 1
         if not steps.valid.all():
@@ -156,10 +132,10 @@ class EpisodeStatistics:
 
     @property
     def average_return(self) -> float | None:
-        """Mean undiscounted return; None before the first episode has ended."""
+        """Mean undiscounted return; None before the end of the first episode."""
         return float(np.mean(self._returns)) if self._returns else None
 
     @property
     def average_episode_length(self) -> float | None:
-        """Mean length in env steps; None before the first episode has ended."""
+        """Mean length in env steps; None before the end of the first episode."""
         return float(np.mean(self._lengths)) if self._lengths else None

@@ -1,4 +1,4 @@
-"""What passes from acting to replay."""
+"""The batch of env steps that an actor writes into replay."""
 
 from typing import NamedTuple
 
@@ -9,18 +9,17 @@ class EnvSteps(NamedTuple):
     """One env step in each environment of an actor; every array has a leading dimension [environments].
 
     Attributes:
-      observation: what was acted on; nest as the environment's specs say.
-      first: bool, whether an episode begins with that observation.
-      action: nest as the environment's specs say.
-      reward, discount: float32; the discount is 0 where the episode terminated, also 1 where a time limit
-        truncated it.
-      next_observation: what the environment answered, before any reset.
-      last: bool, whether the episode ended here, by termination or truncation.
-      policy_train_step: int64, the train step of the variables that chose the action; RANDOM_POLICY for
-        random actions.
-      valid: bool; where it is False the environment failed and its episode is given up: nothing of the env
-        step may be used, and what came before it in the episode ends like one that a time limit truncated.
-        There, `next_observation` is the observation itself.
+      observation: nest; the observation acted on.
+      first: bool; whether `observation` is the first of its episode.
+      action: nest.
+      reward: float32.
+      discount: float32; 0 after a termination and 1 otherwise, including after a truncation by a time limit.
+      next_observation: nest; the environment's answer, before any reset.
+      last: bool; whether the episode ended here, by termination or truncation.
+      policy_train_step: int64; train step of the variables that chose the action, RANDOM_POLICY for random
+        actions.
+      valid: bool; False if the environment failed. Such an env step must not be used, and the episode ends
+        with the env step before it, as if truncated. `next_observation` is then `observation` itself.
     """
 
     observation: Nest

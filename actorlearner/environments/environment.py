@@ -1,4 +1,4 @@
-"""The interface through which actors step every environment, whatever library it comes from."""
+"""The interface of all environments, whichever library they come from."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -9,14 +9,14 @@ Nest = Any
 
 
 class Step(NamedTuple):
-    """What an environment answers to one action.
+    """An environment's answer to an action.
 
     Attributes:
       observation: nest of arrays with the shapes and dtypes of `observation_spec`.
       reward: float.
-      discount: 0.0 where the episode terminated, 1.0 elsewhere: also where a time limit truncated it,
+      discount: 0.0 after a termination and 1.0 otherwise, including after a truncation by a time limit,
         so that the value of the last state is bootstrapped.
-      last: whether the episode ended here, by termination or truncation; `reset` comes next.
+      last: whether the episode ended here, by termination or truncation; `reset` must follow.
     """
 
     observation: Nest
@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 class Environment(Protocol):
-    """One environment, not batched. It is reset only when told to.
+    """One environment, not batched. It never resets itself.
 
     Attributes:
       observation_spec, action_spec: nests of `tf_agents.specs` array specs.
@@ -39,14 +39,36 @@ class Environment(Protocol):
         """Starts an episode and returns its first observation."""
 
     def step(self, action: Nest) -> Step:
-        """Takes one env step; blocks for as long as the simulator does."""
+        """Takes one env step; blocks while the simulator computes it."""
 
     def close(self) -> None:
         """Frees the simulator."""
 
     def render(self) -> Frame:
-        """Draws the present state; see `rendering.render`."""
+        """Renders the current state; raises RenderError if the environment cannot."""
 
     @property
     def frame_rate(self) -> float | None:
-        """Env steps in a second of the simulated world; None where the environment does not tell."""
+        """Env steps per simulated second; None if unknown."""
+
+
+class Wrapper:
+    """Base class of wrappers: passes everything to the environment but `reset` and `step`."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.observation_spec: Nest = environment.observation_spec
+        self.action_spec: Nest = environment.action_spec
+        self._environment = environment
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._environment.close()
+
+    def render(self) -> Frame:
+        """Renders the current state; raises RenderError if the environment cannot."""
+        return self._environment.render()
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps per simulated second; None if unknown."""
+        return self._environment.frame_rate

@@ -1,4 +1,4 @@
-"""Whether numbers can be used: no NaN and no infinity among them."""
+"""Checks numbers for NaN and infinity."""
 
 import math
 from typing import Any
@@ -8,8 +8,9 @@ import tree
 
 
 def all_finite(nest: Any) -> bool:
-    """Whether no array or number of the nest has a NaN or an infinity."""
-    if _is_vector(nest) and math.isfinite(nest.dot(nest)):  # Four times as fast; overflows decide nothing.
+    """Whether all numbers of the nest are finite."""
+    # Four times as fast for a vector. If its square overflows, the slow check decides.
+    if _is_vector(nest) and math.isfinite(nest.dot(nest)):
         return True
     return all(_finite(leaf) for leaf in tree.flatten(nest))
 

@@ -1,4 +1,4 @@
-"""Steps a gym environment, with time limits that truncate instead of terminating."""
+"""Adapts gym environments; their time limits truncate episodes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class GymAdapter(Adapter):
-    """The Environment of a `gym.Env`, of gym 0.23's interface or that of later versions.
+    """Adapts a `gym.Env` with the interface of gym 0.23 or of later versions.
 
     - `step` of gym 0.23 returns (observation, reward, done, info): `done` terminates, unless
-      info["TimeLimit.truncated"] is true. Later ones return (observation, reward, terminated,
+      info["TimeLimit.truncated"] is true. Later versions return (observation, reward, terminated,
       truncated, info).
     - `reset` returns the observation, or (observation, info).
     - float64 spaces have float32 specs; observations are cast to them, actions to their spaces.
@@ -42,7 +42,7 @@ class GymAdapter(Adapter):
         )
         self._observation = observation_cast(self.observation_spec)
         self._action = _action_cast(environment.action_space)
-        # Looked up once: through gym's wrappers the attribute costs more than the rest of `step`.
+        # Bound once: looking it up through gym's wrappers takes longer than the rest of `step`.
         self._env_step = environment.step
 
     def reset(self) -> Nest:
@@ -65,17 +65,12 @@ class GymAdapter(Adapter):
         return Step(self._observation(observation), float(reward), 0.0 if terminated else 1.0, bool(last))
 
     def seed(self, seed: int) -> bool:
-        """Seeds the environment, which resets it where only `reset` takes a seed.
+        """Seeds the environment and returns whether it takes a seed.
 
-        Returns:
-          Whether it takes a seed.
-
-        gym 0.23 is between two ways of seeding; an environment may follow either, so both are tried.
+        In gym 0.23 environments take seeds through `seed`, `reset` or both, so both are tried.
         """
-        by_method, by_reset = (
-            hasattr(_unwrapped(self._environment), "seed"),
-            _reset_takes_seed(self._environment),
-        )
+        by_method = hasattr(_unwrapped(self._environment), "seed")
+        by_reset = _reset_takes_seed(self._environment)
         if by_method:
             self._environment.seed(seed)
         if by_reset:
@@ -83,7 +78,7 @@ class GymAdapter(Adapter):
         return by_method or by_reset
 
     def _has_info(self, answer: Any) -> bool:
-        """Whether `reset` answered (observation, info), not an observation that is a pair itself."""
+        """Whether `reset` returned (observation, info) rather than an observation that is a pair."""
         if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], dict)):
             return False
         space = self._environment.observation_space
@@ -95,7 +90,7 @@ def _unwrapped(environment: "gym.Env") -> "gym.Env":
 
 
 def _reset_takes_seed(environment: "gym.Env") -> bool:
-    """Whether `reset` has a `seed` parameter in the environment and passes it through its wrappers."""
+    """Whether `reset` takes a `seed` and all wrappers pass it on."""
     import inspect
 
     layer = environment
@@ -110,7 +105,7 @@ def _reset_takes_seed(environment: "gym.Env") -> bool:
 
 
 def _action_cast(space: "gym.Space") -> Callable[[Any], Any]:
-    """Returns the function that turns an action of the spec into one of the space."""
+    """Returns a function that turns an action of the spec into an action of the space."""
     import gym
 
     if isinstance(space, gym.spaces.Dict):
@@ -120,7 +115,7 @@ def _action_cast(space: "gym.Space") -> Callable[[Any], Any]:
         casts = [_action_cast(child) for child in space.spaces]
         return lambda action: tuple(cast(part) for cast, part in zip(casts, action, strict=True))
     if isinstance(space, gym.spaces.Discrete):
-        # A plain int, since some environments look actions up in a dict. The spec counts from 0.
+        # A plain int, because some environments use actions as keys of a dict. The spec counts from 0.
         start = int(getattr(space, "start", 0))
         return lambda action: int(action) + start
     dtype = space.dtype

@@ -1,4 +1,4 @@
-"""Makes the environment that a configuration names, seeded and without a word on the terminal."""
+"""Loads the environment that a configuration names, seeded and without output."""
 
 import copy
 import importlib
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _NAME = "environment.name"
 _SUITE = "environment.suite"
 _NO_SOURCES = dict.fromkeys((_NAME, _SUITE, "environment.kwargs"), "")
-"""Who catches the problem adds the sources, see `with_source`."""
+"""The caller that catches the error adds the sources, see `with_source`."""
 
 _GYM_MEMBERS = ("reset", "step", "observation_space", "action_space")
 
@@ -36,18 +36,17 @@ _GYM_MEMBERS = ("reset", "step", "observation_space", "action_space")
 def load_environment(
     config: EnvironmentConfig, seed: int, warn: Callable[[str], None] = _log.info
 ) -> Environment:
-    """Makes one environment.
+    """Returns a new environment, which has been reset once.
 
-    It has been reset once already, because that is when simulators start and print what they print,
-    and when an observation that does not fit its space shows.
+    The first reset starts the simulator, may print, and shows whether observations fit their space.
 
     Args:
-      config: which environment.
-      seed: seed of its random numbers, in [0, 2**31).
-      warn: called with a line if the environment cannot be seeded.
+      config: the environment section of the configuration.
+      seed: the environment's seed, in [0, 2**31).
+      warn: called with one line if the environment cannot be seeded.
 
     Raises:
-      ConfigurationError: there is no such environment, or it cannot be made, seeded or reset.
+      ConfigurationError: the environment does not exist or cannot be made, seeded or reset.
     """
     check_environment(config, _NO_SOURCES)
     with quiet_output():
@@ -63,18 +62,18 @@ def load_environment(
 
 
 def _registered(config: EnvironmentConfig) -> "gym.Env":
-    """Makes an environment of gym's registry, with the one time limit that applies."""
+    """Makes an environment of gym's registry, with the configured time limit if there is one."""
     import gym
 
     spec = copy.deepcopy(gym.spec(config.name))
     if config.max_episode_steps is not None:
-        # In the copy: gym puts on this limit instead of its own, and other environments keep theirs.
+        # Only in the copy, so that other environments keep their limits.
         spec.max_episode_steps = config.max_episode_steps
     return _construct(config, lambda: spec.make(**config.kwargs))
 
 
 def _custom(config: EnvironmentConfig) -> Any:
-    """Calls the user's callable with the name, if there is one, and the keyword arguments."""
+    """Calls the user's callable with the name, if configured, and the keyword arguments."""
     module, _, attribute = config.suite.partition(":")
     make = getattr(importlib.import_module(module), attribute)
     names = [config.name] if config.name else []
@@ -113,12 +112,12 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
 
 
 def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
-    """Returns what `call` returns; anything that it raises becomes one line that blames `key`."""
+    """Returns the result of `call`; an exception becomes a one-line problem of `key`."""
     try:
         return call()
     except ConfigurationError:
         raise
-    except Exception as error:  # The environment is somebody else's code.
+    except Exception as error:  # User code may raise anything.
         raise ConfigurationError([problem(key, f"{wrong}: {type(error).__name__}: {error}", "")]) from error
 
 

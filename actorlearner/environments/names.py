@@ -1,4 +1,4 @@
-"""Finds out whether the configured environment exists, before anything starts."""
+"""Checks that the configured environment exists, before anything starts."""
 
 import importlib
 import importlib.machinery
@@ -23,17 +23,15 @@ _REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs"}
 
 
 def check_environment(environment: EnvironmentConfig, sources: Sources | None = None) -> None:
-    """Looks the environment up, imports the module that defines it and checks what it is called with.
-
-    It does not make it.
+    """Checks an environment's name, module and keyword arguments without making the environment.
 
     Args:
-      environment: the environment section.
-      sources: where its keys come from, for the message.
+      environment: the environment section of the configuration.
+      sources: the source of each key, for error lines.
 
     Raises:
-      ConfigurationError: there is no such environment, its module cannot be imported, or it does not take
-        these keyword arguments.
+      ConfigurationError: the environment does not exist, its module cannot be imported, or it does not take
+        the keyword arguments.
     """
     sources = sources or {}
     if environment.suite in _REGISTERED_BY:
@@ -72,7 +70,7 @@ def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
 
 
 def _registered(suite: str, sources: Sources) -> dict[str, Any]:
-    """The registry of gym by name; pybullet_envs adds its environments when it is imported."""
+    """Returns gym's registry by name; pybullet_envs registers its environments on import."""
     source = sources.get(_SUITE, DEFAULT_SOURCE)
     registration = _import("gym.envs.registration", _SUITE, suite, source)
     if suite == "pybullet":
@@ -85,7 +83,7 @@ def _check_custom(environment: EnvironmentConfig, sources: Sources) -> None:
     suite = environment.suite
     module_name, _, attribute = suite.partition(":")
     source = sources.get(_SUITE, DEFAULT_SOURCE)
-    module = _import(module_name, _SUITE, suite, source, _unfindable(module_name))
+    module = _import(module_name, _SUITE, suite, source, _advice_on_missing(module_name))
     missing = object()
     make = _attempt(lambda: getattr(module, attribute, missing), _SUITE, suite, source, _CALLABLE)
     if callable(make):
@@ -110,10 +108,10 @@ def _is_public(name: str, value: Any) -> bool:
 def _check_call(
     make: Callable[..., Any], arguments: Sequence[str], environment: EnvironmentConfig, sources: Sources
 ) -> None:
-    """Refuses arguments that `make` does not take; those that it lacks, a decorator may add."""
+    """Refuses arguments that `make` does not take; a decorator may add the missing ones."""
     try:
         signature = inspect.signature(make)
-    except (TypeError, ValueError):  # Written in C, or too clever to tell.
+    except (TypeError, ValueError):  # No signature, for example of a C function.
         return
     try:
         signature.bind_partial(*arguments, **environment.kwargs)
@@ -125,7 +123,7 @@ def _check_call(
 
 
 def _misfit(environment: EnvironmentConfig, sources: Sources, reason: str, known: Sequence[str]) -> str:
-    """The line about arguments that do not fit; `known` are the keywords that would."""
+    """Returns the error line about unsuitable arguments; `known` are the keywords that `make` takes."""
     key, value = (_KWARGS, environment.kwargs) if environment.kwargs else (_NAME, environment.name)
     called = environment.name if environment.suite in _REGISTERED_BY else environment.suite
     wrong = f"{show(value)} cannot be passed to {called}: {reason}"
@@ -136,8 +134,8 @@ def _misfit(environment: EnvironmentConfig, sources: Sources, reason: str, known
     return problem(key, wrong, sources.get(key, DEFAULT_SOURCE), allowed, meant)
 
 
-def _unfindable(module: str) -> str:
-    """Returns advice about a module that Python does not find; empty if it finds the module."""
+def _advice_on_missing(module: str) -> str:
+    """Returns what is allowed instead of a module that Python cannot find; empty if it can."""
     package = module.partition(".")[0]
     if package in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(package):
         return ""
@@ -148,13 +146,13 @@ def _unfindable(module: str) -> str:
 
 
 def _import(module: str, key: str, value: str, source: str, allowed: str = "") -> Any:
-    """Imports `module`, which the `value` of `key` needs."""
-    allowed = allowed or f"what can be imported here, as {module} cannot"
+    """Imports `module`, which `value` of `key` needs."""
+    allowed = allowed or f"an environment whose module {module} can be imported"
     return _attempt(lambda: importlib.import_module(module), key, value, source, allowed)
 
 
 def _attempt(call: Callable[[], Any], key: str, value: str, source: str, allowed: str) -> Any:
-    """Returns what `call` returns; whatever the code of a module raises there becomes one line."""
+    """Returns the result of `call`; anything raised becomes a one-line problem of `key`."""
     try:
         with quiet_output():
             return call()

@@ -1,4 +1,4 @@
-"""Steps a TF-Agents PyEnvironment."""
+"""Adapts TF-Agents environments."""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 
 class PyEnvironmentAdapter(Adapter):
-    """The Environment of an unbatched `PyEnvironment`.
+    """Adapts an unbatched `PyEnvironment`.
 
-    Its discounts are kept, except where gym's time limit made an end of episode into a terminal one:
-    that is what TF-Agents' own suites of gym environments do. It resets only when told to, whether or
-    not the PyEnvironment resets itself at the step after a last one.
+    Discounts are kept, except for 0 at gym's time limit, which TF-Agents' suites of gym environments return:
+    it becomes 1.
 
     Attributes:
       observation_spec, action_spec: nests of array specs, float64 replaced by float32.
@@ -44,13 +43,12 @@ class PyEnvironmentAdapter(Adapter):
         """Takes one env step.
 
         Raises:
-          RunError: the environment started a new episode instead, so its answer is no consequence of
-            the action.
+          RunError: the environment started a new episode instead of taking the action.
         """
         answer = self._environment.step(self._action(action))
         if answer.is_first():
             raise RunError(
-                "environment.name: the environment started a new episode where a step was asked for; end "
+                "environment.name: the environment started a new episode instead of taking a step; end "
                 "episodes with a last time step"
             )
         last = bool(answer.is_last())
@@ -68,7 +66,7 @@ class PyEnvironmentAdapter(Adapter):
         return True
 
     def _truncated_by_gym(self) -> bool:
-        """Whether a wrapped gym environment says that its time limit ended the episode."""
+        """Whether a time limit of a wrapped gym environment ended the episode."""
         try:
             info = self._environment.get_info()
         except NotImplementedError:

@@ -1,4 +1,4 @@
-"""Keeps what simulators and libraries print out of the user's terminal."""
+"""Suppresses the output of simulators and libraries."""
 
 import contextlib
 import ctypes
@@ -7,19 +7,19 @@ import os
 import sys
 from collections.abc import Iterator
 
-_FIRST_FREE = 3  # Copies must not take the place of standard streams that are closed, as in a daemon.
+_FIRST_FREE = 3  # A copy must not become a standard stream that is closed, as in a daemon.
 
 
 @contextlib.contextmanager
 def quiet_output(log: str = os.devnull) -> Iterator[None]:
-    """Discards everything that is written to standard output and standard error meanwhile, or logs it.
+    """Context manager that discards standard output and standard error, or writes them to a file.
 
-    It acts on the file descriptors, so that it holds for C and C++ as well, and leaves sys.stdout and
-    sys.stderr alone: a logging handler made meanwhile must still work afterwards. It holds for the
-    whole process; do not let two threads use it at once.
+    It redirects the file descriptors and so covers C and C++. sys.stdout and sys.stderr stay the same
+    objects, so that a logging handler created inside still works afterwards. It affects the whole process:
+    only one thread at a time may use it.
 
     Args:
-      log: the file that gets it instead, anew.
+      log: the file to overwrite with the output.
     """
     _flush()
     saved = _copies(_descriptors())
@@ -29,14 +29,14 @@ def quiet_output(log: str = os.devnull) -> Iterator[None]:
                 os.dup2(instead.fileno(), descriptor)
         yield
     finally:
-        _flush()  # What is still buffered belongs there, too.
+        _flush()  # While the redirection still holds.
         for descriptor, copy in saved.items():
             os.dup2(copy, descriptor)
             os.close(copy)
 
 
 def _descriptors() -> set[int]:
-    """Those of the process, and those that Python's streams write to if somebody replaced these."""
+    """Returns 1, 2 and the descriptors of sys.stdout and sys.stderr, which may have been replaced."""
     descriptors = {1, 2}
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # None, in memory, or closed.
@@ -45,7 +45,7 @@ def _descriptors() -> set[int]:
 
 
 def _copies(descriptors: set[int]) -> dict[int, int]:
-    """Copies of the descriptors that are open."""
+    """Returns a copy of each open descriptor."""
     copies = {}
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
@@ -57,4 +57,4 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # None, full, or closed.
             stream.flush()
-    ctypes.CDLL(None).fflush(None)  # C has buffers of its own.
+    ctypes.CDLL(None).fflush(None)  # Buffers of C.

@@ -1,4 +1,4 @@
-"""Pictures of an environment, drawn without a display."""
+"""Renders environments without a display."""
 
 import functools
 import math
@@ -12,36 +12,33 @@ import numpy.typing as npt
 from actorlearner.errors import one_line
 
 Frame = npt.NDArray[np.uint8]
-"""[height, width, 3], red, green and blue."""
+"""[height, width, 3], RGB."""
 
 _WIDTH, _HEIGHT = 640, 480
 _MODE = "rgb_array"
 _RATES = ("render_fps", "video.frames_per_second")
 _TIME_STEPS = (("dt",), ("_time_step", "_action_repeat"), ("_timeStep", "_actionRepeat"))
 _LOWEST_RATE, _HIGHEST_RATE = 1.0, 1e6
-"""Others are no env steps a second: of a world without time, or one that counts it in days."""
+"""Rates outside are not env steps per second: the environment has no time, or counts it in days."""
 
 
 class RenderError(Exception):
-    """An environment draws no pictures; the message says why."""
+    """An environment cannot be rendered; the message gives the reason."""
 
 
 def render(environment: Any) -> Frame:
-    """Draws the present state.
-
-    Args:
-      environment: a gym.Env, old or new, or a PyEnvironment.
+    """Renders the current state of a gym.Env (of any version) or a PyEnvironment.
 
     Raises:
-      RenderError: it cannot.
+      RenderError: the environment cannot be rendered.
     """
     _draw_without_display()
     _enlarge(environment)
     try:
-        # Later versions of gym fix the mode when the environment is made.
+        # Later versions of gym take the mode when the environment is made.
         fixed = getattr(environment, "render_mode", None) is not None
         picture = environment.render() if fixed else environment.render(mode=_MODE)
-    except Exception as error:  # The environment is somebody else's code.
+    except Exception as error:  # User code may raise anything.
         raise RenderError(f"its render raised {one_line(error)}") from error
     frame = np.asarray(picture)
     if frame.ndim != 3 or frame.shape[2] not in (3, 4) or frame.dtype != np.uint8 or not frame.size:
@@ -50,10 +47,10 @@ def render(environment: Any) -> Frame:
 
 
 def frame_rate(environment: Any) -> float | None:
-    """Env steps in a second of the simulated world; None where the environment does not tell.
+    """Returns the env steps per simulated second; None if unknown.
 
-    Its own time step comes first: the rate in the metadata is that at which its author liked to look at it,
-    which is half speed for PyBullet's Minitaur.
+    The simulator's time step has precedence over the rate in the metadata, which may be chosen for viewing:
+    PyBullet's Minitaur has half its real rate there.
     """
     layers = [layer for layer in (environment, getattr(environment, "gym", None)) if layer is not None]
     rates = [1.0 / step for layer in layers for step in _time_steps(layer)]
@@ -62,7 +59,7 @@ def frame_rate(environment: Any) -> float | None:
 
 
 def _time_steps(environment: Any) -> Iterator[float]:
-    """Seconds of an env step, by the names that gym's and PyBullet's environments have for them."""
+    """Yields the simulated seconds of an env step, from the attributes of gym and PyBullet."""
     inner = getattr(environment, "unwrapped", environment)
     for names in _TIME_STEPS:
         factors: list[Any] = [getattr(inner, name, None) for name in names]
@@ -82,7 +79,7 @@ def _is_positive(value: Any) -> bool:
 
 @functools.cache
 def _draw_without_display() -> None:
-    """Keeps SDL, with which gym's own environments draw, from windows, sound and signal handlers."""
+    """Keeps SDL, which renders gym's environments, from opening windows or sound and handling signals."""
     os.environ |= {
         "SDL_VIDEODRIVER": "dummy",
         "SDL_AUDIODRIVER": "dummy",
@@ -92,7 +89,7 @@ def _draw_without_display() -> None:
 
 
 def _enlarge(environment: Any) -> None:
-    """PyBullet's environments draw 320x240 unless these attributes say otherwise."""
+    """Enlarges the pictures of PyBullet's environments, which are 320x240 by default."""
     inner = getattr(environment, "unwrapped", environment)
     if getattr(inner, "_render_width", _WIDTH) < _WIDTH and hasattr(inner, "_render_height"):
         inner._render_width, inner._render_height = _WIDTH, _HEIGHT

@@ -1,4 +1,4 @@
-"""One seed for each thing in a run that draws random numbers."""
+"""Seeds of a run's random number generators."""
 
 import zlib
 
@@ -6,22 +6,22 @@ import numpy as np
 
 
 def seed_for(seed: int, role: str, index: int, environment: int = 0, life: int = 0) -> int:
-    """Derives a seed from the run's.
+    """Derives a seed from the run's seed and a use.
 
-    Different arguments give seeds that are independent for all practical purposes; the same ones give
-    the same seed in every process and Python version, which `hash` would not.
+    The seeds of different arguments are independent. The same arguments give the same seed in every process
+    and Python version, unlike `hash`.
 
     Args:
       seed: the run's seed, at least 0.
       role: the role's name, such as "collect-actor".
-      index: which of the role's processes, from 0.
-      environment: which of its environments, from 0.
-      life: how often the role was started in this run before, or another number that only later starts have.
+      index: of the role's process, from 0.
+      environment: index among the process's environments, from 0.
+      life: 0 at the role's first start in this run, another number at each later start.
 
     Returns:
-      A seed in [0, 2**31), which every library takes.
+      A seed in [0, 2**31), which every library accepts.
     """
     entropy = [seed, zlib.crc32(role.encode()), index, environment]
-    if life:  # Else nothing is added: first starts keep the seeds that they always had.
+    if life:  # The seeds of first starts must not change between versions of this code.
         entropy.append(life)
     return int(np.random.SeedSequence(entropy).generate_state(1)[0] >> 1)

@@ -1,4 +1,4 @@
-"""The tensor specs that agents, replay and policies are derived from."""
+"""The tensor specs of an environment, which agents, tables and policies are built from."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentSpecs:
-    """Nests of TensorSpecs of one environment, without a batch dimension."""
+    """Nests of an environment's TensorSpecs, without a batch dimension."""
 
     observation: Nest
     action: Nest
@@ -22,7 +22,7 @@ class EnvironmentSpecs:
 
 
 def environment_specs(environment: Environment | GuardedEnvironment) -> EnvironmentSpecs:
-    """Reads the specs off an environment; rewards and discounts are float32 scalars."""
+    """Returns the specs of an environment; rewards and discounts are float32 scalars."""
     from tf_agents.specs import tensor_spec
     from tf_agents.trajectories import time_step as ts
 
@@ -32,7 +32,7 @@ def environment_specs(environment: Environment | GuardedEnvironment) -> Environm
 
 
 def load_specs(config: EnvironmentConfig) -> EnvironmentSpecs:
-    """Loads the environment for a moment to read its specs.
+    """Loads the environment, reads its specs and closes it.
 
     Raises:
       ConfigurationError: the environment cannot be loaded.

@@ -1,21 +1,15 @@
-"""Truncates long episodes."""
+"""A wrapper that truncates long episodes."""
 
-from actorlearner.environments.environment import Environment, Nest, Step
-from actorlearner.environments.wrapper import Wrapper
+from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
 
 
 class TimeLimit(Wrapper):
-    """An environment whose episodes end after a number of env steps at the latest.
+    """Truncates episodes after `max_episode_steps`, at least 1, env steps.
 
-    The limit truncates: the last discount stays what the environment said, so it is 1, unless the
-    episode terminated at that very step.
-
-    Attributes:
-      observation_spec, action_spec: those of the environment.
+    The last discount stays the environment's: 1, unless the episode terminated at that very env step.
     """
 
     def __init__(self, environment: Environment, max_episode_steps: int) -> None:
-        """Wraps `environment`; `max_episode_steps` is at least 1."""
         super().__init__(environment)
         self._max_episode_steps = max_episode_steps
         self._episode_steps = 0
@@ -26,7 +20,7 @@ class TimeLimit(Wrapper):
         return self._environment.reset()
 
     def step(self, action: Nest) -> Step:
-        """Takes one env step; the last at the limit."""
+        """Takes one env step, the last of its episode at the limit."""
         step = self._environment.step(action)
         self._episode_steps += 1
         if self._episode_steps >= self._max_episode_steps:

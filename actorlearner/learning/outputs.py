@@ -152,7 +152,7 @@ class ChiefOutputs(Outputs):
         self._checkpoint = LearnerCheckpoint(
             directory.learner_checkpoints,
             parts,
-            lambda train_step, path: self._callbacks.tell(Checkpoint(train_step, path)),
+            lambda train_step, path: self._callbacks.notify(Checkpoint(train_step, path)),
         )
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._replay = ReplayStatus(0, 0, 0)
@@ -185,7 +185,7 @@ class ChiefOutputs(Outputs):
             self._parts,
             self._checkpoint.generation,
             self._directory.run_id,
-            lambda version: self._callbacks.tell(Publication(version.train_step, version.generation)),
+            lambda version: self._callbacks.notify(Publication(version.train_step, version.generation)),
         )
         self._publisher.publish()
         if self._checkpoint.generation > 0:

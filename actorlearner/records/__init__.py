@@ -1,1 +1,1 @@
-"""The files of a run, and how they are written and read."""
+"""The files of a run: run directory, metrics, events, summaries and sealed files."""

@@ -1,4 +1,4 @@
-"""How many digits a figure is shown with."""
+"""Number of digits in displayed figures."""
 
 import math
 
@@ -7,11 +7,11 @@ _MOST = 12
 
 
 def decimals(*values: float, least: int = 2) -> int:
-    """Digits after the point that show three significant ones of the largest value.
+    """Returns the number of decimals that shows three significant digits of the largest value.
 
     Args:
-      *values: figures that are shown beside each other, such as a mean and its deviation.
-      least: digits after the point of large values.
+      *values: figures shown together, such as a mean and its deviation.
+      least: minimum number of decimals.
     """
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if largest == 0.0:

@@ -1,7 +1,7 @@
 """Writing to a disk that may be full.
 
-Nothing ends because of that. It is said once, and once more when it is over; what is small (metrics, curves)
-waits in memory meanwhile, what is not is left out, and nothing is ever there by half.
+A full disk never ends a role. A warning is logged when it begins and when it is over. Small data (metrics,
+curves) is kept in memory until there is room, large data is dropped, and nothing is written partially.
 """
 
 import collections
@@ -22,60 +22,60 @@ if TYPE_CHECKING:
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _CALM_S = 5.0
-"""How long nothing must have failed before it is said to be over: others may be using up the last bytes."""
+"""Seconds without a failure after which an outage is over: other processes may use up the last bytes."""
 
 _KEPT_BYTES = 4 << 20
-"""What an `Appender` keeps in memory; a role writes that in hours."""
+"""Maximum size of the pieces that an `Appender` keeps in memory; a role writes as much in hours."""
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error, of ours or of a library, is that of a full disk or of a quota."""
+    """Whether an error, also one of a library, reports a full disk or an exceeded quota."""
     return any(os.strerror(code) in str(error) for code in _FULL)
 
 
 class Outage:
-    """Whether something cannot be written, said once when that begins and once when it has ended.
+    """Warns once when something cannot be written, and once when it can be written again.
 
-    It is said in the role's log, and to local mode, for the log may be on the same disk.
+    Local mode receives the warnings too, because the role's log may be on the same disk.
     """
 
     def __init__(self, what: str, path: Path) -> None:
-        """Nothing has failed yet.
+        """Starts without a failure.
 
         Args:
-          what: cannot be written, in the plural.
-          path: where it goes.
+          what: plural name of the data, for the warnings.
+          path: the file or directory to which it is written.
         """
         self._what = what
         self._path = path
         self._failed_at: float | None = None
 
     def failed(self, error: BaseException) -> None:
-        """Says `error`, unless it was said and has not ended since."""
+        """Warns of `error`, unless the outage was reported already."""
         first, self._failed_at = self._failed_at is None, time.monotonic()
-        if first:  # Known before it is said, for what is said may be written to the same disk.
+        if first:  # Set before the warning, which may be written to the same disk.
             why = "the disk is full" if is_full(error) else one_line(error)
-            warn(f"{why}: the {self._what} are not written to {self._path} for now, and the run goes on")
+            warn(f"{why}: the {self._what} are not written to {self._path} for now, and the run continues")
 
     def recovered(self) -> None:
-        """Says that it is over, if it was said to have begun and nothing failed for _CALM_S."""
+        """Warns that the outage is over, if there was one and nothing failed for _CALM_S."""
         if self._failed_at is not None and time.monotonic() - self._failed_at >= _CALM_S:
             self._failed_at = None
             warn(f"the {self._what} are written to {self._path} again")
 
 
 class Appender:
-    """Appends whole pieces, lines or records, to a file that others may be reading.
+    """Appends complete pieces (lines or records) to a file that others may be reading.
 
-    Those that a full disk keeps out are kept, the newest _KEPT_BYTES of them, and written before the next.
+    While the disk is full, the newest _KEPT_BYTES of pieces stay in memory and are written later.
     """
 
     def __init__(self, path: Path, what: str) -> None:
-        """Touches nothing yet.
+        """Opens nothing; the first `append` creates the file and its directory.
 
         Args:
-          path: of the file; its directory is made.
-          what: the pieces are, in the plural.
+          path: of the file.
+          what: plural name of the pieces, for warnings.
         """
         self._path = path
         self._outage = Outage(what, path)
@@ -83,10 +83,10 @@ class Appender:
         self._waiting_bytes = 0
 
     def append(self, piece: bytes) -> bool:
-        """Appends a piece; returns whether it, and all before it, is in the file.
+        """Appends a piece; returns whether this and all earlier pieces are in the file.
 
         Raises:
-          OSError: it cannot be written, and not because the disk is full.
+          OSError: writing failed for another reason than a full disk.
         """
         self._waiting.append(piece)
         self._waiting_bytes += len(piece)
@@ -95,10 +95,10 @@ class Appender:
         return self.flush()
 
     def flush(self) -> bool:
-        """Appends the pieces that wait; returns whether none does any more.
+        """Appends the pieces kept in memory; returns whether all are in the file.
 
         Raises:
-          OSError: as `append`.
+          OSError: writing failed for another reason than a full disk.
         """
         if self._waiting:
             try:
@@ -115,7 +115,7 @@ class Appender:
 
 
 def _append(path: Path, data: bytes) -> None:
-    """Appends all of `data`, or raises and leaves the file as it was."""
+    """Appends all of `data`, or raises and leaves the file unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:
@@ -132,9 +132,9 @@ def _append(path: Path, data: bytes) -> None:
 
 
 class _LastingFile(io.FileIO):
-    """A file whose writes fail neither because the disk is full nor because the terminal is gone.
+    """A file that drops output when the disk is full or the terminal is gone.
 
-    Where a full disk has left out bytes, it writes how many.
+    After a full disk it writes how many bytes are missing.
     """
 
     _missing = 0
@@ -147,7 +147,7 @@ class _LastingFile(io.FileIO):
                 self._missing = 0
             return super().write(data)
         except OSError as error:
-            if error.errno == errno.EIO:  # A terminal that has hung up: nobody reads it any more.
+            if error.errno == errno.EIO:  # The terminal has hung up.
                 return length
             if not is_full(error):
                 raise
@@ -156,11 +156,9 @@ class _LastingFile(io.FileIO):
 
 
 def lasting(descriptor: int) -> TextIO:
-    """A line-buffered stream, on an open file descriptor, that drops what cannot be written.
+    """Returns a line-buffered stream on `descriptor` that survives a full disk and a lost terminal.
 
-    That is what a full disk has no room for, and all that goes to a terminal which has hung up.
-
-    Python's own streams raise then: in whatever code prints, and once more at exit.
+    It drops such output. Python's own streams raise instead, in whatever code prints, and again at exit.
     """
     return io.TextIOWrapper(
         io.BufferedWriter(_LastingFile(descriptor, "w", closefd=False)),
@@ -171,7 +169,7 @@ def lasting(descriptor: int) -> TextIO:
 
 
 def make_output_last() -> None:
-    """Makes standard output and standard error streams that are `lasting`."""
+    """Replaces standard output and standard error by `lasting` streams."""
     sys.stdout.flush()
     sys.stderr.flush()
     sys.stdout, sys.stderr = lasting(1), lasting(2)

@@ -1,8 +1,8 @@
-"""How long something takes, for people."""
+"""Formatting of durations."""
 
 
 def duration(seconds: float | None) -> str:
-    """Hours, minutes and seconds, as in 1:02:03; `-` where it is not known."""
+    """Returns hours, minutes and seconds, such as 1:02:03; `-` for None."""
     if seconds is None:
         return "-"
     minutes, second = divmod(round(seconds), 60)

@@ -1,7 +1,7 @@
-"""What befell a run beside its work: processes that started, died and ended, and what they warned of.
+"""The event log of a run: starts, ends, crashes and warnings of its processes.
 
-One JSON object a line, in the order in which they were written: `time` in Unix seconds, `role` (with its
-index where there are several, or "local" for local mode itself), `event` and `text`.
+One JSON object per line: `time` in Unix seconds, `role` (with its index if there are several processes, or
+"local" for local mode itself), `event` and `text`.
 """
 
 import json
@@ -23,34 +23,34 @@ DIED = "died"
 FAILED = "failed"
 ENDED = "ended"
 
-TROUBLE = (WARNED, DIED, FAILED)
-"""The events that people want to know of; the others say when it was."""
+INCIDENTS = (WARNED, DIED, FAILED)
+"""The events that need attention."""
 
 
 class EventLog:
-    """Appends to the events of a run. Each process of a run has one, all of the same file."""
+    """Appends to a run's event log. All processes of a run append to the same file."""
 
     def __init__(self, path: Path, role: str) -> None:
-        """Touches nothing yet.
+        """Opens nothing yet.
 
         Args:
           path: of the file.
-          role: whose events these are, with its index where there are several.
+          role: the default role of events, with its index if there are several processes.
         """
         self._file = Appender(path, "events")
         self._role = role
-        self._lock = threading.RLock()  # Of a full disk is said what is an event itself.
+        self._lock = threading.RLock()  # The warning of a full disk is recorded as an event itself.
 
     def record(self, event: str, text: str = "", role: str = "") -> None:
-        """Appends an event; while the disk is full it waits in memory.
+        """Appends an event, which stays in memory while the disk is full.
 
         Args:
-          event: one of this module's.
-          text: more about it, in a line.
-          role: that it befell; empty for the one of this log.
+          event: one of this module's constants.
+          text: details in one line.
+          role: the role concerned; by default the log's.
 
         Raises:
-          OSError: it cannot be written, and not because the disk is full.
+          OSError: writing failed for another reason than a full disk.
         """
         line = {"time": round(time.time(), 3), "role": role or self._role, "event": event, "text": text}
         with self._lock:
@@ -58,7 +58,7 @@ class EventLog:
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """The events of a run, oldest first; none if there is no file. What is no event is left out."""
+    """Returns the events of a run, oldest first, without unreadable ones; empty if there is no file."""
     objects = read_objects(path, Tail(path, from_start=True).lines())
     events = [each for each in objects if {"time", "role", "event", "text"} <= each.keys()]
     return sorted(events, key=lambda event: float(event["time"]))

@@ -1,4 +1,4 @@
-"""The configuration as TensorBoard's HParams plugin shows it, beside what came of it."""
+"""The configuration and results for TensorBoard's HParams plugin."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from actorlearner.config.schema import Config
 from actorlearner.records.summaries import Summaries
 
 METRICS = ("eval/AverageReturn", "eval/AverageEpisodeLength")
-"""The curves that the plugin shows as a run's results."""
+"""The curves that the plugin shows as results."""
 
 
 def write_hyperparameters(summaries: Summaries, config: Config) -> None:
-    """Writes every key and its value beside the curves of METRICS: the plugin looks for both in one place."""
+    """Writes all keys and values; the plugin expects the curves METRICS in the same summaries."""
     values = {key: _plain(value) for key, value in declared_values(config).items()}
     with summaries.writer.as_default(step=0):
         hparams.hparams_config(
@@ -25,5 +25,5 @@ def write_hyperparameters(summaries: Summaries, config: Config) -> None:
 
 
 def _plain(value: Any) -> bool | int | float | str:
-    """The plugin knows numbers, truth and text; all else is shown as JSON."""
+    """Returns a value of a type that the plugin supports; other values as JSON."""
     return value if isinstance(value, (bool, int, float, str)) else show(value)

@@ -1,4 +1,4 @@
-"""Reading files of one JSON object a line."""
+"""Reads files of one JSON object per line."""
 
 import functools
 import json
@@ -11,9 +11,10 @@ _log = logging.getLogger(__name__)
 
 
 def read_objects(path: Path, lines: Iterable[str]) -> list[dict[str, Any]]:
-    """The objects in lines of a file. Lines that are none are left out, and said to be once for the file.
+    """Returns the JSON objects in lines of the file `path`.
 
-    A disk that failed, or two hosts that share a directory, may have spoilt them.
+    Other lines, from a failed disk or two hosts that share a directory, are skipped. Each file is warned of
+    once.
     """
     objects = []
     for line in lines:
@@ -24,10 +25,10 @@ def read_objects(path: Path, lines: Iterable[str]) -> list[dict[str, Any]]:
         if isinstance(value, dict):
             objects.append(value)
         else:
-            _complain(path)
+            _warn_once(path)
     return objects
 
 
 @functools.cache
-def _complain(path: Path) -> None:
-    _log.warning("%s: spoilt; lines of it that cannot be read are left out", path)
+def _warn_once(path: Path) -> None:
+    _log.warning("%s is damaged: lines that cannot be read are skipped", path)

@@ -1,4 +1,4 @@
-"""Metrics files: one JSON object a line, with `time` in Unix seconds."""
+"""Metrics files: one JSON object per line, with `time` in Unix seconds."""
 
 import json
 import math
@@ -14,13 +14,13 @@ from actorlearner.records.json_lines import read_objects
 from actorlearner.records.tail import Tail
 
 METRICS_INTERVAL_S = 2.0
-"""Seconds between two records of a role."""
+"""Seconds between a role's records."""
 
 _FRESH_S = 30.0
-"""A record's rates are those of now for at least so long."""
+"""Seconds for which a record's rates count as current, at least."""
 
 _STEADY_S = 60.0
-"""A forecast goes by the rates of so long: those of single records jump."""
+"""Seconds of records that a forecast uses: rates of single records fluctuate."""
 
 _RECENT = int(_STEADY_S / METRICS_INTERVAL_S) + 1
 
@@ -28,7 +28,7 @@ _NEWEST_BYTES = 128 * 1024
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity; a reader finds null in their place."""
+    """Replaces NaN and infinity, which JSON lacks, by None."""
     if isinstance(value, (list, tuple)):
         return [_plain(element) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -37,29 +37,29 @@ def _plain(value: Any) -> Any:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The whole records of a metrics file, oldest first; none if there is no file."""
+    """Returns the complete records of a metrics file, oldest first; empty if there is no file."""
     return read_objects(path, Tail(path, from_start=True).lines())
 
 
 Records = Mapping[str, Mapping[str, Any]]
-"""The newest record of each of some metrics files, by the file's name without its suffix."""
+"""The newest record of each metrics file, by the file's name without its suffix."""
 
 _written: dict[str, Mapping[str, Any]] = {}
 
 
 def written_records() -> Records:
-    """The newest record of each metrics file that this process writes; any thread may ask."""
+    """Returns the newest record of each metrics file that this process writes. Thread-safe."""
     return _written.copy()
 
 
 def present_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None:
-    """A rate of a role's newest record, a second; None if it has none.
+    """Returns the current rate of a role, per second; None if its newest record has no such rate.
 
-    0 if that is old: a role that waits in the middle of something, or has ended, writes no other. One whose
-    records are far apart, as with long calls of the training graph, has twice that time.
+    The rate is 0 if the newest record is older than 30 s and than twice the interval of the last two records
+    (long calls of the training graph delay records): the role is blocked or has ended.
 
     Args:
-      records: of the role, oldest first; the last two count.
+      records: of the role, oldest first; only the last two are used.
       key: of the rate.
     """
     if not records or records[-1].get(key) is None:
@@ -71,13 +71,13 @@ def present_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None
 
 
 def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float | None:
-    """Seconds until the last train step; None if nothing tells, or the learner trains no longer.
+    """Returns the seconds until the last train step; None if unknown or if the learner does not train.
 
-    By the median rate of the last minute: the first record has the time that optimises the graph in its own.
+    It uses the median rate of the last minute, because the first record includes the tracing of the graph.
 
     Args:
-      learner: its records, oldest first.
-      train_steps: of the whole run.
+      learner: the learner's records, oldest first.
+      train_steps: number of train steps of the whole run.
     """
     if not present_rate(learner, "train_steps_per_s"):
         return None
@@ -87,13 +87,13 @@ def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float
 
 
 def newest_of_each(directory: Path) -> Records:
-    """The newest whole record of each metrics file in a directory."""
+    """Returns the newest complete record of each metrics file in a directory."""
     found = {path.stem: newest_records(path) for path in directory.glob("*.jsonl")}
     return {name: records[-1] for name, records in found.items() if records}
 
 
 def newest_records(path: Path) -> list[dict[str, Any]]:
-    """The last whole records of a metrics file, some minutes of them, oldest first; none without a file."""
+    """Returns the last few minutes of a metrics file's records, oldest first; empty without a file."""
     if not path.exists():
         return []
     with path.open("rb") as file:
@@ -109,7 +109,7 @@ class MetricsTail:
 
     Attributes:
       first: the first record; empty before there is one.
-      recent: the last ones, a minute of them or more, oldest first.
+      recent: the records of at least the last minute, oldest first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -125,7 +125,7 @@ class MetricsTail:
         return self.recent[-1] if self.recent else {}
 
     def read(self) -> list[dict[str, Any]]:
-        """Returns the whole records that were appended since the last call."""
+        """Returns the complete records appended since the last call."""
         records = read_objects(self._path, self._tail.lines())
         if records:
             self.first = self.first or records[0]
@@ -134,33 +134,32 @@ class MetricsTail:
 
 
 class MetricsWriter:
-    """Appends records to a metrics file; each is whole and on disk when `write` returns, if there is room."""
+    """Appends records to a metrics file, each complete."""
 
     def __init__(self, path: Path) -> None:
-        """Begins after the file's last whole record."""
+        """Starts after the file's last complete record."""
         if path.exists():
             content = path.read_bytes()
-            os.truncate(path, content.rfind(b"\n") + 1)  # A writer that was killed may have left half a line.
+            os.truncate(path, content.rfind(b"\n") + 1)  # A killed writer may leave half a line.
         self._file = Appender(path, "metrics")
         self._name = path.stem
 
     def write(self, record: dict[str, Any]) -> bool:
-        """Appends `record`, with the time put first.
+        """Appends `record` with the time; returns whether it is in the file.
 
-        Returns:
-          Whether it is in the file. It is not while the disk is full, and then follows later.
+        While the disk is full, it stays in memory and is written later.
         """
         line = {"time": round(time.time(), 3)} | {key: _plain(value) for key, value in record.items()}
         _written[self._name] = line
         return self._file.append((json.dumps(line) + "\n").encode())
 
     def flush(self) -> bool:
-        """Appends the records that a full disk has kept out; returns whether all are in the file."""
+        """Appends the records kept in memory; returns whether all are in the file."""
         return self._file.flush()
 
 
 class Rate:
-    """How often something happens a second, between two looks at its counter."""
+    """The rate per second of a growing counter."""
 
     def __init__(self, count: int) -> None:
         """Starts at `count`."""
@@ -169,11 +168,11 @@ class Rate:
 
     @property
     def due(self) -> bool:
-        """Whether METRICS_INTERVAL_S have passed since the last `update`."""
+        """Whether METRICS_INTERVAL_S has passed since the last `update`."""
         return time.monotonic() - self._time >= METRICS_INTERVAL_S
 
     def update(self, count: int) -> float:
-        """Returns the events a second since the last update."""
+        """Returns the rate since the last update."""
         now = time.monotonic()
         rate = (count - self._count) / max(now - self._time, 1e-9)
         self._count, self._time = count, now

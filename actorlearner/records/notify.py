@@ -1,6 +1,6 @@
-"""How a role tells the process that started it how it is doing: JSON lines on an inherited pipe.
+"""Reports of a role to the process that started it: JSON lines on an inherited pipe.
 
-Only local mode listens; a role started by hand has nobody to tell. Nothing depends on it but the view.
+Only local mode reads them. A role started by hand reports nothing.
 """
 
 import contextlib
@@ -12,34 +12,33 @@ from collections.abc import Callable
 _log = logging.getLogger(__name__)
 
 NOTIFY_VARIABLE = "ACTORLEARNER_NOTIFY_FD"
-"""The environment variable with the number of the pipe's file descriptor."""
-
+"""Environment variable with the number of the pipe's file descriptor."""
 
 _listeners: list[Callable[[str], None]] = []
 
 
 def is_supervised() -> bool:
-    """Whether somebody listens."""
+    """Whether local mode started this process and reads its reports."""
     return NOTIFY_VARIABLE in os.environ
 
 
 def notify(state: str, message: str = "") -> None:
-    """Tells how the role is doing, with a message.
+    """Reports a state to local mode; a no-op if local mode did not start this process.
 
     Args:
-      state: `ready`; `started` what it waited to start; `said`, for those who watch; `failed`, as it would
-        again; or `crashed`, which it may not do again.
-      message: more about it.
+      state: `ready`; `started` (its main work has begun); `said` (`message` is a warning); `failed` (a
+        restart would fail again); or `crashed` (a restart may succeed).
+      message: details.
     """
     if is_supervised():
         line = json.dumps({"state": state, "message": message}) + "\n"
-        # If the listener is gone, its death signal is on its way.
+        # If local mode is gone, this process is about to receive a signal.
         with contextlib.suppress(BrokenPipeError):
             os.write(int(os.environ[NOTIFY_VARIABLE]), line.encode())
 
 
 def warn(line: str) -> None:
-    """Warns whoever watches: one line in the log, on the terminal of local mode, and to all listeners."""
+    """Warns with one line: in the log, on the terminal of local mode, and to all listeners."""
     _log.warning("%s", line)
     notify("said", line)
     for listener in _listeners:
@@ -47,5 +46,5 @@ def warn(line: str) -> None:
 
 
 def listen(listener: Callable[[str], None]) -> None:
-    """Has `listener` called with whatever this process says from now on, in the thread that says it."""
+    """Calls `listener` with each later warning of this process, in the thread that warns."""
     _listeners.append(listener)

@@ -1,18 +1,18 @@
-"""Paths that TensorFlow and Reverb read as they are."""
+"""Paths without special characters, for TensorFlow and Reverb."""
 
 import os
 from pathlib import Path
 
 
 def plain_path(path: Path) -> str:
-    """Returns another path to the same file, for TensorFlow or Reverb to use while this process lives.
+    """Returns another path of the same file for TensorFlow or Reverb, valid while this process lives.
 
-    Both take the path of what they restore for a pattern: below a directory whose name has
-    `[`, `*` or `?` in it, it finds nothing. This path leads through a descriptor of the directory. The
-    descriptor stays open, because TensorFlow reads some values only when their variables are made.
+    Both treat the path of a checkpoint as a pattern and find nothing below a directory with `[`, `*` or `?`
+    in its name. This path uses a descriptor of the directory, which stays open because TensorFlow reads some
+    values only when their variables are created.
 
     Raises:
-      OSError: there is no such directory.
+      OSError: the directory does not exist.
     """
     descriptor = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     return f"/proc/self/fd/{descriptor}/{path.name}"

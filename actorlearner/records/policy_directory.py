@@ -1,4 +1,4 @@
-"""The directory of one policy: a SavedModel, with the configuration of its run inside."""
+"""Directories of saved policies: a SavedModel and the configuration of its run."""
 
 import shutil
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from actorlearner.records.replace_directory import replace_directory, restore_di
 from actorlearner.records.run_directory import CONFIG_IN_POLICY
 
 EXTRAS = CONFIG_IN_POLICY.parent
-"""In a SavedModel's directory: where files lie that are not TensorFlow's."""
+"""Folder in a SavedModel for files that are not TensorFlow's."""
 
 
 class PolicyDirectory:
-    """Saves one policy, again and again, each time replacing the one before as a whole."""
+    """Saves a policy repeatedly; each version replaces the previous one as a whole."""
 
     def __init__(
         self, path: Path, policy: tf_policy.TFPolicy, train_step: tf.Variable, config: Config
     ) -> None:
-        """Traces the policy, which takes seconds; nothing is written yet.
+        """Traces the policy, which takes seconds; writes nothing.
 
         Args:
-          path: of the directory, which need not be there.
-          policy: the policy.
-          train_step: scalar int64 variable, saved with it.
-          config: of the run.
+          path: of the directory, which need not exist.
+          policy: to save.
+          train_step: scalar int64 variable, saved with the policy.
+          config: saved with the policy.
         """
         self._path = path
         self._fresh, self._stale = fresh_path(path), stale_path(path)
@@ -37,15 +37,15 @@ class PolicyDirectory:
         self._written = False
 
     def prepare(self, extras: Mapping[str, str]) -> None:
-        """Writes the policy beside the place where it belongs.
+        """Writes the policy to a directory beside its final one.
 
-        The first call writes all of the SavedModel and takes seconds; later ones write only its variables.
+        The first call writes the whole SavedModel and takes seconds; later calls write only its variables.
 
         Args:
-          extras: texts of more files by their names, for the folder EXTRAS. They are written last.
+          extras: contents of more files in the folder EXTRAS, by name. They are written last.
 
         Raises:
-          OSError, tf.errors.OpError: it cannot be written.
+          OSError, tf.errors.OpError: the policy cannot be written.
         """
         restore_directory(self._path, self._stale)
         self.remove_leftovers()
@@ -61,25 +61,25 @@ class PolicyDirectory:
             (self._fresh / EXTRAS / name).write_text(text, encoding="utf-8")
 
     def replace(self) -> None:
-        """Puts what was prepared into its place.
+        """Moves the prepared policy to its final directory.
 
         Raises:
-          OSError: that cannot be done.
+          OSError: the directory cannot be moved.
         """
         replace_directory(self._fresh, self._path, self._stale)
         self._written = True
 
     def remove_leftovers(self) -> None:
-        """Removes what was not written whole, or was replaced; its room may be needed."""
+        """Removes incomplete and replaced policies to free space."""
         for left in (self._fresh, self._stale):
             shutil.rmtree(left, ignore_errors=True)
 
 
 def fresh_path(path: Path) -> Path:
-    """Where the policy is prepared that is to replace the one at `path`."""
+    """Returns where the next policy of `path` is prepared."""
     return path.with_name(f".{path.name}.new")
 
 
 def stale_path(path: Path) -> Path:
-    """Where the policy at `path` goes while it is replaced, if two directories cannot be exchanged."""
+    """Returns where the old policy of `path` is moved if directories cannot be exchanged."""
     return path.with_name(f".{path.name}.old")

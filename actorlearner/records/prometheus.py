@@ -1,4 +1,4 @@
-"""The newest record of each metrics file, for Prometheus to scrape."""
+"""Serves the newest record of each metrics file to Prometheus."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -13,26 +13,25 @@ from actorlearner.records.metrics import Records
 
 _PREFIX = "actorlearner"
 _COUNTERS = frozenset({"env_steps", "episodes", "faults", "inserts", "samples"})
-"""Keys whose values only grow, until a role is started again."""
+"""Keys whose values only grow until the role restarts."""
 
 _TIME = "time"
 _REPORTED = "reported_timestamp_seconds"
 
 
 def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> None:
-    """Answers scrapes on a thread, as long as the process lives.
+    """Serves metrics on a thread until the process ends.
 
-    Every number of a record is a metric called actorlearner_FILE_KEY, where FILE is collect, eval, learner
-    or replay; an actor's has the label `actor`. Those that only grow are counters and end in _total; of a
-    value that is not known there is no sample. `..._reported_timestamp_seconds` is when the record was
-    written.
+    Every number of a record is a metric actorlearner_FILE_KEY, where FILE is collect, eval, learner or
+    replay. Metrics of actors have the label `actor`. Metrics that only grow are counters and end in _total.
+    Unknown values have no sample. `..._reported_timestamp_seconds` is the time of the record.
 
     Args:
-      address: the host's address to listen on, and the port.
+      address: host and port to listen on.
       records: returns the newest records; called at every scrape, on another thread.
 
     Raises:
-      RunError: the port cannot be listened on.
+      RunError: the port cannot be used.
     """
     registry = CollectorRegistry()
     registry.register(_RecordCollector(records))
@@ -44,7 +43,7 @@ def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> N
 
 
 class _RecordCollector(Collector):
-    """Turns records into metrics at each scrape."""
+    """Converts records to metrics at each scrape."""
 
     def __init__(self, records: Callable[[], Records]) -> None:
         self._records = records

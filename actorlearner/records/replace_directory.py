@@ -1,4 +1,4 @@
-"""Replacing a directory by another one, so that there is always one in its place."""
+"""Replaces a directory by another, so that readers always find one."""
 
 import ctypes
 import os
@@ -10,18 +10,18 @@ _RENAME_EXCHANGE = 2
 
 
 def replace_directory(fresh: Path, target: Path, stale: Path) -> None:
-    """Moves `fresh` to `target`; what was there is removed.
+    """Moves `fresh` to `target` and removes the directory that was there.
 
-    Where the file system can exchange two directories (all local ones of Linux), there is one at `target`
-    at any moment. On others, a process that is killed may leave it at `stale`: see `restore_directory`.
+    If the file system can exchange two directories (all local ones of Linux can), `target` exists at any
+    moment. Otherwise a killed process may leave the old directory at `stale`, see `restore_directory`.
 
     Args:
       fresh: the new directory.
-      target: where it belongs; there need not be one.
-      stale: a path beside them where there is nothing.
+      target: the final path, which need not exist.
+      stale: an unused path beside the others.
 
     Raises:
-      OSError: it cannot be moved.
+      OSError: a directory cannot be moved.
     """
     if target.exists() and not _exchange(fresh, target):
         target.rename(stale)
@@ -32,17 +32,17 @@ def replace_directory(fresh: Path, target: Path, stale: Path) -> None:
 
 
 def restore_directory(target: Path, stale: Path) -> None:
-    """Moves a directory back that a process was killed over replacing.
+    """Moves the old directory back if a process was killed while it replaced it.
 
     Raises:
-      OSError: it cannot be moved.
+      OSError: the directory cannot be moved.
     """
     if stale.exists() and not target.exists():
         stale.rename(target)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchanges two paths in one step; returns whether the system can."""
+    """Exchanges two paths atomically; returns whether it succeeded."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

@@ -1,4 +1,4 @@
-"""The run directory: where a run keeps what it is, what it made and what it said."""
+"""The run directory: configuration, manifest, checkpoints, policies, metrics and logs of a run."""
 
 import dataclasses
 import datetime
@@ -24,23 +24,23 @@ from actorlearner.records.run_lock import take_lock
 from actorlearner.records.seal import write_atomically
 
 NEW_RUNS = "runs"
-"""Where new run directories are made."""
+"""Directory in which new run directories are created."""
 
 CONFIG_IN_POLICY = Path("assets.extra") / "config.yaml"
-"""In the directory of a SavedModel: the configuration. TensorFlow leaves `assets.extra` to its users."""
+"""The configuration in a SavedModel's directory. TensorFlow leaves `assets.extra` to its users."""
 
 _OTHER_SERVERS = "other_servers"  # In the manifest: the run ids of all replay servers but the first.
 _LONGEST_NAME = 255  # Of a file, in bytes, on any file system of Linux.
-_LONGEST_PATH = 3_800  # What Linux allows, less what a run has below its directory.
+_LONGEST_PATH = 3_800  # The limit of Linux, less the longest path inside a run directory.
 _LONGEST_EXPERIMENT = 50
 _PACKAGES = ("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet")
 
 
 class RunDirectory:
-    """The paths inside a run directory; see the README for its contents."""
+    """A run directory: its paths, its manifest, and the configuration that it belongs to."""
 
     def __init__(self, path: Path) -> None:
-        """Names the directory, without touching it."""
+        """Does not access the directory."""
         self.path = path.absolute()
         self.config = self.path / "config.yaml"
         self.manifest = self.path / "manifest.json"
@@ -55,29 +55,29 @@ class RunDirectory:
         self._made: list[Path] = []
 
     def metrics(self, name: str) -> Path:
-        """The metrics file of `learner`, `collect-<i>`, `eval`, `best` or `replay`."""
+        """Returns the metrics file of `learner`, `collect-<i>`, `eval`, `best` or `replay`."""
         return self.path / "metrics" / f"{name}.jsonl"
 
     def summaries(self, role: str) -> Path:
-        """The TensorBoard directory of a role."""
+        """Returns the TensorBoard directory of a role."""
         return self.path / "summaries" / role
 
     def log(self, role: str) -> Path:
-        """The log file of a role."""
+        """Returns the log file of a role."""
         return self.path / "logs" / f"{role}.log"
 
     def heartbeat(self, role: str) -> Path:
-        """Where a role gives its signs of life."""
+        """Returns the heartbeat file of a role."""
         return self.heartbeats / f"{role}.json"
 
     @property
     def holds_a_run(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether the directory contains a run."""
         return self.config.exists()
 
     @property
     def run_id(self) -> str | None:
-        """Of the run that the directory belongs to; None where that is yet to be told by a replay server."""
+        """The id of the run; None until a replay server has reported it."""
         run_id: str | None = self.read_manifest()["run_id"]
         return run_id
 
@@ -86,16 +86,16 @@ class RunDirectory:
         self._write_manifest(self.read_manifest() | {"run_id": run_id})
 
     def server_run_ids(self) -> dict[int, str]:
-        """The run ids of the replay servers that this role was connected to.
+        """Returns the run ids of the replay servers that this role has connected to.
 
-        Their keys are places in `--replay_address`, counted from 0. The first server's is that of the run.
+        Keys are positions in `--replay_address`, from 0. The first server's run id is the run's.
         """
         manifest = self.read_manifest()
         others = {int(place): run_id for place, run_id in manifest.get(_OTHER_SERVERS, {}).items()}
         return others if manifest["run_id"] is None else {0: manifest["run_id"]} | others
 
     def remember_server(self, place: int, run_id: str) -> None:
-        """Keeps the run id of the replay server at that place; see `server_run_ids`."""
+        """Saves the run id of the replay server at a position in `--replay_address`."""
         if place == 0:
             self.run_id = run_id
             return
@@ -104,18 +104,18 @@ class RunDirectory:
         self._write_manifest(manifest | {_OTHER_SERVERS: others})
 
     def own_run_id(self) -> str:
-        """The run id; a new one where the directory has none yet: its replay server decides."""
+        """Returns the run id, or a new one if there is none yet: the replay server chooses it."""
         if self.run_id is None:
             self.run_id = _new_run_id()
         assert self.run_id is not None
         return self.run_id
 
     def hold(self) -> None:
-        """Makes this process the only one that may run here, until it ends; makes the directory if need be.
+        """Locks the directory until this process ends; creates it if necessary.
 
         Raises:
-          ConfigurationError: another process runs here.
-          RunError: it cannot be written to.
+          ConfigurationError: another process holds the lock.
+          RunError: the directory cannot be written to.
         """
         try:
             self._make()
@@ -128,7 +128,7 @@ class RunDirectory:
             )
 
     def _make(self, *, is_new: bool = False) -> None:
-        """Makes the directory; raises FileExistsError if it must be new and is not."""
+        """Creates the directory; raises FileExistsError if it must be new but exists."""
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.mkdir(exist_ok=not is_new)
@@ -138,17 +138,17 @@ class RunDirectory:
         return RunError(f"cannot write to the run directory {self.path}: {error.strerror}")
 
     def prepare(self, config: Config, *, joins: bool = False) -> None:
-        """Makes the directory this configuration's, or checks that it is already.
+        """Starts a run with this configuration, or checks that the directory contains such a run.
 
-        Of a run that is there, only `learn.train_steps` may be raised.
+        The configuration of an existing run may only differ by a larger `learn.train_steps`.
 
         Args:
-          config: the experiment.
-          joins: whether a replay server will tell which run this is; if not, a new run begins here.
+          config: the configuration.
+          joins: whether a replay server reports the run id later; otherwise a new run gets a new one.
 
         Raises:
-          ConfigurationError: it holds a run of another configuration.
-          RunError: it cannot be written to.
+          ConfigurationError: the directory contains a run of another configuration.
+          RunError: the directory cannot be written to.
         """
         try:
             if self.holds_a_run:
@@ -157,15 +157,15 @@ class RunDirectory:
                 return
             self._make()
             self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
-            # Last, because this file is what makes the directory a run.
+            # Last, because `holds_a_run` checks this file.
             write_atomically(self.config, to_yaml(config))
         except OSError as error:
             raise self._unusable(error) from error
 
     def _check_writable(self) -> None:
-        """Raises an OSError unless what a run goes on writing to can be written to, as by another user.
+        """Raises an OSError if this user cannot write to the directory, the metrics or the logs.
 
-        What else lies there is somebody else's, and what has just gone was never to stay.
+        Other files in the directory do not matter, and files may disappear meanwhile.
         """
         metrics, logs = self.metrics("").parent, self.log("").parent
         files = (self.path, metrics, logs, *metrics.glob("*.jsonl"), *logs.glob("*.log"))
@@ -175,11 +175,10 @@ class RunDirectory:
                 raise OSError(number, os.strerror(number), path)
 
     def discard(self) -> None:
-        """Removes what a refused start has left, so that a better one may take its place.
+        """Removes the directory after a refused start, so that a corrected start can use the same path.
 
-        That is the directory with the configuration, the manifest, events, logs and signs of life, and those
-        above it that were made for it. A directory that was there before `prepare`, or that holds more, is
-        left as it is.
+        Parent directories that this object created are removed too, if empty. Nothing is removed if the
+        directory existed before, or contains more than configuration, manifest, events, logs and heartbeats.
         """
         held = {path.name for path in self.path.iterdir()}
         files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
@@ -188,7 +187,7 @@ class RunDirectory:
             return
         shutil.rmtree(self.path)
         for above in self._made[1:]:
-            if any(above.iterdir()):  # Of another run, which began meanwhile.
+            if any(above.iterdir()):  # Another run was started there meanwhile.
                 return
             above.rmdir()
 
@@ -220,15 +219,15 @@ class RunDirectory:
         )
 
     def _raise_train_steps(self, config: Config) -> None:
-        """Makes a longer run of the one that the directory holds."""
+        """Extends the run to more train steps."""
         self._write_manifest(self.read_manifest() | {"fingerprint": fingerprint(config)})
         write_atomically(self.config, to_yaml(config))
 
     def read_manifest(self) -> dict[str, Any]:
-        """What stands in the manifest.
+        """Returns the manifest's contents.
 
         Raises:
-          ConfigurationError: it cannot be read.
+          ConfigurationError: the manifest cannot be read.
         """
         try:
             return {**json.loads(self.manifest.read_bytes())}
@@ -242,7 +241,7 @@ class RunDirectory:
 
 
 def obstacle(path: str) -> str:
-    """What keeps `path` from being a directory or from being made one; empty if nothing does."""
+    """Returns why `path` cannot be used as a directory or created as one; empty if it can."""
     if not path:
         return "it is empty"
     if any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.split(os.sep)):
@@ -250,12 +249,12 @@ def obstacle(path: str) -> str:
     there = os.path.abspath(path)
     if len(os.fsencode(there)) > _LONGEST_PATH:
         return f"it is longer than {_LONGEST_PATH} bytes"
-    while not os.path.lexists(there):  # Up to what is there: a file there is in the way of all below it.
+    while not os.path.lexists(there):  # The nearest existing ancestor must be a directory.
         there = os.path.dirname(there)
     try:
         if stat.S_ISDIR(os.stat(there).st_mode):
             return ""
-    except OSError as error:  # A link to nothing or to itself.
+    except OSError as error:  # A broken or circular link.
         return f"{there}: {error.strerror}"
     return f"{there} is not a directory"
 
@@ -266,10 +265,10 @@ def _with_train_steps(config: Config, other: Config) -> Config:
 
 
 def new_run_directory(experiment: str) -> RunDirectory:
-    """Makes a directory runs/EXPERIMENT-TIME, which no other command has.
+    """Creates a directory runs/EXPERIMENT-TIME with a name that is not in use.
 
     Raises:
-      RunError: it cannot be made.
+      RunError: the directory cannot be created.
     """
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     name = f"{experiment[:_LONGEST_EXPERIMENT]}-{stamp}"
@@ -306,4 +305,4 @@ def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return None  # A checkout that runs without being installed has no version of itself.
+        return None  # For example a checkout that is not installed.

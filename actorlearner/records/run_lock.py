@@ -1,8 +1,7 @@
-"""The lock of a run directory: one command at a time writes to it.
+"""The lock of a run directory: only one command at a time writes to it.
 
-It is a POSIX record lock. The kernel frees it when the process ends, however it ends, and processes that are
-forked from that one, as an environment does, do not keep it. It holds between hosts where the file system
-supports that, as NFS does.
+It is a POSIX record lock. The kernel releases it when the process ends for any reason, and forked processes
+do not inherit it. It works between hosts if the file system supports that, as NFS does.
 """
 
 import datetime
@@ -22,21 +21,21 @@ _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _LONGEST_HOLDER = 4096
 
 _held: list[int] = []
-"""The descriptors of all locks. They stay open: closing any descriptor of a file frees its lock."""
+"""Descriptors of all locks. They stay open, because closing a descriptor of a file releases its lock."""
 
 
 def take_lock(path: Path) -> str:
-    """Takes a lock for as long as this process lives. Does not block.
+    """Takes a lock until this process ends. Does not block.
 
     Args:
-      path: of the lock's file, which is made if it is not there and stays there.
+      path: of the lock file, which is created if necessary and never removed.
 
     Returns:
-      Empty, or what holds the lock: command, process, host and since when. A file system without locks is
-      logged, and counts as nobody's.
+      The holder's command, process, host and start time; empty if this process has the lock now, or if the
+      file system has no locks, which is logged.
 
     Raises:
-      OSError: the file cannot be written.
+      OSError: the lock file cannot be written.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -49,7 +48,7 @@ def take_lock(path: Path) -> str:
         if error.errno not in _UNSUPPORTED:
             raise
         _log.warning(
-            "%s: this file system has no locks; see to it that one command at a time runs here", path
+            "%s: this file system has no locks; make sure that only one command at a time runs here", path
         )
         return ""
     _held.append(descriptor)
@@ -71,5 +70,5 @@ def _describe(holder: bytes) -> str:
     try:
         found = json.loads(holder)
         return f"'{found['command']}', process {found['pid']} on {found['host']}, since {found['since']}"
-    except (ValueError, TypeError, KeyError):  # It is only just beginning.
+    except (ValueError, TypeError, KeyError):  # The holder has not written its description yet.
         return "another process"

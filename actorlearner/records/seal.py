@@ -1,7 +1,7 @@
-"""Seals: what files that belong together should be, written last, so that it can be told if they are.
+"""Seals: sizes and checksums of files that belong together, written last.
 
-A process may be killed while it writes a checkpoint, a disk may be full, a copy may be cut off. What is
-read back is therefore only what its seal describes: every file, its size and its checksum.
+A process may be killed while it writes a checkpoint, a disk may be full, a copy may be interrupted. Readers
+therefore accept only files that match their seal.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ _NUMBERED = re.compile(r"[a-z]+-(\d+)")
 
 
 class BrokenError(Exception):
-    """Sealed files are not what their seal says; the message says how they differ."""
+    """Sealed files do not match their seal; the message gives the difference."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes a file (text in UTF-8), whole or not at all, also if the machine crashes."""
+    """Writes a file (text in UTF-8) completely or not at all, even if the machine crashes."""
     temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -37,15 +37,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def seal_path(directory: Path, name: str) -> Path:
-    """Where the seal of `name` is, beside it."""
+    """Returns the path of the seal of `name`, beside it."""
     return directory / f"{name}{_SUFFIX}"
 
 
 def sealed(directory: Path) -> list[str]:
-    """The names of all that has a seal in a directory, whole or not, oldest first.
+    """Returns the names of everything with a seal in a directory, complete or not, oldest first.
 
-    They say which is older: by a number at their end (ckpt-100 comes after ckpt-20), else by a time in ISO
-    8601. That is compared as the instant it is: a run may go on where clocks have another time zone.
+    The order is that of the number at the end of the name (ckpt-20, ckpt-100), or of the name as a time in
+    ISO 8601, compared as an instant because a run may resume in another time zone.
     """
     return sorted((path.name.removesuffix(_SUFFIX) for path in directory.glob(f"*{_SUFFIX}")), key=_age)
 
@@ -59,12 +59,12 @@ def _age(name: str) -> tuple[float, str]:
 
 
 def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:
-    """Seals files.
+    """Writes the seal of files.
 
     Args:
-      path: where the seal goes, beside or above the files.
-      files: what it describes; they must not change any more.
-      facts: what else a reader should know, as JSON.
+      path: of the seal, beside or above the files.
+      files: the sealed files, which must not change any more.
+      facts: more data for readers, stored in the seal as JSON.
 
     Raises:
       OSError: a file cannot be read or the seal cannot be written.
@@ -79,13 +79,10 @@ def seal(path: Path, files: Iterable[Path], facts: Mapping[str, Any]) -> None:
 
 
 def unseal(path: Path) -> dict[str, Any]:
-    """Checks sealed files, which reads them whole.
-
-    Returns:
-      The facts of the seal.
+    """Checks sealed files, reading all of them, and returns the facts of the seal.
 
     Raises:
-      BrokenError: the seal or a file is missing, or is not what it was.
+      BrokenError: the seal or a file is missing or damaged.
     """
     record = _read(path)
     for name, expected in record["files"].items():
@@ -94,10 +91,10 @@ def unseal(path: Path) -> dict[str, Any]:
 
 
 def sealed_facts(path: Path) -> dict[str, Any]:
-    """The facts of a seal, without a look at the files.
+    """Returns the facts of a seal without checking the files.
 
     Raises:
-      BrokenError: the seal is missing, or is not what it was.
+      BrokenError: the seal is missing or damaged.
     """
     return _facts(_read(path))
 
@@ -107,15 +104,12 @@ def newest_complete(
     leave_out: Callable[[str, BrokenError], None],
     read: Callable[[Path], dict[str, Any]] = unseal,
 ) -> tuple[str, dict[str, Any]] | None:
-    """Finds the newest that is whole; what is older is not looked at.
+    """Returns the name and facts of the newest complete entry; None if there is none.
 
     Args:
-      directory: with the seals.
-      leave_out: called with the name of each newer one, and why it cannot be used.
-      read: `unseal`, or `sealed_facts` where the files need no check.
-
-    Returns:
-      Its name and the facts of its seal; None if there is none.
+      directory: of the seals.
+      leave_out: called with the name of each newer entry and the reason why it cannot be used.
+      read: `unseal`, or `sealed_facts` to skip the check of the files.
     """
     for name in reversed(sealed(directory)):
         try:

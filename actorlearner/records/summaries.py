@@ -1,10 +1,10 @@
-"""TensorBoard's curves, on a disk that may be full.
+"""TensorBoard summaries that survive a full disk.
 
-Their step is the train step in every role: of the learner, or of the policy that acts or is evaluated.
+In every role their step is the train step: the learner's, or that of the acting or evaluated policy.
 
-TensorFlow's own writer cannot be used after a full disk: what it writes then comes after half a record, where
-no reader gets to. And in a graph its error ends a train step midway. It therefore writes to memory, which
-is appended to the event file here.
+TensorFlow's own writer is unusable after a full disk: it appends to a partial record, where readers stop, and
+in a graph its error interrupts a train step. It therefore writes to memory here, and `flush` appends that to
+the event file.
 """
 
 import itertools
@@ -21,14 +21,14 @@ _numbers = itertools.count()
 
 
 class Summaries:
-    """The curves of a role.
+    """The TensorBoard curves of a role.
 
     Attributes:
-      writer: TensorFlow's, for `as_default`, also in graphs; only `flush` brings what it writes to the disk.
+      writer: TensorFlow's summary writer, for `as_default`, also in graphs; `flush` writes its data to disk.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Begins an event file in `directory`."""
+        """Starts an event file in `directory`."""
         self._memory = f"ram://summaries-{os.getpid()}-{next(_numbers)}"
         self.writer = tf.summary.create_file_writer(self._memory)
         (name,) = tf.io.gfile.listdir(self._memory)
@@ -40,26 +40,25 @@ class Summaries:
         """Writes a point of each curve that has a value.
 
         Args:
-          values: by the names of the curves.
-          step: of all of them, in what the role counts.
+          values: by name of the curve; None has no point.
+          step: train step of the points.
         """
-        # As NumPy's numbers: of Python's, TensorFlow keeps a tensor of each that it has ever met.
+        # NumPy scalars, because TensorFlow caches a tensor for every Python number.
         with self.writer.as_default(step=np.int64(step)):
             for name, value in values.items():
                 if value is not None:
                     tf.summary.scalar(name, np.float32(value))
 
     def flush(self) -> bool:
-        """Appends what was written since the last call to the event file.
+        """Appends the data since the last call to the event file; returns whether all is in it.
 
-        Returns:
-          Whether everything so far is in it; what is not, because the disk is full, follows later.
+        While the disk is full, data stays in memory and is written later.
         """
-        events = self._take()[len(self._head) :]  # Each file that TensorFlow begins has the same head.
+        events = self._take()[len(self._head) :]  # Every new file of TensorFlow starts with the same header.
         return self._file.append(events) if events else self._file.flush()
 
     def _take(self) -> bytes:
-        """What TensorFlow has written, which is removed: graphs that hold the writer notice nothing."""
+        """Returns and clears what TensorFlow has written. Graphs that use the writer are not affected."""
         self.writer.flush()
         tf.raw_ops.CloseSummaryWriter(writer=self.writer._resource)
         (name,) = tf.io.gfile.listdir(self._memory)

@@ -1,4 +1,4 @@
-"""Following files of lines while they are written."""
+"""Follows files of lines while they are written."""
 
 import threading
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ _INTERVAL_S = 0.2
 
 
 class Tail:
-    """What is appended to a file, in whole lines."""
+    """Reads the complete lines that are appended to a file."""
 
     def __init__(self, path: Path, *, from_start: bool = False) -> None:
-        """Begins at the end of the file, or at its start; it need not be there yet."""
+        """Starts at the end or the start of the file, which need not exist yet."""
         self._path = path
         self._offset = path.stat().st_size if path.exists() and not from_start else 0
 
     def lines(self) -> Iterator[str]:
-        """Yields the lines since the last call; of one that is still being written, nothing yet."""
+        """Yields the complete lines since the last call."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:
@@ -29,10 +29,10 @@ class Tail:
 
 
 class LogFollower:
-    """Copies what goes to a log to the terminal, on a thread of its own."""
+    """Copies new lines of a log to the terminal, on a thread of its own."""
 
     def __init__(self, path: Path, terminal: TextIO) -> None:
-        """Begins with what comes from now on."""
+        """Starts at the end of the log."""
         self._tail = Tail(path)
         self._terminal = terminal
         self._ended = threading.Event()
@@ -48,7 +48,7 @@ class LogFollower:
             print(line, file=self._terminal, flush=True)
 
     def end(self) -> None:
-        """Copies what is left."""
+        """Copies the remaining lines and ends the thread."""
         self._ended.set()
         self._thread.join()
         self._copy()

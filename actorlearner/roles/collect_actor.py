@@ -88,7 +88,7 @@ def run(
         config.learn.train_steps,
         stop,
         watch,
-        callbacks.tell,
+        callbacks.notify,
     )
     start_up.ended("first observations")
     start_up.report("ready")

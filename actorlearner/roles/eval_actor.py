@@ -102,7 +102,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             record.write(request, episodes)
             if not _wait_for_room("the evaluation", record.flush, stop):
                 break
-            callbacks.tell(
+            callbacks.notify(
                 Evaluation(
                     request.version.train_step, request.env_steps, *map(list, zip(*episodes, strict=True))
                 )

@@ -1,4 +1,4 @@
-"""Callbacks are called in order, and neither what they raise nor how slow they are harms their role."""
+"""Callbacks are called in order; neither exceptions in them nor slow ones harm their role."""
 
 import threading
 from collections.abc import Iterator
@@ -19,26 +19,26 @@ EVENTS = [EPISODE, Evaluation(1, 2, [3.0], [4]), Publication(5, 0), Checkpoint(6
 
 
 class Recorder(Callback):
-    told: ClassVar[list[object]] = []
+    calls: ClassVar[list[object]] = []
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.told.append(context.role)
+        self.calls.append(context.role)
 
     def on_episode(self, episode: Episode) -> None:
-        self.told.append(("on_episode", episode))
+        self.calls.append(("on_episode", episode))
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
-        self.told.append(("on_evaluation", evaluation))
+        self.calls.append(("on_evaluation", evaluation))
 
     def on_publish(self, publication: Publication) -> None:
-        self.told.append(("on_publish", publication))
+        self.calls.append(("on_publish", publication))
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        self.told.append(("on_checkpoint", checkpoint))
+        self.calls.append(("on_checkpoint", checkpoint))
 
     def close(self) -> None:
-        self.told.append("closed")
+        self.calls.append("closed")
 
 
 class Raising(Callback):
@@ -63,16 +63,16 @@ class Stuck(Callback):
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    Recorder.told.clear()
+    Recorder.calls.clear()
     Stuck.go_on.clear()
     yield
     Stuck.go_on.set()
 
 
-@pytest.fixture(name="said")
-def _said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+@pytest.fixture(name="warnings")
+def _warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
-    monkeypatch.setattr(caller, "say", lines.append)
+    monkeypatch.setattr(caller, "warn", lines.append)
     return lines
 
 
@@ -88,19 +88,19 @@ def callbacks(*names: str) -> Callbacks:
     return Callbacks(load_config("sac_pendulum", [f"callbacks=[{configured}]"]), "learner")
 
 
-def test_every_event_reaches_its_hook_in_order(directory: RunDirectory, said: list[str]) -> None:
+def test_every_event_reaches_its_hook_in_order(directory: RunDirectory, warnings: list[str]) -> None:
     called = callbacks("Recorder")
-    called.tell(EPISODE)  # Before the beginning.
+    called.notify(EPISODE)  # Before the beginning.
     called.begin(directory)
     for event in EVENTS:
-        called.tell(event)
+        called.notify(event)
     called.close(stopped=False)
     hooks = ["on_episode", "on_evaluation", "on_publish", "on_checkpoint"]
-    assert Recorder.told == ["learner", *zip(hooks, EVENTS, strict=True), "closed"]
-    assert said == []
+    assert Recorder.calls == ["learner", *zip(hooks, EVENTS, strict=True), "closed"]
+    assert warnings == []
 
 
-def test_the_context_says_which_run_it_is(directory: RunDirectory) -> None:
+def test_the_context_names_the_run(directory: RunDirectory) -> None:
     called = callbacks("Recorder")
     called.begin(directory)
     called.close(stopped=True)
@@ -110,53 +110,53 @@ def test_the_context_says_which_run_it_is(directory: RunDirectory) -> None:
     assert context.config.environment.name == "Pendulum-v1"
 
 
-def test_what_one_raises_is_said_once_and_the_others_are_called(
-    directory: RunDirectory, said: list[str]
+def test_an_exception_is_reported_once_and_the_others_are_called(
+    directory: RunDirectory, warnings: list[str]
 ) -> None:
     called = callbacks("Raising", "Recorder")
     called.begin(directory)
     for _ in range(3):
-        called.tell(EPISODE)
+        called.notify(EPISODE)
     called.close(stopped=False)
-    assert Recorder.told == ["learner", *[("on_episode", EPISODE)] * 3, "closed"]
-    assert said == [
-        f"callback {HERE}:Raising.on_episode raised ValueError: no episodes, please; the run goes on",
-        f"callback {HERE}:Raising.close raised OSError: it does not close; the run goes on",
+    assert Recorder.calls == ["learner", *[("on_episode", EPISODE)] * 3, "closed"]
+    assert warnings == [
+        f"callback {HERE}:Raising.on_episode raised ValueError: no episodes, please; the run continues",
+        f"callback {HERE}:Raising.close raised OSError: it does not close; the run continues",
     ]
 
 
-def test_one_that_cannot_be_made_ends_the_role(directory: RunDirectory) -> None:
-    with pytest.raises(RunError, match="Unmakable cannot be made: KeyError: 'no API key'"):
+def test_a_callback_that_cannot_be_created_ends_the_role(directory: RunDirectory) -> None:
+    with pytest.raises(RunError, match="Unmakable cannot be created: KeyError: 'no API key'"):
         callbacks("Unmakable").begin(directory)
 
 
-def test_a_slow_one_holds_nothing_up(
-    directory: RunDirectory, said: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_slow_callback_does_not_block_the_role(
+    directory: RunDirectory, warnings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caller, "_WAITING", 5)
+    monkeypatch.setattr(caller, "_MAX_QUEUED", 5)
     monkeypatch.setattr(caller, "STOP_S", 0.02)
     called = callbacks("Stuck")
     called.begin(directory)
     for _ in range(20):
-        called.tell(EPISODE)
+        called.notify(EPISODE)
     called.close(stopped=True)
-    assert said[0] == "the callbacks are too slow: 5 events wait for them, and others are left out"
-    assert said[1] == "the callbacks were not done within 0.02 s; what is left for them is left out"
-    left_out = int(said[2].split()[0])
-    assert left_out in (14, 15)  # The first may have been taken by then.
+    assert warnings[0] == "the callbacks are too slow: 5 events are queued, further ones are dropped"
+    assert warnings[1] == "the callbacks did not finish within 0.02 s; events still queued are dropped"
+    dropped = int(warnings[2].split()[0])
+    assert dropped in (14, 15)  # The first may have been taken by then.
 
 
-def test_without_callbacks_there_is_nothing_to_do(directory: RunDirectory) -> None:
+def test_without_callbacks_no_thread_is_started(directory: RunDirectory) -> None:
     before = threading.active_count()
     called = callbacks()
     called.begin(directory)
-    called.tell(EPISODE)
+    called.notify(EPISODE)
     called.close(stopped=False)
     assert threading.active_count() == before
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "reason"),
     [
         ("absent.module:Class", r"ModuleNotFoundError: No module named 'absent'"),
         (f"{HERE}:Absent", r"AttributeError: .* 'Absent'"),
@@ -164,8 +164,8 @@ def test_without_callbacks_there_is_nothing_to_do(directory: RunDirectory) -> No
         ("pathlib:Path", "is not one"),
     ],
 )
-def test_what_is_no_callback_is_refused(name: str, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"callbacks: '{name}' .*{said}.*; allowed: module:Class"):
+def test_other_objects_are_refused(name: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"callbacks: '{name}' .*{reason}.*; allowed: module:Class"):
         find_callback(name)
 
 
@@ -175,6 +175,6 @@ def test_names_of_another_form_are_refused(name: str) -> None:
         load_config("sac_pendulum", [f"callbacks=['{name}']"])
 
 
-def test_one_that_is_given_twice_is_refused() -> None:
+def test_a_callback_given_twice_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r'"a:B" is given twice.*each only once$'):
         load_config("sac_pendulum", ["callbacks=['a:B', 'a:B']"])

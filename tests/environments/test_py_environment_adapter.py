@@ -99,7 +99,7 @@ def test_gyms_time_limit_truncates_in_tf_agents_suites(limit, discount):
 def test_a_step_that_starts_an_episode_is_an_error():
     adapter = PyEnvironmentAdapter(Countdown())
     steps_to_the_end(adapter)
-    with pytest.raises(RunError, match="started a new episode where a step was asked for"):
+    with pytest.raises(RunError, match="started a new episode instead of taking a step"):
         adapter.step(ACTION)
 
 

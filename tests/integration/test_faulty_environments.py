@@ -36,11 +36,11 @@ def test_a_run_survives_faults_and_counts_them(start: Start, tmp_path: Path) -> 
     evaluations = records(run / "metrics" / "eval.jsonl")
     assert [record["lengths"] for record in evaluations] == [[200]] * 3
     assert all(math.isfinite(record["average_return"]) for record in evaluations)
-    assert (run / "logs" / "eval-actor.log").read_text().count("it is made anew") == 9
+    assert (run / "logs" / "eval-actor.log").read_text().count("the environment is replaced") == 9
 
 
 def test_an_environment_that_always_fails_ends_the_run_and_is_named(start: Start) -> None:
     command = _local(start, 1_000_000, "environment.max_faults=4")
     assert command.finish() == 1
-    assert "environment 0 failed 5 times in a row (environment.max_faults: 4), at last: " in command.err
+    assert "environment 0 failed 5 times in a row (environment.max_faults: 4), most recently: " in command.err
     assert "Traceback" not in command.err

@@ -41,7 +41,7 @@ def test_pieces_are_appended_whole_once_there_is_room(
     assert appender.append(b"four\n")
     assert path.read_bytes() == b"one\n" + b"2" * room + b"\nthree\nfour\n"
     assert [record.getMessage() for record in caplog.records] == [
-        f"the disk is full: the lines are not written to {path} for now, and the run goes on",
+        f"the disk is full: the lines are not written to {path} for now, and the run continues",
         f"the lines are written to {path} again",
     ]
 

@@ -61,5 +61,5 @@ def test_what_is_said_of_a_full_disk_is_an_event_once_there_is_room(small: Path)
     warn("something is wrong")
     filler.unlink()
     log.record(STARTED)
-    outage = f"the disk is full: the events are not written to {path} for now, and the run goes on"
+    outage = f"the disk is full: the events are not written to {path} for now, and the run continues"
     assert [text for _, _, text in events(path)] == ["something is wrong", outage, ""]

@@ -163,7 +163,7 @@ def test_what_a_spoilt_line_takes_with_it_is_itself_only(
     path.write_bytes(b'{"a": 0}\n' + spoilt + b'\n{"a": 3}\n' + spoilt + b"\n")
     for _ in range(2):
         assert read_records(path) == newest_records(path) == MetricsTail(path).read() == [{"a": 0}, {"a": 3}]
-    assert caplog.messages == [f"{path}: spoilt; lines of it that cannot be read are left out"]
+    assert caplog.messages == [f"{path} is damaged: lines that cannot be read are skipped"]
 
 
 def learner_records(*rates: float) -> list[dict[str, Any]]:

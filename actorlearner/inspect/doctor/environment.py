@@ -50,7 +50,7 @@ def _play(environment: Environment, seed: int) -> float:
     from tf_agents.specs import array_spec
 
     from actorlearner.environments.finite import all_finite
-    from actorlearner.environments.guarded import wrong_answer
+    from actorlearner.environments.guarded import problem_of
 
     random = np.random.RandomState(seed)
     if not all_finite(environment.reset()):
@@ -60,7 +60,7 @@ def _play(environment: Environment, seed: int) -> float:
     while taken < _ENV_STEPS and time.perf_counter() - began < _LONGEST_S:
         step = environment.step(array_spec.sample_spec_nest(environment.action_spec, random))
         taken += 1
-        wrong = wrong_answer(step)
+        wrong = problem_of(step)
         if wrong:
             raise RunError(f"{wrong}, at env step {taken}")
         if step.last:

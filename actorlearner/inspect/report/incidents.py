@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from actorlearner.records.duration import duration
-from actorlearner.records.events import TROUBLE
+from actorlearner.records.events import INCIDENTS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,5 +33,5 @@ def troubles_in(events: Iterable[Mapping[str, Any]], began: float) -> list[Troub
             *(str(event[key]) for key in ("role", "event", "text")),
         )
         for event in events
-        if event["event"] in TROUBLE
+        if event["event"] in INCIDENTS
     ]
