@@ -1,6 +1,6 @@
 """The command that plays episodes with a saved policy."""
 
-from actorlearner.acting.foreground import own_output
+from actorlearner.acting.own_output import own_output
 from actorlearner.cli.command import Command, Options
 from actorlearner.cli.saved_policy import ARGUMENTS, SEED, episodes, played_policy
 

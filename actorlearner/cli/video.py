@@ -1,6 +1,6 @@
 """The command that films episodes of a saved policy."""
 
-from actorlearner.acting.foreground import own_output
+from actorlearner.acting.own_output import own_output
 from actorlearner.cli import flags
 from actorlearner.cli.command import Command, Flag, Options
 from actorlearner.cli.out import given_out

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from actorlearner.acting.best_facts import read_best
+from actorlearner.acting.best_record import read_best
 from actorlearner.process.die_with import die_with
 from actorlearner.process.module_command import module_command
 from actorlearner.records.run_directory import RunDirectory
