@@ -156,7 +156,7 @@ def _collector(config: Config, count: int, address: str, directory: Path) -> Cal
     wait_until("the first variables", lambda: puller.train_step >= 0, stop, deadline_s=60)
     policy = _then_randomly(PolicyFunction(parts.agent.collect_policy, specs, count), specs, count)
     layout = make_layout(config, specs)
-    parts = CollectorParts(
+    collector_parts = CollectorParts(
         EnvironmentBatch(environments),
         layout.writer(client, count),
         ServerMonitor(client, layout),
@@ -165,7 +165,7 @@ def _collector(config: Config, count: int, address: str, directory: Path) -> Cal
         config.learn.train_steps,
         stop,
     )
-    collector = Collector(parts)
+    collector = Collector(collector_parts)
     return lambda: collector.step(policy, PolicyOrder(generation=0, train_step=0))
 
 

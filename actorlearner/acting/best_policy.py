@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 class BestPolicy:
     """The best policy in `policies/best`, with its record.
 
-    A policy is written beside that directory before its evaluation is recorded, and moved there after that. If
+    A policy is written beside that directory before its evaluation is recorded, and moved there after it. If
     the eval actor is killed in between, its successor either repeats the evaluation or moves the policy. A
     policy that does not fit on a full disk is kept in memory until the next evaluation.
     """
