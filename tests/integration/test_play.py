@@ -142,11 +142,11 @@ def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
 
 
 def test_training_was_filmed(run: Path) -> None:
-    """That of train step 1,000 is left out where the one before is still being made."""
+    """That of train step 1,000 is skipped if the previous video is unfinished."""
     videos = sorted(path.stem for path in (run / "videos").glob("*.mp4"))
     assert videos in (["0"], ["0", "1000"])
     assert sorted(path.stem for path in (run / "videos").glob("*.png")) == videos
-    left_out = "no video of train step 1000: the one before is still being made"
+    left_out = "no video of train step 1000: the previous one is unfinished"
     assert (left_out in (run / "logs" / "eval-actor.log").read_text()) == (videos == ["0"])
     for train_step in videos:
         check_video(run / "videos" / f"{train_step}.mp4", 30, 302)
