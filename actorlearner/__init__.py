@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from actorlearner.acting.playback import Policy, evaluate, load_policy
+    from actorlearner.acting.saved_policy import Policy, evaluate, load_policy
     from actorlearner.api import Run, load_config, resume, train
     from actorlearner.callbacks import Callback
 
@@ -16,8 +16,15 @@ __version__ = "0.1.0"
 
 __all__ = ["Callback", "Policy", "Run", "evaluate", "load_config", "load_policy", "resume", "train"]
 
+_MODULES = {
+    "Callback": "actorlearner.callbacks",
+    "Policy": "actorlearner.acting.saved_policy",
+    "evaluate": "actorlearner.acting.saved_policy",
+    "load_policy": "actorlearner.acting.saved_policy",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("actorlearner.api"), name)
+    return getattr(importlib.import_module(_MODULES.get(name, "actorlearner.api")), name)

@@ -1,4 +1,4 @@
-"""The Python API: what `import actorlearner` offers.
+"""The Python API for training: runs as objects.
 
     import actorlearner
 
@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from actorlearner.acting.playback import Policy, evaluate, load_policy
 from actorlearner.agents.configuration import load_config as _load_config
 from actorlearner.callbacks import Callback
 from actorlearner.config.resolved import to_yaml
@@ -37,7 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Callback", "Policy", "Run", "evaluate", "load_config", "load_policy", "resume", "train"]
+    from actorlearner.acting.saved_policy import Policy
+
+__all__ = ["Run", "load_config", "resume", "train"]
 
 _ERROR = "actorlearner: error: "
 
@@ -107,8 +108,10 @@ class Run:
         run_report([(RunDirectory(self.path), self.config)], page)
         return page
 
-    def best_policy(self) -> Policy:
+    def best_policy(self) -> "Policy":
         """Loads the policy with the best evaluation; raises a ConfigurationError before the first one."""
+        from actorlearner.acting.saved_policy import load_policy
+
         return load_policy(self.path)
 
 

@@ -12,7 +12,7 @@ import reverb
 from tf_agents.environments import py_environment, suite_pybullet
 
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.collector import Collector
+from actorlearner.acting.collector import Collector, CollectorParts
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
@@ -156,7 +156,7 @@ def _collector(config: Config, count: int, address: str, directory: Path) -> Cal
     wait_until("the first variables", lambda: puller.train_step >= 0, stop, deadline_s=60)
     policy = _then_randomly(PolicyFunction(parts.agent.collect_policy, specs, count), specs, count)
     layout = make_layout(config, specs)
-    collector = Collector(
+    collector_parts = CollectorParts(
         EnvironmentBatch(environments),
         layout.writer(client, count),
         ServerMonitor(client, layout),
@@ -165,6 +165,7 @@ def _collector(config: Config, count: int, address: str, directory: Path) -> Cal
         config.learn.train_steps,
         stop,
     )
+    collector = Collector(collector_parts)
     return lambda: collector.step(policy, PolicyOrder(generation=0, train_step=0))
 
 

@@ -1,4 +1,4 @@
-"""Keeps the best policy of a run, by its average return, as a SavedModel."""
+"""Keeps the best policy of a run by average return as a SavedModel."""
 
 import logging
 import shutil
@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
-from actorlearner.acting.best_facts import FACTS, BestFacts, Returns, read_best, write_best
+from actorlearner.acting.best_record import FILE_NAME, BestRecord, Returns, read_best, write_best
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 class BestPolicy:
-    """The best policy, `policies/best`, with its facts.
+    """The best policy in `policies/best`, with its record.
 
-    A policy is prepared before its evaluation is recorded, and put into its place after that: an eval actor
-    that is killed in between leaves either an evaluation that is made again, or a policy that the next one
-    puts into its place. One that a full disk keeps out waits in memory for the next evaluation.
+    A policy is written beside that directory before its evaluation is recorded, and moved there after it. If
+    the eval actor is killed in between, its successor either repeats the evaluation or moves the policy. A
+    policy that does not fit on a full disk is kept in memory until the next evaluation.
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class BestPolicy:
         config: Config,
         update: Callable[[PolicyVariables], None],
     ) -> None:
-        """Puts in order what an eval actor before this one has left.
+        """Completes or removes what a killed eval actor left behind.
 
         Args:
-          directory: of the run.
+          directory: the run directory.
           parts: the agent whose policy is saved.
-          config: of the run.
-          update: assigns a version to the variables of `parts`.
+          config: the run's configuration.
+          update: assigns policy variables to the variables of `parts`.
         """
         self._path = directory.best_policy
         self._metrics = directory.metrics("best")
@@ -53,47 +53,47 @@ class BestPolicy:
         self._update = update
         self._outage = Outage("best policies", self._path)
         self._directory: PolicyDirectory | None = None
-        self._waiting: tuple[PolicyVariables, BestFacts] | None = None
+        self._waiting: tuple[PolicyVariables, BestRecord] | None = None
         self._prepared = False
         self._writer: MetricsWriter | None = None
         self._recover(read_records(directory.metrics("eval")))
 
     @property
-    def facts(self) -> BestFacts | None:
-        """Of the best policy that is saved."""
+    def record(self) -> BestRecord | None:
+        """The record of the saved best policy, if any."""
         return read_best(self._path)
 
     def consider(self, version: PolicyVariables, played: Returns) -> None:
-        """Prepares a policy that was evaluated if it is the best so far; it takes seconds.
+        """Writes an evaluated policy beside `policies/best` if it is the best so far; takes seconds.
 
-        The variables of the agent may be others afterwards. A disk that is full or fails is logged.
+        Overwrites the variables of the agent. A full or failing disk is logged.
         """
-        facts, saved = BestFacts(version.train_step, played), self.facts
+        record, saved = BestRecord(version.train_step, played), self.record
         best = self._waiting[1] if self._waiting else saved
-        if best is None or facts.chosen.average >= best.chosen.average:
-            self._waiting = version, facts
+        if best is None or record.chosen.average >= best.chosen.average:
+            self._waiting = version, record
         self.prepare()
 
     def prepare(self) -> None:
-        """Prepares what waits, if anything does; see `consider`."""
+        """Writes the policy that is kept in memory, if any, beside `policies/best`."""
         if self._waiting is None:
             return
-        version, facts = self._waiting
+        version, record = self._waiting
         started = time.monotonic()
         beat("saving the best policy", patience_s=LONG_PATIENCE_S)
         self._update(version)
         directory = self._directory = self._directory or self._trace()
         try:
-            directory.prepare({FACTS: facts.text()})
+            directory.prepare({FILE_NAME: record.text()})
         except (OSError, tf.errors.OpError) as error:
             self._outage.failed(error)
             directory.remove_leftovers()
             return
         self._prepared = True
-        _log.info("best policy: %s; written in %.1f s", facts.describe(), time.monotonic() - started)
+        _log.info("best policy: %s; written in %.1f s", record.describe(), time.monotonic() - started)
 
     def replace(self) -> None:
-        """Puts what was prepared into its place. A disk that fails is logged."""
+        """Moves the prepared policy, if any, to `policies/best`. A failing disk is logged."""
         if self._directory is None or not self._prepared:
             return
         self._prepared = False
@@ -105,26 +105,27 @@ class BestPolicy:
         self._waiting = None
         self._outage.recovered()
 
-    def record_fresh(self, facts: BestFacts) -> bool:
-        """Records what the saved policy did on fresh seeds.
+    def record_fresh(self, record: BestRecord) -> bool:
+        """Records the episodes of the saved policy on fresh seeds.
 
         Args:
-          facts: of that policy, with the fresh episodes.
+          record: of that policy, with its fresh episodes.
 
         Returns:
-          Whether there was room on the disk. One that fails is logged.
+          False if the disk is full. A failing disk is logged.
         """
-        assert facts.fresh is not None
+        assert record.fresh is not None
         try:
             if self._writer is None:
                 self._writer = MetricsWriter(self._metrics)
-                record = {"train_step": facts.train_step, **facts.fresh.record()}
-                recorded = [{**record, "time": 0} for record in read_records(self._metrics)]
-                if {**record, "time": 0} not in recorded:  # By one that was killed before it wrote the facts.
-                    self._writer.write(record)
+                line = {"train_step": record.train_step, **record.fresh.record()}
+                # An eval actor that was killed before it wrote the record may have written the line.
+                written = [{**old, "time": 0} for old in read_records(self._metrics)]
+                if {**line, "time": 0} not in written:
+                    self._writer.write(line)
             if not self._writer.flush():
                 return False
-            write_best(self._path, facts)
+            write_best(self._path, record)
         except OSError as error:
             self._outage.failed(error)
             return not is_full(error)
@@ -139,8 +140,8 @@ class BestPolicy:
         fresh = fresh_path(self._path)
         try:
             restore_directory(self._path, stale_path(self._path))
-            prepared, saved = read_best(fresh), self.facts
-            # What was replaced lies there, too, for a moment.
+            prepared, saved = read_best(fresh), self.record
+            # The replaced policy lies there, too, for a moment.
             if prepared is not None and (saved is None or prepared.order > saved.order):
                 recorded = [(record["train_step"], record["returns"]) for record in evaluations]
                 if (prepared.train_step, prepared.chosen.returns) in recorded:

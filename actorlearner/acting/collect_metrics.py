@@ -1,4 +1,4 @@
-"""What a collect actor reports: its metrics file and its TensorBoard curves."""
+"""The metrics file and TensorBoard curves of a collect actor."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,11 +11,11 @@ from actorlearner.variables.container import PolicyOrder
 
 
 class CollectMetrics:
-    """Writes a record now and then; `report` is cheap to call after every env step.
+    """Writes a record every METRICS_INTERVAL_S; `report` is cheap enough to call after every env step.
 
     Attributes:
-      before: the last record of the actor that had this index before, which the counters continue. What
-        that actor did after it, if it was killed, is not counted: up to METRICS_INTERVAL_S.
+      before: the last record of the previous actor with this index; the counters continue from it. If that
+        actor was killed, its work after that record (up to METRICS_INTERVAL_S) is not counted.
     """
 
     def __init__(self, directory: RunDirectory, actor_index: int) -> None:
@@ -43,14 +43,14 @@ class CollectMetrics:
         """Writes a record if one is due, or if it is the first or the `final` one.
 
         Args:
-          env_steps: env steps of this actor since it was started.
+          env_steps: env steps since this actor started.
           episodes: its episodes since then.
-          policy: of the variables it acts with; its train step is -1 while it acts randomly.
-          policy_age_s: seconds since it got them; None while it acts randomly.
-          faults: how often its environments failed since then.
-          fractions: called only for a record; which fractions of its time since the last one the actor spent
-            on what, by their keys.
-          final: whether the actor ends here.
+          policy: generation and train step of its policy; the train step is -1 while it acts randomly.
+          policy_age_s: seconds since it received that policy; None while it acts randomly.
+          faults: failures of its environments since it started.
+          fractions: returns the shares of the actor's time since the last record by their keys; called only
+            when a record is written.
+          final: whether this is the actor's last record.
         """
         if self._begun and not (self._rate.due or final):
             return
@@ -71,7 +71,7 @@ class CollectMetrics:
         }
         self._metrics.write(record)
         curves = {f"collect/{key}": value for key, value in record.items()}
-        # Random actions belong before the first train step, or, of an actor that was started again, nowhere.
+        # Random actions are plotted before the first train step; a restarted actor's random actions are not.
         if policy.train_step >= 0 or not self._resumed:
             self._summaries.scalars(curves, max(0, policy.train_step))
         self._summaries.flush()

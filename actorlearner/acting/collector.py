@@ -1,5 +1,6 @@
 """The loop of a collect actor: act, step, write, report."""
 
+import dataclasses
 import logging
 from collections.abc import Callable
 
@@ -24,68 +25,73 @@ from actorlearner.variables.puller import VariablePuller
 _log = logging.getLogger(__name__)
 
 RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
-"""Stands for no policy: actions are drawn at random."""
+"""Stands for uniformly random actions instead of a policy."""
 
 _FLUSH_TIMEOUT_S = 0.5
 _CLOSE_TIMEOUT_S = 2.0
 _STATUS_TIMEOUT_S = 5
-_BARRED_TIMEOUT_S = 1  # For a figure of a record: acting stands still meanwhile.
+_BLOCKED_TIMEOUT_S = 1  # Short: acting pauses meanwhile, for one figure of a metrics record.
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectorParts:
+    """What a collector works with; it closes the environments and the writer.
+
+    Attributes:
+      environments: where it acts.
+      writer: where its transitions go.
+      replay: status of the replay server behind the writer.
+      puller: knows which policy the learner published last.
+      metrics: writes its records.
+      train_steps: collecting ends when the policy of this train step arrives.
+      stop: ends collecting.
+      watch: raises if the replay server belongs to another run; None if the puller checks that server.
+      report_episode: called with each complete episode.
+    """
+
+    environments: EnvironmentBatch
+    writer: ReplayWriter
+    replay: ReplayMonitor
+    puller: VariablePuller
+    metrics: CollectMetrics
+    train_steps: int
+    stop: Stop
+    watch: ServerWatch | None = None
+    report_episode: Callable[[Episode], None] = lambda episode: None
 
 
 class Collector:
-    """Takes env steps, writes the transitions and keeps the statistics."""
+    """Takes env steps, writes the transitions and reports metrics."""
 
-    def __init__(
-        self,
-        environments: EnvironmentBatch,
-        writer: ReplayWriter,
-        replay: ReplayMonitor,
-        puller: VariablePuller,
-        metrics: CollectMetrics,
-        train_steps: int,
-        stop: Stop,
-        watch: ServerWatch | None = None,
-        tell: Callable[[Episode], None] = lambda episode: None,
-    ) -> None:
-        """Begins at the environments' first observations.
-
-        `watch` tells if the server is another run's; `tell` is called with each episode.
-        """
-        self._environments = environments
-        self._writer = writer
-        self._replay = replay
-        self._puller = puller
-        self._metrics = metrics
-        self._train_steps = train_steps
-        self._stop = stop
-        self._watch = watch
-        self._episodes = EpisodeStatistics(len(environments.first), ended=self._episode_ended)
-        self._tell = tell
+    def __init__(self, parts: CollectorParts) -> None:
+        """Starts at the environments' first observations."""
+        self._parts = parts
+        self._episodes = EpisodeStatistics(len(parts.environments.first), ended=self._episode_ended)
         self._env_steps = 0
         self._policy = RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables")
-        self._barred = BlockedTime()
+        self._blocked = BlockedTime()
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing more to collect: a stop, or the policy of the last train step."""
-        if self._watch is not None:
-            self._watch.check()
-        return self._stop.requested or self._puller.train_step >= self._train_steps
+        """Whether collecting is over: at a stop, or when the policy of the last train step has arrived."""
+        if self._parts.watch is not None:
+            self._parts.watch.check()
+        return self._parts.stop.requested or self._parts.puller.train_step >= self._parts.train_steps
 
     def step(self, policy: Callable[..., object], order: PolicyOrder) -> None:
-        """Takes one env step in each environment; blocks while the rate limiter holds inserts back.
+        """Takes one env step in each environment; blocks while the rate limiter blocks inserts.
 
         Args:
           policy: chooses the actions.
-          order: of its variables.
+          order: the generation and train step of its variables.
         """
-        self._time.spent("variables")  # All that is done between two env steps.
-        action = policy(self._environments.observations, self._environments.first)
+        self._time.spent("variables")  # Everything since the last env step.
+        action = policy(self._parts.environments.observations, self._parts.environments.first)
         self._time.spent("policy")
-        steps = self._environments.step(action, order.train_step)
+        steps = self._parts.environments.step(action, order.train_step)
         self._time.spent("environment")
-        self._writer.write(steps)
+        self._parts.writer.write(steps)
         self._time.spent("writing")
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
@@ -97,65 +103,67 @@ class Collector:
         self._time.spent()
 
     def _episode_ended(self, environment: int, episode_return: float, length: int) -> None:
-        self._tell(Episode(environment, episode_return, length, self._env_steps, self._policy.train_step))
+        self._parts.report_episode(
+            Episode(environment, episode_return, length, self._env_steps, self._policy.train_step)
+        )
 
     def _wait_for_replay(self) -> None:
         report = WaitReport()
         while not self._flush() and not self.ended:
             report.log(self._why_waiting)
-            beat("waiting for replay to take transitions")
+            beat("waiting for replay to accept transitions")
             self._report()
 
     def _flush(self) -> bool:
-        flushed = self._writer.flush(_FLUSH_TIMEOUT_S)
+        flushed = self._parts.writer.flush(_FLUSH_TIMEOUT_S)
         self._time.spent("writing")
         return flushed
 
     def _why_waiting(self) -> str:
         try:
-            status = self._replay.status(_STATUS_TIMEOUT_S)
+            status = self._parts.replay.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             return "the replay server, which does not answer; transitions are kept until it does"
         return (
-            f"the rate limiter to let transitions in: the learner has sampled {status.samples:,} for "
+            f"the rate limiter to accept transitions: the learner has sampled {status.samples:,} for "
             f"{status.inserts:,} inserted"
         )
 
     def _report(self, *, final: bool = False) -> None:
-        age = self._puller.age_s if self._policy != RANDOM else None
-        self._metrics.report(
+        age = self._parts.puller.age_s if self._policy != RANDOM else None
+        self._parts.metrics.report(
             self._env_steps,
             self._episodes,
             self._policy,
             age,
-            self._environments.faults,
+            self._parts.environments.faults,
             self._fractions,
             final=final,
         )
 
     def _fractions(self) -> dict[str, float | None]:
-        """Of the time since the last record, by the keys that they have in it."""
+        """Returns each phase's share of the time since the last record, by its key in the record."""
         spent = self._time.take()
-        # While the rate limiter bars inserts, a wait for the server's confirmation is a wait for the limiter.
-        barred = self._inserts_barred()
-        limiter = None if barred is None else min(spent["writing"], barred)
+        # While the rate limiter blocks inserts, waiting for its confirmation is waiting for the limiter.
+        blocked = self._inserts_blocked()
+        limiter = None if blocked is None else min(spent["writing"], blocked)
         spent["writing"] -= limiter or 0.0
         return {
             **{f"{part}_fraction": fraction for part, fraction in spent.items()},
             "rate_limiter_wait_fraction": limiter,
         }
 
-    def _inserts_barred(self) -> float | None:
-        """The fraction of the time since the last record; None where that cannot be told."""
+    def _inserts_blocked(self) -> float | None:
+        """Returns the fraction of the time since the last record; None if the server does not answer."""
         try:
-            fractions = self._barred.update(self._replay.status(_BARRED_TIMEOUT_S))
+            fractions = self._blocked.update(self._parts.replay.status(_BLOCKED_TIMEOUT_S))
         except UNREACHABLE:
             return None
         return None if fractions is None else fractions.inserts
 
     def close(self) -> None:
-        """Writes what is pending, within a bound, and closes everything."""
-        if not self._writer.close(_CLOSE_TIMEOUT_S):
-            _log.info("the replay server did not take the last transitions in time; they are left out")
+        """Flushes pending transitions for at most two seconds and closes the writer and the environments."""
+        if not self._parts.writer.close(_CLOSE_TIMEOUT_S):
+            _log.info("the replay server did not accept the last transitions in time; they are discarded")
         self._report(final=True)
-        self._environments.close()
+        self._parts.environments.close()

@@ -1,4 +1,4 @@
-"""Whole episodes, played with a policy."""
+"""Plays whole episodes with a policy."""
 
 from typing import NamedTuple
 
@@ -12,25 +12,25 @@ from actorlearner.process.stop import Stop
 
 
 class Episode(NamedTuple):
-    """One that was played to its end.
+    """A complete episode.
 
     Attributes:
-      reward: undiscounted sum of all rewards, the return.
-      length: in env steps.
+      episode_return: undiscounted sum of all rewards.
+      length: env steps.
     """
 
-    reward: float
+    episode_return: float
     length: int
 
 
 class EpisodeInPlay:
-    """An episode, an env step at a time.
+    """An episode, played one env step at a time.
 
     Attributes:
-      reward: undiscounted sum of all rewards so far.
+      episode_return: undiscounted sum of the rewards so far.
       length: env steps so far.
-      over: whether there is no next env step.
-      failed: whether it is over because the environment failed.
+      over: whether the episode has ended.
+      failed: whether it ended because the environment failed.
     """
 
     def __init__(self, environment: GuardedEnvironment, policy: PolicyFunction) -> None:
@@ -38,7 +38,7 @@ class EpisodeInPlay:
         self._environment = environment
         self._policy = policy
         self._observation = environment.reset()
-        self.reward, self.length = 0.0, 0
+        self.episode_return, self.length = 0.0, 0
         self.over = self.failed = False
 
     def step(self) -> None:
@@ -54,19 +54,14 @@ class EpisodeInPlay:
             self.over = self.failed = True
             return
         self._observation, self.over = step.observation, step.last
-        self.reward += step.reward
+        self.episode_return += step.reward
         self.length += 1
 
 
 def play_episode(environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop) -> Episode | None:
-    """Plays one whole episode; returns None at a stop.
+    """Plays one whole episode; returns None if `stop` is requested between two env steps.
 
-    One in which the environment fails is given up, and another is played in its place.
-
-    Args:
-      environment: is reset first.
-      policy: takes batches of one.
-      stop: ends it between two env steps.
+    An episode in which the environment fails is discarded and replaced by another.
 
     Raises:
       RunError: the environment failed too often in a row.
@@ -79,13 +74,13 @@ def play_episode(environment: GuardedEnvironment, policy: PolicyFunction, stop: 
             beat("playing, env step", episode.length)
             episode.step()
         if not episode.failed:
-            return Episode(episode.reward, episode.length)
+            return Episode(episode.episode_return, episode.length)
 
 
 def play_episodes(
     environment: GuardedEnvironment, policy: PolicyFunction, episodes: int, stop: Stop
 ) -> list[Episode] | None:
-    """Plays so many whole episodes, see `play_episode`; returns None at a stop."""
+    """Plays `episodes` whole episodes, as `play_episode` does; returns None at a stop."""
     played: list[Episode] = []
     while len(played) < episodes:
         episode = play_episode(environment, policy, stop)

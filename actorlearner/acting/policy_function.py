@@ -14,20 +14,20 @@ from actorlearner.environments.specs import EnvironmentSpecs
 
 
 class PolicyFunction:
-    """One concrete graph function: no nest is flattened and nothing is traced while acting."""
+    """A policy as one concrete graph function: nothing is traced while acting."""
 
     def __init__(self, policy: Any, specs: EnvironmentSpecs, batch_size: int) -> None:
-        """Traces the policy for `batch_size` observations, as it is written.
+        """Traces the policy for `batch_size` observations, without autograph.
 
-        Only policies without state are supported, and none that needs autograph to have an `if` on a tensor:
-        TF-Agents' own do not, and rewriting all their code takes a core for four seconds.
+        The policy must have no state, and no Python `if` on a tensor: TF-Agents' policies need no autograph,
+        and applying it costs four seconds of a core.
 
         Args:
-          policy: a TFPolicy, or one that was loaded from a SavedModel.
-          specs: of the environments.
-          batch_size: how many observations it is called with.
+          policy: a TFPolicy, or a loaded SavedModel of one.
+          specs: the environments' specs.
+          batch_size: number of observations per call.
         """
-        self._policy = policy  # Its variables live as long as it does.
+        self._policy = policy  # Keeps its variables alive.
         self._observation_spec = specs.observation
         self._action_spec = specs.action
         flat = tree.flatten(specs.observation)
@@ -59,13 +59,13 @@ class PolicyFunction:
 
         Args:
           observations: nest of arrays [batch_size, ...].
-          first: bool [batch_size], where an episode begins.
+          first: bool [batch_size], True where an episode begins.
 
         Returns:
           Nest of arrays [batch_size, ...].
         """
-        # The operation that calling the function comes to. Without what Python does around it a call costs a
-        # sixth, and between env steps, when none of that code is in the processor's caches, a half.
+        # Runs the operation behind `self._act(...)` directly. Without the Python code around it, a call takes
+        # a sixth of the time, or half of it between env steps, when that code is not in the caches.
         actions = tf.raw_ops.StatefulPartitionedCall(
             args=[*tree.flatten(observations), first, *self._captures], Tout=self._dtypes, f=self._act
         )
@@ -73,10 +73,10 @@ class PolicyFunction:
 
 
 class RandomFunction:
-    """Actions drawn uniformly from the action spec, with the interface of PolicyFunction."""
+    """Draws actions uniformly from the action spec; same interface as PolicyFunction."""
 
     def __init__(self, specs: EnvironmentSpecs, batch_size: int, seed: int) -> None:
-        """Seeds a generator of its own."""
+        """Seeds its own generator."""
         self._spec: Any = tensor_spec.to_array_spec(specs.action)
         self._batch_size = batch_size
         self._random = np.random.RandomState(seed)

@@ -1,5 +1,6 @@
-"""Where a policy that is to be played is saved, found without TensorFlow."""
+"""Finds the saved policy that a path names, without TensorFlow."""
 
+import contextlib
 import dataclasses
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -29,9 +30,9 @@ class PolicySource:
 
     Attributes:
       path: the directory of a SavedModel; or a checkpoint, without the endings of its files.
-      is_checkpoint: which of these it is.
-      config: the experiment that the policy is from.
-      run: the run directory that it lies in; None for a policy that was copied from one.
+      is_checkpoint: whether `path` is a checkpoint.
+      config: the configuration of the policy's run.
+      run: the run directory that contains it; None for a copy elsewhere.
     """
 
     path: Path
@@ -41,14 +42,14 @@ class PolicySource:
 
 
 def find_policy(given: str) -> PolicySource:
-    """Finds out what of a run was named.
+    """Finds the policy that a path names.
 
     Args:
-      given: a run directory (its best policy is meant, or else its greedy one), the directory of a
+      given: a run directory (its best policy, or else its greedy one), the directory of a
         SavedModel, or a checkpoint of a learner.
 
     Raises:
-      ConfigurationError: it is none of these, or its environment is not here.
+      ConfigurationError: it is none of these, or its environment is not installed.
     """
     path = Path(given)
     checkpoint = path.with_name(path.name.removesuffix(_INDEX)) if path.name else path
@@ -105,17 +106,18 @@ def _load(config: Path) -> Config:
 
 
 def _environment_problems(config: Config, sources: Sources, broken: Collection[str]) -> Sequence[str]:
-    """Checks it as elsewhere; TensorFlow is configured before the user's own code, which may use it."""
+    """Checks the environment; first configures TensorFlow, which the user's own code may use."""
     if config.environment.suite not in SUITES and can_be_looked_up(config.environment):
         with quiet_output():
             from actorlearner.process.devices import use_cpu
 
-            use_cpu(threads=1)
+            with contextlib.suppress(RuntimeError):  # In a notebook, TensorFlow may be in use already.
+                use_cpu(threads=1)
     return environment_problems(config, sources, broken)
 
 
 def _run_above(path: Path, levels: int) -> RunDirectory | None:
-    """The run directory so many levels above, if there is one."""
+    """Returns the run directory `levels` above a path, if there is one."""
     above = path.parents[levels - 1] if len(path.parents) >= levels else path
     run = RunDirectory(above)
     return run if run.holds_a_run else None

@@ -1,62 +1,151 @@
-"""Loads a saved policy, so that it can act."""
+"""Loads saved policies and evaluates them, also in a notebook."""
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
+import tree
+from tf_agents.environments import py_environment
 from tf_agents.policies import greedy_policy
 
+from actorlearner.acting.episodes import Episode, play_episode, play_episodes
 from actorlearner.acting.policy_function import PolicyFunction
-from actorlearner.acting.policy_source import ALLOWED, PolicySource
+from actorlearner.acting.policy_source import ALLOWED, PolicySource, find_policy
 from actorlearner.agents.make import make_agent, restore_agent
-from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.config.schema import Config
+from actorlearner.environments.environment import Nest
+from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.environments.gym_adapter import GymAdapter
+from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
+from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.errors import ConfigurationError, one_line
+from actorlearner.process.stop import Stop
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError
 
 
-class LoadedPolicy(NamedTuple):
-    """A policy that can act.
+class Policy:
+    """A saved policy: call it with one observation, or a batch, to get the action or actions.
 
     Attributes:
-      function: takes batches of one.
-      train_step: after which these were its weights.
+      function: the policy for batches of one.
+      train_step: the learner's train step at which it was saved.
+      config: the configuration of its run.
     """
 
-    function: PolicyFunction
-    train_step: int
+    def __init__(self, policy: Any, specs: EnvironmentSpecs, train_step: int, config: Config) -> None:
+        """Traces a TFPolicy or a loaded SavedModel for batches of one."""
+        self._policy = policy
+        self._specs = specs
+        self.train_step = train_step
+        self.config = config
+        self.function = PolicyFunction(policy, specs, batch_size=1)
+        self._functions = {1: self.function}
+
+    def __call__(self, observation: Nest) -> Nest:
+        """Chooses actions as in the middle of an episode; the first call with a batch size traces the policy.
+
+        Args:
+          observation: nest of arrays with the shapes of the environment's observations, or [batch, ...].
+
+        Returns:
+          Nest of arrays with the shapes of the environment's actions, or [batch, ...].
+        """
+        spec = self._specs.observation
+        leaves = [
+            np.asarray(leaf, leaf_spec.dtype.as_numpy_dtype)
+            for leaf, leaf_spec in zip(tree.flatten(observation), tree.flatten(spec), strict=True)
+        ]
+        batched = leaves[0].ndim > len(tree.flatten(spec)[0].shape)
+        batch = tree.unflatten_as(spec, leaves if batched else [leaf[None] for leaf in leaves])
+        size = len(leaves[0]) if batched else 1
+        if size not in self._functions:
+            self._functions[size] = PolicyFunction(self._policy, self._specs, size)
+        actions = self._functions[size](batch, np.zeros(size, np.bool_))
+        return actions if batched else tree.map_structure(lambda leaf: leaf[0], actions)
 
 
-def load_policy(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:
-    """Loads a policy; that of a checkpoint is the greedy one. It takes seconds.
+def load_policy(path: str | Path) -> Policy:
+    """Loads a policy by its path; takes seconds, because the environment is made once.
+
+    Args:
+      path: a run directory (its best policy, or else its greedy one), the directory of a SavedModel, or a
+        learner's checkpoint (its greedy policy).
+
+    Raises:
+      ConfigurationError: no policy can be loaded from there, or its environment cannot be made.
+    """
+    source = find_policy(str(path))
+    return load_source(source, load_specs(source.config.environment))
+
+
+def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0) -> list[Episode]:
+    """Plays whole episodes and returns the return and the length of each.
+
+    Args:
+      policy: from `load_policy`.
+      environment: a gym environment, a TF-Agents PyEnvironment, or a callable that makes one. None plays in
+        the environment of the policy's run, the same episodes as the command `rollout`.
+      episodes: the number of episodes.
+      seed: seeds the environment, if it can be seeded.
+
+    Raises:
+      ConfigurationError: the environment of the policy's run cannot be made.
+      RunError: the environment failed.
+    """
+    if environment is None:
+        return [play_in_own_environment(policy, seed, number) for number in range(episodes)]
+    given = hasattr(environment, "step")
+    made = environment if given else environment()
+    is_py = isinstance(made, py_environment.PyEnvironment)
+    adapter: Any = PyEnvironmentAdapter(made) if is_py else GymAdapter(made)
+    adapter.seed(seed)
+    try:
+        guarded = GuardedEnvironment(lambda attempt: adapter, "the environment", max_faults=0)
+        return play_episodes(guarded, policy.function, episodes, Stop()) or []
+    finally:
+        if not given:
+            adapter.close()
+
+
+def play_in_own_environment(policy: Policy, seed: int, number: int) -> Episode:
+    """Plays one whole episode in a new environment of the policy's run."""
+    environment = episode_environment(policy.config, seed, number)
+    try:
+        episode = play_episode(environment, policy.function, Stop())
+    finally:
+        environment.close()
+    assert episode is not None  # Nothing requests a stop.
+    return episode
+
+
+def episode_environment(config: Config, seed: int, number: int) -> GuardedEnvironment:
+    """Makes the environment of one episode; its random numbers depend on `seed` and `number` alone."""
+    return load_guarded(config.environment, seed, "rollout", number, 0)
+
+
+def load_source(source: PolicySource, specs: EnvironmentSpecs) -> Policy:
+    """Loads a policy, from a checkpoint the greedy one; takes seconds.
 
     Args:
       source: where it is saved.
-      specs: of the environment that it is to act in.
+      specs: the specs of the environment that it will act in.
 
     Raises:
-      ConfigurationError: it cannot be read, or it is not for such an environment.
+      ConfigurationError: it cannot be read, or does not fit the specs.
     """
     try:
-        return _of_checkpoint(source, specs) if source.is_checkpoint else _saved_model(source, specs)
+        if not source.is_checkpoint:
+            saved = tf.saved_model.load(plain_path(source.path))
+            return Policy(saved, specs, int(saved.get_train_step()), source.config)
+        parts = make_agent(source.config, specs)
+        restore_agent(source.path, parts)
+        greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
+        return Policy(greedy, specs, int(parts.train_step.numpy()), source.config)
     except ConfigurationError:
         raise
-    except BrokenError as error:
-        raise ConfigurationError([_wrong(source, str(error))]) from error
-    except Exception as error:  # TensorFlow raises all kinds over a damaged file or a policy of another form.
-        raise ConfigurationError([_wrong(source, one_line(error))]) from error
-
-
-def _saved_model(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:
-    policy = tf.saved_model.load(plain_path(source.path))
-    return LoadedPolicy(PolicyFunction(policy, specs, batch_size=1), int(policy.get_train_step()))
-
-
-def _of_checkpoint(source: PolicySource, specs: EnvironmentSpecs) -> LoadedPolicy:
-    parts = make_agent(source.config, specs)
-    restore_agent(source.path, parts)
-    policy = greedy_policy.GreedyPolicy(parts.agent.policy)
-    return LoadedPolicy(PolicyFunction(policy, specs, batch_size=1), int(parts.train_step.numpy()))
-
-
-def _wrong(source: PolicySource, why: str) -> str:
-    return f"{ALLOWED}: {str(source.path)!r} cannot be loaded: {why}"
+    except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
+        why = str(error) if isinstance(error, BrokenError) else one_line(error)
+        wrong = f"{ALLOWED}: {str(source.path)!r} cannot be loaded: {why}"
+        raise ConfigurationError([wrong]) from error

@@ -1,12 +1,11 @@
-"""The videos that the eval actor makes of the policies it evaluates, while it waits for the next one."""
+"""Films policies during training, while the eval actor waits for the next one."""
 
 import logging
 import time
 from collections.abc import Callable
 
-from actorlearner.acting.film_episode import FilmedEpisode
+from actorlearner.acting.filming import FilmedEpisode, VideoFile
 from actorlearner.acting.policy_function import PolicyFunction
-from actorlearner.acting.video_file import VideoFile
 from actorlearner.config.schema import Config
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
@@ -24,9 +23,8 @@ _FPS = 30
 class TrainingVideos:
     """Films one episode every `evaluate.video_interval` train steps, into videos/<train step>.mp4.
 
-    It has an environment of its own and goes on a little at a time, so that the next evaluation need not wait
-    for it. A video that cannot be made is said in one line and left out; after an environment that cannot
-    draw there are no more.
+    It has its own environment and works in short slices, so that evaluations need not wait for it. A video
+    that fails is skipped with a one-line warning; if the environment cannot render, no more are made.
     """
 
     def __init__(
@@ -37,14 +35,14 @@ class TrainingVideos:
         update: Callable[[PolicyVariables], None],
         role: str,
     ) -> None:
-        """Goes on after the videos of an eval actor before this one, and removes what it has begun.
+        """Continues after the videos of a previous eval actor and removes its unfinished one.
 
         Args:
-          directory: of the run.
-          config: of the run.
+          directory: the run directory.
+          config: the run's configuration.
           policy: the greedy policy.
-          update: assigns a version to its variables.
-          role: of this process; its environments have seeds of their own.
+          update: assigns policy variables to its variables.
+          role: name of this role; seeds the environment.
         """
         self._folder = directory.videos
         self._config = config
@@ -56,7 +54,7 @@ class TrainingVideos:
         self._environment: GuardedEnvironment | None = None
         self._episode: FilmedEpisode | None = None
         self._video: VideoFile | None = None
-        self._said_late = False
+        self._warned = False
         for left in self._folder.glob(".*"):
             left.unlink()
         filmed = [int(path.stem) for path in self._folder.glob("*.mp4") if path.stem.isdigit()]
@@ -64,27 +62,27 @@ class TrainingVideos:
 
     @property
     def pending(self) -> bool:
-        """Whether a video has been begun."""
+        """Whether a video is unfinished."""
         return self._version is not None
 
     def begin(self, version: PolicyVariables) -> None:
-        """Begins a video of a policy if its turn has come, and no other is being made."""
+        """Starts a video of a policy if one is due and no other is unfinished."""
         train_step = version.train_step
         if self._interval is None or train_step // self._interval <= self._last // self._interval:
             return
         if self._version is not None:
-            _log.info("no video of train step %d: the one before is still being made", train_step)
-            if not self._said_late:
-                self._said_late = True
+            _log.info("no video of train step %d: the previous one is unfinished", train_step)
+            if not self._warned:
+                self._warned = True
                 warn(
-                    f"no video of train step {train_step:,}, as the one before is still being made, and "
-                    "perhaps of later ones; raise evaluate.video_interval"
+                    f"no video of train step {train_step:,}, because the previous one is unfinished; later "
+                    "ones may be skipped, too; raise evaluate.video_interval"
                 )
             return
         self._version, self._last = version, train_step
 
     def work(self, seconds: float) -> None:
-        """Goes on for about so long, if there is anything to do. The policy's variables are others then."""
+        """Works on the unfinished video, if any, for about `seconds`; overwrites the policy's variables."""
         if self._version is None:
             return
         until = time.monotonic() + seconds
@@ -92,7 +90,7 @@ class TrainingVideos:
         try:
             self._update(self._version)
             while self._version is not None and time.monotonic() < until:
-                self._go_on(train_step)
+                self._advance(train_step)
         except (RenderError, OSError, RunError, ConfigurationError) as error:
             more = ""
             if isinstance(error, RenderError):
@@ -101,15 +99,15 @@ class TrainingVideos:
             self.discard()
 
     def discard(self) -> None:
-        """Gives up the video that has been begun, if any."""
+        """Discards the unfinished video, if any."""
         if self._video is not None:
             self._video.discard()
         if self._environment is not None:
             self._environment.close()
         self._version = self._environment = self._episode = self._video = None
 
-    def _go_on(self, train_step: int) -> None:
-        """Takes an env step, or begins or ends the video."""
+    def _advance(self, train_step: int) -> None:
+        """Starts an episode, takes an env step, or completes the video."""
         if self._environment is None:
             environment = self._config.environment
             self._environment = load_guarded(environment, self._config.seed, f"{self._role}, video", 0, 0)

@@ -7,7 +7,7 @@ actions.
 
 import argparse
 
-from actorlearner.acting.foreground import own_output
+from actorlearner.acting.own_output import own_output
 from actorlearner.cli.arguments import add_policy, checked_policy
 from actorlearner.cli.command import Commands, add_command
 

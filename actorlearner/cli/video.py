@@ -7,7 +7,7 @@ environment reports its frame rate, else a frame is one env step.
 
 import argparse
 
-from actorlearner.acting.foreground import own_output
+from actorlearner.acting.own_output import own_output
 from actorlearner.cli.arguments import add_policy, checked_out, checked_policy, count
 from actorlearner.cli.command import Commands, add_command, parsed_by
 

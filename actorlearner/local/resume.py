@@ -10,7 +10,7 @@ from pathlib import Path
 from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from actorlearner.acting.best_facts import read_best
+from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory

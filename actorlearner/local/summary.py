@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from actorlearner.acting.best_facts import read_best
+from actorlearner.acting.best_record import read_best
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
 from actorlearner.records.digits import decimals

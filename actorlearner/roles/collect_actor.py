@@ -1,11 +1,11 @@
-"""A collect actor: steps its environments with the newest policy and writes every transition."""
+"""The collect actor: acts with the newest policy and writes every transition to replay."""
 
 import math
 
 import tensorflow as tf
 
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.collector import RANDOM, Collector
+from actorlearner.acting.collector import RANDOM, Collector, CollectorParts
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.caller import Callbacks
@@ -44,11 +44,11 @@ def run(
       directory: where metrics and summaries are written.
       stop: ends collecting.
       replay_address: HOST:PORT of each replay server; the first has the policy variables.
-      actor_index: tells this actor from the others; it decides the seeds, and which server it writes to.
+      actor_index: this actor's index; determines its seeds and the server it writes to.
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
-      RunError: a replay server or the first variables did not come in time.
+      RunError: a replay server or the first policy variables did not appear in time.
     """
     start_up = StartupTimer()
     use_cpu(threads=1)
@@ -67,7 +67,7 @@ def run(
     own = servers[-1]
     life = count_start(own.client, name, stop)
     if life > 0:
-        # Otherwise replay would get the transitions of the life before again.
+        # With the same seeds, replay would receive the transitions of the previous life again.
         tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index, life=life))
         for environment in environments:
             environment.close()
@@ -76,10 +76,10 @@ def run(
     start_up.ended("replay server")
     interval_s = config.collect.variables_interval_s
     puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
-    # The puller looks at the first server anyway.
+    # The puller watches the first server already.
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout)
-    collector = Collector(
+    parts = CollectorParts(
         EnvironmentBatch(environments),
         layout.writer(own.client, count),
         replay,
@@ -90,6 +90,7 @@ def run(
         watch,
         callbacks.notify,
     )
+    collector = Collector(parts)
     start_up.ended("first observations")
     start_up.report("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
@@ -109,10 +110,10 @@ def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[
 def _act_randomly(
     config: Config, collector: Collector, replay: ReplayMonitor, policy: RandomFunction
 ) -> None:
-    """Acts randomly until the actors of this server have together put `initial_random_steps` into it."""
+    """Acts randomly until this server's actors together have inserted `initial_random_steps`."""
     wanted = config.collect.initial_random_steps
     while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
-        # Half of this actor's share, and then another look: the other actors may be faster or slower.
+        # Takes half of this actor's share, then checks again: the other actors may be faster or slower.
         share = missing / collect_actors(config.collect) / envs_per_actor(config.collect)
         for _ in range(math.ceil(share / 2)):
             if collector.ended:
@@ -124,13 +125,13 @@ def _env_steps_in_replay(replay: ReplayMonitor) -> int:
     try:
         return replay.status(_STATUS_TIMEOUT_S).inserts
     except UNREACHABLE:
-        return 0  # Unknown: acting goes on meanwhile, and the writer keeps what it cannot send.
+        return 0  # Unknown: acting continues, and the writer keeps what it cannot send.
 
 
 def _act_with_policy(
     config: Config, collector: Collector, specs: EnvironmentSpecs, puller: VariablePuller, stop: Stop
 ) -> None:
-    """Acts with the collect policy, always with the newest variables that have arrived."""
+    """Acts with the collect policy and the newest variables that have arrived."""
     if collector.ended:
         return
     parts = make_agent(config, specs)
@@ -138,7 +139,7 @@ def _act_with_policy(
     update = assigner(parts.policy_variables, parts.train_step)
     what = "the first policy variables from the learner"
     deadline = _FIRST_VARIABLES_DEADLINE_S
-    # `ended` raises what would keep them from ever coming.
+    # `ended` raises if the replay server belongs to another run.
     if not wait_until(what, lambda: collector.ended or puller.train_step >= 0, stop, deadline_s=deadline):
         return
     order = RANDOM

@@ -1,4 +1,4 @@
-"""The eval actor: plays the greedy policy of exactly the train steps that are to be evaluated."""
+"""The eval actor: evaluates the greedy policy at exactly the requested train steps."""
 
 import dataclasses
 import logging
@@ -9,12 +9,12 @@ import reverb
 import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
-from actorlearner.acting.best_facts import Returns
 from actorlearner.acting.best_policy import BestPolicy
+from actorlearner.acting.best_record import Returns
 from actorlearner.acting.episodes import Episode, play_episodes
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import PolicySource
-from actorlearner.acting.saved_policy import load_policy
+from actorlearner.acting.saved_policy import load_source
 from actorlearner.acting.training_videos import TrainingVideos
 from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
@@ -51,20 +51,20 @@ _PULL_TIMEOUT_S = 30.0
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
-    """Evaluates until the policy of the last train step has been, or `stop`, and keeps the best policy.
+    """Evaluates until `stop` or the policy of the last train step, and keeps the best policy.
 
-    A version stays in the queue until its evaluation is recorded, so that an eval actor that is started again
-    leaves no gap; one that was recorded before is not evaluated again.
+    A request stays in the queue until its evaluation is recorded, so a restarted eval actor leaves no gap. A
+    version whose evaluation was recorded before is not evaluated again.
 
     Args:
       config: the experiment.
-      directory: where metrics and summaries are written.
-      stop: ends it; an evaluation that is not complete is not recorded.
-      replay_address: HOST:PORT of each replay server; the first has the queue, and the others are not asked.
+      directory: the run directory, for metrics, summaries, the best policy and videos.
+      stop: ends the role; an incomplete evaluation is not recorded.
+      replay_address: HOST:PORT of each replay server; only the first, which has the queue, is used.
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
-      RunError: the replay server did not come in time.
+      RunError: the replay server did not appear in time.
     """
     start_up = StartupTimer()
     use_cpu(threads=1)
@@ -120,26 +120,26 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
 
 
 def _wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:
-    """Tries to write `what` until the disk has room for it; returns False at a stop."""
+    """Blocks until `write` succeeds, retrying every second on a full disk; returns False at a stop."""
     return wait_until(f"room on the disk for {what}", write, stop, deadline_s=None, interval_s=1.0)
 
 
 def _play_best(
     best: BestPolicy, config: Config, directory: RunDirectory, specs: EnvironmentSpecs, stop: Stop
 ) -> None:
-    """Plays the saved best policy on seeds that it was not chosen for, unless that is recorded.
+    """Evaluates the saved best policy on fresh seeds, unless that is recorded already.
 
-    The best of many averages is too good by chance: it was chosen for that.
+    The average that it was chosen for is biased upwards, as the best of many.
     """
     best.prepare()
     best.replace()
-    facts = best.facts
-    if facts is None or facts.fresh is not None or stop.requested:
+    record = best.record
+    if record is None or record.fresh is not None or stop.requested:
         return
     try:
-        policy = load_policy(PolicySource(directory.best_policy, False, config, directory), specs)
+        policy = load_source(PolicySource(directory.best_policy, False, config, directory), specs)
     except ConfigurationError as error:
-        warn(f"the best policy is not evaluated once more: {error}")
+        warn(f"the best policy is not evaluated on fresh seeds: {error}")
         return
     environment = load_guarded(config.environment, config.seed, f"{_ROLE}, best policy", 0, 0)
     episodes = play_episodes(environment, policy.function, config.evaluate.episodes, stop)
@@ -147,15 +147,15 @@ def _play_best(
     if episodes is None:
         return
     fresh = Returns(*map(list, zip(*episodes, strict=True)))
-    judged = dataclasses.replace(facts, fresh=fresh)
-    if _wait_for_room("what the best policy did", lambda: best.record_fresh(judged), stop):
+    judged = dataclasses.replace(record, fresh=fresh)
+    if _wait_for_room("the evaluation of the best policy", lambda: best.record_fresh(judged), stop):
         _log.info("best policy: %s", judged.describe())
 
 
 def _next_request(
     container: VariableContainer, videos: TrainingVideos, stop: Stop
 ) -> EvaluationRequest | None:
-    """Waits for the next version to evaluate, and makes videos meanwhile; returns None at a stop."""
+    """Blocks until the next request and works on videos meanwhile; returns None at a stop."""
     report = WaitReport()
     while not stop.wait(0.0 if videos.pending else _POLL_S):
         videos.work(_POLL_S)
@@ -171,7 +171,7 @@ def _next_request(
 
 
 def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop) -> None:
-    """Removes a request from the queue, once the replay server answers."""
+    """Removes a request from the queue; blocks until the replay server answers, or a stop."""
 
     def removed() -> bool:
         try:
@@ -187,11 +187,11 @@ class EvaluationRecorder:
     """Writes evaluations to the metrics file and to TensorBoard.
 
     Attributes:
-      train_step: the last that was recorded, also by an eval actor before this one; -1 before the first.
+      train_step: the last recorded train step, also by a previous eval actor; -1 if there is none.
     """
 
     def __init__(self, directory: RunDirectory, config: Config) -> None:
-        """Goes on after what is recorded of this configuration's run."""
+        """Continues after the last record in the run directory."""
         recorded = read_records(directory.metrics("eval"))
         self.train_step = int(recorded[-1]["train_step"]) if recorded else -1
         self._metrics = MetricsWriter(directory.metrics("eval"))
@@ -199,14 +199,14 @@ class EvaluationRecorder:
         write_hyperparameters(self._summaries, config)
 
     def write(self, request: EvaluationRequest, episodes: Sequence[Episode]) -> None:
-        """Records the evaluation of exactly the version that `request` holds."""
+        """Records the evaluation of the requested version."""
         train_step = request.version.train_step
         returns, lengths = ([*column] for column in zip(*episodes, strict=True))
         average_return, average_length = float(np.mean(returns)), float(np.mean(lengths))
         curves = {"eval/AverageReturn": average_return, "eval/AverageEpisodeLength": average_length}
         self._summaries.scalars(curves, train_step)
         self._summaries.flush()
-        # Last: what is recorded is not evaluated again, and its points would be missing for ever.
+        # The record comes last: a recorded version is not evaluated again, so its points must be written.
         self._metrics.write(
             {
                 "train_step": train_step,
@@ -229,6 +229,6 @@ class EvaluationRecorder:
         )
 
     def flush(self) -> bool:
-        """Writes what a full disk has kept out; returns whether everything is written."""
+        """Writes lines that a full disk kept back; returns whether everything is written."""
         written = [self._metrics.flush(), self._summaries.flush()]
         return all(written)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from actorlearner.acting.best_facts import BestFacts, Returns, read_best
 from actorlearner.acting.best_policy import BestPolicy
+from actorlearner.acting.best_record import BestRecord, Returns, read_best
 from actorlearner.config.schema import Config
 from actorlearner.records.policy_directory import fresh_path
 from actorlearner.records.replace_directory import replace_directory
@@ -119,7 +119,7 @@ def test_what_was_replaced_does_not_come_back(
         evaluator.consider(10, 5.0)
         evaluator.record(10, 5.0)
         evaluator.best.replace()
-    assert read_best(fresh_path(evaluator.directory.best_policy)) == BestFacts(
+    assert read_best(fresh_path(evaluator.directory.best_policy)) == BestRecord(
         0, Returns([-30.0, -10.0], [10, 10])
     )
     evaluator.restart()
@@ -159,11 +159,11 @@ def test_a_full_disk_keeps_the_best_back_until_there_is_room(tmp_path: Path) -> 
         evaluator.consider(20, 1.0)
         evaluator.best.replace()
         evaluator.check(0, -30.0)
-        fresh = BestFacts(0, Returns([-30.0], [10]), Returns([-31.0, -29.0], [10, 10]))
+        fresh = BestRecord(0, Returns([-30.0], [10]), Returns([-31.0, -29.0], [10, 10]))
         assert not evaluator.best.record_fresh(fresh)
         filler.unlink()
         assert evaluator.best.record_fresh(fresh)
-        assert evaluator.best.facts == fresh
+        assert evaluator.best.record == fresh
         lines = evaluator.directory.metrics("best").read_text().splitlines()
         assert [json.loads(line)["average_return"] for line in lines] == [-30.0]
         evaluator.evaluate(30, 2.0)

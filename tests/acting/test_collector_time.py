@@ -15,7 +15,7 @@ import reverb
 
 from actorlearner.acting import collector as collector_module
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.collector import Collector
+from actorlearner.acting.collector import Collector, CollectorParts
 from actorlearner.acting.policy_function import RandomFunction
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.batch import EnvironmentBatch
@@ -112,7 +112,7 @@ def _fractions(
 
         directory = RunDirectory(tmp_path)
         stop = Stop()
-        collector = Collector(
+        parts = CollectorParts(
             EnvironmentBatch(environments),
             Writer(),  # type: ignore[arg-type]
             ServerMonitor(client, layout),
@@ -121,6 +121,7 @@ def _fractions(
             config.learn.train_steps,
             stop,
         )
+        collector = Collector(parts)
 
         def told() -> list[dict[str, Any]]:
             records = read_records(directory.metrics("collect-0"))

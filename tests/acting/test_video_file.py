@@ -7,7 +7,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from actorlearner.acting.video_file import VideoFile
+from actorlearner.acting.filming import VideoFile
 from actorlearner.environments.rendering import RenderError
 from tests.support.full_disk import fill, small_disk
 

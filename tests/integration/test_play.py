@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from actorlearner.acting.best_facts import BestFacts, read_best
+from actorlearner.acting.best_record import BestRecord, read_best
 from actorlearner.acting.episodes import play_episodes
 from actorlearner.acting.policy_source import find_policy
-from actorlearner.acting.saved_policy import load_policy
+from actorlearner.acting.saved_policy import load_source
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import environment_specs
 from actorlearner.process.stop import Stop
@@ -66,7 +66,7 @@ def rollout(folder: Path, *arguments: str, fresh: bool = False) -> list[str]:
     return ended.out.splitlines()
 
 
-def facts_of(run: Path) -> BestFacts:
+def facts_of(run: Path) -> BestRecord:
     facts = read_best(run / "policies" / "best")
     assert facts is not None
     return facts
@@ -88,13 +88,13 @@ def test_the_best_policy_is_that_of_the_best_evaluation_and_is_played_again(run:
 def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
     source = find_policy(str(run))
     environment = load_guarded(source.config.environment, source.config.seed, "eval-actor, best policy", 0, 0)
-    policy = load_policy(source, environment_specs(environment))
+    policy = load_source(source, environment_specs(environment))
     episodes = play_episodes(environment, policy.function, _EPISODES, Stop())
     fresh = facts_of(run).fresh
     assert episodes is not None
     assert fresh is not None
     # The last digits of a sum depend on the threads that it is shared among.
-    np.testing.assert_allclose([episode.reward for episode in episodes], fresh.returns, rtol=0.01)
+    np.testing.assert_allclose([episode.episode_return for episode in episodes], fresh.returns, rtol=0.01)
 
 
 def test_a_rollout_agrees_with_what_was_recorded(run: Path) -> None:
@@ -142,11 +142,11 @@ def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
 
 
 def test_training_was_filmed(run: Path) -> None:
-    """That of train step 1,000 is left out where the one before is still being made."""
+    """That of train step 1,000 is skipped if the previous video is unfinished."""
     videos = sorted(path.stem for path in (run / "videos").glob("*.mp4"))
     assert videos in (["0"], ["0", "1000"])
     assert sorted(path.stem for path in (run / "videos").glob("*.png")) == videos
-    left_out = "no video of train step 1000: the one before is still being made"
+    left_out = "no video of train step 1000: the previous one is unfinished"
     assert (left_out in (run / "logs" / "eval-actor.log").read_text()) == (videos == ["0"])
     for train_step in videos:
         check_video(run / "videos" / f"{train_step}.mp4", 30, 302)

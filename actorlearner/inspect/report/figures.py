@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from actorlearner.acting.best_facts import BestFacts, read_best
+from actorlearner.acting.best_record import BestRecord, read_best
 from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.report.numbers import return_in_words
 from actorlearner.inspect.status.run_status import RunStatus
@@ -44,7 +44,7 @@ def key_figures(files: RunFiles, status: RunStatus, run: Run) -> Iterator[Figure
     yield Figure("faults of environments", f"{status.faults:,}")
 
 
-def _best(best: BestFacts) -> Figure:
+def _best(best: BestRecord) -> Figure:
     chosen, fresh = best.chosen, best.fresh
     name, played = ("best evaluation", chosen) if fresh is None else ("best policy", fresh)
     episodes = f"{len(played.returns)} {'' if fresh is None else 'fresh '}episodes"

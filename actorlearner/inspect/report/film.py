@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from actorlearner.acting.best_facts import read_best
+from actorlearner.acting.best_record import read_best
 from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 

@@ -8,9 +8,8 @@ import gym
 import numpy as np
 import pytest
 
-from actorlearner.acting.film_episode import FilmedEpisode
+from actorlearner.acting.filming import FilmedEpisode, VideoFile
 from actorlearner.acting.training_videos import TrainingVideos
-from actorlearner.acting.video_file import VideoFile
 from actorlearner.config.schema import Config, EnvironmentConfig, EvaluateConfig
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
@@ -74,7 +73,7 @@ def test_an_episode_is_filmed_in_its_own_time(
     episode = FilmedEpisode(clock(rate), act, video)
     while not episode.over:
         episode.step()
-    assert (episode.reward, episode.length) == (LENGTH, LENGTH)
+    assert (episode.episode_return, episode.length) == (LENGTH, LENGTH)
     video.close()
     facts, means = read(video.path)
     assert facts["fps"] == fps
@@ -130,8 +129,8 @@ def test_a_video_that_is_skipped_is_said_once(
         slow.begin(PolicyVariables(train_step, []))
     slow.discard()
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "no video of train step 100, as the one before is still being made, and perhaps of later ones; raise "
-        "evaluate.video_interval"
+        "no video of train step 100, because the previous one is unfinished; later ones may be skipped, too; "
+        "raise evaluate.video_interval"
     ]
 
 

@@ -1,4 +1,4 @@
-"""A command that works in the user's terminal with libraries that print there, too."""
+"""Keeps a command's output in the terminal free of the output of libraries."""
 
 import contextlib
 import logging
@@ -15,10 +15,10 @@ from actorlearner.records.disk import lasting
 
 @contextlib.contextmanager
 def own_output() -> Iterator[TextIO]:
-    """Yields standard output to this command alone; what else the process prints meanwhile is discarded.
+    """Context manager that yields standard output and discards everything else that the process prints.
 
-    That are TensorFlow and simulators, in C++ as well. Warnings of this package go to standard error. SIGTERM
-    raises a SystemExit from now on, so that what has been begun is cleared away.
+    TensorFlow and simulators print, also from C++. Warnings of this package go to standard error. From now on
+    SIGTERM raises SystemExit, so that partial files are removed.
     """
     signal.signal(signal.SIGTERM, _terminate)
     out, err = os.dup(1), os.dup(2)

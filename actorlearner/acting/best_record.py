@@ -1,4 +1,4 @@
-"""What is known of a run's best policy: a file beside its SavedModel, read without TensorFlow."""
+"""The record of a run's best policy: a file in its SavedModel's directory, read without TensorFlow."""
 
 import dataclasses
 import json
@@ -11,17 +11,17 @@ from actorlearner.records.digits import decimals
 from actorlearner.records.run_directory import CONFIG_IN_POLICY
 from actorlearner.records.seal import write_atomically
 
-FACTS = "best.json"
-"""The file's name, in the folder of the policy's configuration."""
+FILE_NAME = "best.json"
+"""Lies in the same folder as the policy's configuration."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Returns:
-    """Episodes of one policy.
+    """The returns and lengths of one policy's episodes.
 
     Attributes:
-      returns: undiscounted, one of each episode.
-      lengths: in env steps.
+      returns: undiscounted, one per episode.
+      lengths: env steps, one per episode.
     """
 
     returns: Sequence[float]
@@ -34,11 +34,11 @@ class Returns:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the returns, that of a population."""
+        """Population standard deviation of the returns."""
         return float(np.std(self.returns))
 
     def record(self) -> dict[str, object]:
-        """As JSON, with what is derived."""
+        """Returns a JSON object with the episodes and their statistics."""
         return {
             "returns": list(self.returns),
             "lengths": list(self.lengths),
@@ -49,13 +49,13 @@ class Returns:
 
 
 @dataclasses.dataclass(frozen=True)
-class BestFacts:
-    """A policy that was the best by its average return.
+class BestRecord:
+    """The best policy by average return.
 
     Attributes:
-      train_step: after which these were its weights.
-      chosen: the evaluation that it was chosen for; as the best of many, it flatters.
-      fresh: episodes on other seeds, played at the end of the run; None before.
+      train_step: the train step of its weights.
+      chosen: the evaluation that it was chosen for; biased upwards, as the best of many.
+      fresh: episodes on other seeds, played at the end of the run; None until then.
     """
 
     train_step: int
@@ -64,16 +64,16 @@ class BestFacts:
 
     @property
     def order(self) -> tuple[float, int]:
-        """Greater for a better policy; of two that are as good, for the newer one."""
+        """Sort key: the better policy is greater, then the newer one."""
         return self.chosen.average, self.train_step
 
     def text(self) -> str:
-        """The file's content."""
+        """Returns the file's content."""
         fresh = None if self.fresh is None else self.fresh.record()
         return json.dumps({"train_step": self.train_step, **self.chosen.record(), "fresh": fresh}) + "\n"
 
     def describe(self) -> str:
-        """Says how good it is."""
+        """Describes the policy's returns in one line."""
         chosen = f"{self.chosen.average:,.{decimals(self.chosen.average, least=1)}f}"
         if self.fresh is None:
             return f"{chosen} when it was chosen, train step {self.train_step:,}"
@@ -85,26 +85,25 @@ class BestFacts:
         )
 
 
-def facts_path(policy: Path) -> Path:
-    """Where the facts of a policy's directory are."""
-    return policy / CONFIG_IN_POLICY.parent / FACTS
+def _record_path(policy: Path) -> Path:
+    return policy / CONFIG_IN_POLICY.parent / FILE_NAME
 
 
-def read_best(policy: Path) -> BestFacts | None:
-    """Reads the facts of a policy's directory; None where there are none, or not as written."""
+def read_best(policy: Path) -> BestRecord | None:
+    """Reads the record in a policy's directory; returns None if it is missing or damaged."""
     try:
-        record = json.loads(facts_path(policy).read_text(encoding="utf-8"))
+        record = json.loads(_record_path(policy).read_text(encoding="utf-8"))
         fresh = record["fresh"] and Returns(record["fresh"]["returns"], record["fresh"]["lengths"])
         chosen = Returns(record["returns"], record["lengths"])
-        return BestFacts(int(record["train_step"]), chosen, fresh)
+        return BestRecord(int(record["train_step"]), chosen, fresh)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def write_best(policy: Path, facts: BestFacts) -> None:
-    """Replaces the facts of a policy's directory.
+def write_best(policy: Path, record: BestRecord) -> None:
+    """Replaces the record in a policy's directory.
 
     Raises:
-      OSError: they cannot be written.
+      OSError: it cannot be written.
     """
-    write_atomically(facts_path(policy), facts.text())
+    write_atomically(_record_path(policy), record.text())
