@@ -11,7 +11,6 @@ from actorlearner.cli.rollout import ROLLOUT
 from actorlearner.cli.status import STATUS
 from actorlearner.cli.training import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, LOCAL, REPLAY_SERVER
 from actorlearner.cli.video import VIDEO
-from benchmarks.chaos.command import CHAOS
 
 COMMANDS = {
     "local": LOCAL,
@@ -22,7 +21,6 @@ COMMANDS = {
     "rollout": ROLLOUT,
     "video": VIDEO,
     "doctor": DOCTOR,
-    "chaos": CHAOS,
     "health": HEALTH,
     "configs": CONFIGS,
     "config": CONFIG_COMMAND,

@@ -259,23 +259,16 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
         called.append(("local", *arguments, *([told] if told else [])))
         return 143
 
-    def run_chaos(*arguments: Any, **options: int) -> int:
-        called.append(("chaos", *arguments, options))
-        return 1
-
-    replace_roles(monkeypatch, run_role, run_local, run_chaos)
+    replace_roles(monkeypatch, run_role, run_local)
     (start_folder / "exp.yaml").write_text(GOOD)
     return called
 
 
-def replace_roles(
-    monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any, run_chaos: Any = None
-) -> None:
+def replace_roles(monkeypatch: pytest.MonkeyPatch, run_role: Any, run_local: Any) -> None:
     for name, attribute, function in (
         ("actorlearner.process.process", "run_role", run_role),
         ("actorlearner.local.train", "run_local", run_local),
         ("actorlearner.inspect.doctor.run_checks", "run_doctor", run_local),
-        ("benchmarks.chaos.run_chaos", "run_chaos", run_chaos),
     ):
         module = types.ModuleType(name)
         setattr(module, attribute, function)
@@ -337,13 +330,6 @@ def test_doctor(calls: list[tuple[Any, ...]]) -> None:
     assert default == load_config("sac_pendulum")
 
 
-def test_chaos(calls: list[tuple[Any, ...]]) -> None:
-    assert cli.main(["chaos", "--config", "exp.yaml", "--duration", "60", "--seed", "0"]) == 1
-    ((role, config, run_dir, experiment, options),) = calls
-    assert (role, run_dir, experiment, options) == ("chaos", None, "exp", {"duration": 60, "seed": 0})
-    assert isinstance(config, Config)
-
-
 @pytest.mark.parametrize("name", ["sac_minitaur", "configs/sac_minitaur.yaml"])
 def test_experiment_is_named_after_the_file(
     calls: list[tuple[Any, ...]], start_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -365,13 +351,6 @@ def test_experiment_is_named_after_the_file(
         (["learner", "--config", "exp.yaml"], ["the following arguments are required: --replay_address"]),
         (["local", "--config"], ["argument --config: expected one argument"]),
         (["local", "--config", "exp.yaml", "--set"], ["argument --set: expected at least one argument"]),
-        (
-            ["chaos", "--config", "exp.yaml", "--duration", "59", "--seed", "x"],
-            [
-                "--duration: '59' cannot be used; allowed: an integer from 60",
-                "--seed: 'x' cannot be used; allowed: an integer from 0",
-            ],
-        ),
         (
             ["local", "--config", "exp.yaml", "--quiet", "--verbose"],
             ["--quiet: cannot be used with --verbose; allowed: one of them"],
@@ -581,7 +560,7 @@ def test_version(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor", "chaos"]
+    "command", ["local", "replay-server", "collect-actor", "eval-actor", "learner", "doctor"]
 )
 def test_help(capfd: pytest.CaptureFixture[str], command: str) -> None:
     for flags in (["--help"], [command, "--help"]):

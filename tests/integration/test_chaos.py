@@ -17,7 +17,7 @@ _ROLES = ("replay-server", "learner", "collect-actor-0", "eval-actor")
 
 def _chaos(start: Callable[..., Command], fresh: bool = False) -> Command:
     return start(
-        *("-m", "actorlearner", "chaos", "--config", _PENDULUM, "--run_dir", "run"),
+        *("-m", "benchmarks.chaos", "--config", _PENDULUM, "--run_dir", "run"),
         *("--duration", "60", "--seed", "1", "--set", *TINY_RUN, "collect.actors=1"),
         *("learn.train_steps=2000", "evaluate.interval=1000"),
         fresh=fresh,

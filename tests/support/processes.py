@@ -28,7 +28,7 @@ TINY_RUN = (
 
 _IMPORT_TENSORFLOW = {
     *("local", "replay-server", "collect-actor", "eval-actor", "learner"),
-    *("chaos", "doctor", "report", "rollout", "video"),
+    *("doctor", "report", "rollout", "video"),
 }
 """Commands that do so, or that start processes which do."""
 

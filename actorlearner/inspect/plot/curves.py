@@ -1,12 +1,14 @@
-"""What is drawn of a group of runs: returns, throughput, staleness and samples per insert."""
+"""Groups of runs that are drawn in one color, and the curves of each group."""
 
 import dataclasses
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from actorlearner.inspect.plot.groups import Group
+from actorlearner.config.problems import show
+from actorlearner.config.resolved import values_by_key
 from actorlearner.inspect.plot.runs import Evaluations, Numbers, Run
 from actorlearner.inspect.plot.statistics import (
     FEWEST_FOR_A_BAND,
@@ -16,6 +18,107 @@ from actorlearner.inspect.plot.statistics import (
     piecewise_curve,
     rate_curve,
 )
+
+_FEW_KEYS = 3
+_SEED = "seed"
+_AGENT = "agent."
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Runs whose configurations differ in nothing but their seed.
+
+    Attributes:
+      difference: what sets it apart from the others of its environment, empty where there are none:
+        `replay.layout: packed`.
+      runs: at least one.
+    """
+
+    difference: str
+    runs: tuple[Run, ...]
+
+    @property
+    def label(self) -> str:
+        """The difference, and which seeds there are: `replay.layout: packed (3 seeds)`."""
+        seeds = {run.config.seed for run in self.runs}
+        if len(self.runs) == 1:
+            which = f"seed {self.runs[0].config.seed}"
+        elif len(seeds) == len(self.runs):
+            which = f"{len(seeds)} seeds"
+        else:
+            which = f"{len(self.runs)} runs of {len(seeds)} seed{'s' * (len(seeds) > 1)}"
+        return f"{self.difference} ({which})" if self.difference else which
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """All groups of one environment, whose returns can be compared.
+
+    Attributes:
+      title: the environment, and the algorithm if it is the same in all groups.
+      groups: at least one, in the order in which their first runs were given.
+    """
+
+    title: str
+    groups: tuple[Group, ...]
+
+
+def comparisons(runs: Sequence[Run]) -> list[Comparison]:
+    """Sorts runs into groups, and these by environment, in the order in which they are given."""
+    environments: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        environment = run.config.environment
+        environments.setdefault((environment.suite, environment.name), []).append(run)
+    return [_comparison(of_environment) for of_environment in environments.values()]
+
+
+def _comparison(runs: Sequence[Run]) -> Comparison:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(json.dumps(_values(run), sort_keys=True), []).append(run)
+    differences = _differences([_values(of_group[0]) for of_group in groups.values()])
+    environment = runs[0].config.environment
+    agents = {run.config.agent.name for run in runs}
+    algorithm = f"{runs[0].config.agent.name} on " if len(agents) == 1 else ""
+    return Comparison(
+        title=f"{algorithm}{environment.name or environment.suite}",
+        groups=tuple(
+            Group(difference, tuple(of_group))
+            for difference, of_group in zip(differences, groups.values(), strict=True)
+        ),
+    )
+
+
+def _values(run: Run) -> dict[str, Any]:
+    """All but the seed; a mapping without entries says nothing beside one that has some."""
+    values = values_by_key(run.config)
+    return {key: value for key, value in values.items() if key != _SEED and value != {}}
+
+
+def _differences(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """Says of each group the values of the keys in which they differ: a few, if these tell them apart."""
+    every = dict.fromkeys(key for values in groups for key in values)
+    differing = [key for key in every if len({_shown(values, key) for values in groups}) > 1]
+    # That another algorithm has other keys goes without saying.
+    shared = [key for key in differing if not key.startswith(_AGENT) or all(key in v for v in groups)]
+    ordered = shared + [key for key in differing if key not in shared]
+    count = next(
+        count
+        for count in range(min(_FEW_KEYS, len(shared)), len(ordered) + 1)
+        if len({tuple(_shown(values, key) for key in ordered[:count]) for values in groups}) == len(groups)
+    )
+    left = len(shared) - count
+    more = f" and {left} more key{'s' * (left > 1)}" if left > 0 else ""
+    return [", ".join(f"{key}: {_shown(values, key)}" for key in ordered[:count]) + more for values in groups]
+
+
+def _shown(values: dict[str, Any], key: str) -> str:
+    if key not in values:
+        return "absent"
+    value = values[key]
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if type(value) is int else show(value)
 
 
 @dataclasses.dataclass(frozen=True)

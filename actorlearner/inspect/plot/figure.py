@@ -1,5 +1,6 @@
 """The picture of one or several runs: a block of six panels for each environment."""
 
+import io
 import itertools
 import math
 import textwrap
@@ -10,9 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from actorlearner.inspect.plot.axis import time_unit
-from actorlearner.inspect.plot.curves import evaluated_runs
-from actorlearner.inspect.plot.groups import Comparison, Group, comparisons
+from actorlearner.inspect.plot.curves import Comparison, Group, comparisons, evaluated_runs
 from actorlearner.inspect.plot.panels import (
     RETURN,
     RETURNS_AXES,
@@ -21,6 +20,7 @@ from actorlearner.inspect.plot.panels import (
     draw_samples_per_insert,
     draw_staleness,
     draw_throughput,
+    time_unit,
 )
 from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.plot.statistics import CONFIDENCE, FEWEST_FOR_A_BAND
@@ -32,6 +32,7 @@ _WIDTH, _HEIGHT = 10.0, 6.2
 """Of a block without its legend, in inches. In a README it has about 850 pixels, and text of 9 points 11."""
 
 _LINE_HEIGHT = 0.19
+_DOTS_PER_INCH = 160
 
 _LEGEND_LINE = 110
 _SHORT_LABEL = 45
@@ -122,3 +123,13 @@ def _explanation(groups: Sequence[Group]) -> str:
     ]
     said = [text for text, holds in what if any(holds(evaluated_runs(group)) for group in groups)]
     return f"returns: {', or '.join(said)}" if said else ""
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """A picture of the figure as `kind`, png or svg; the same for the same figure."""
+    content = io.BytesIO()
+    # Neither the time of day nor random ids, so that equal runs give equal files.
+    with matplotlib.rc_context({"svg.hashsalt": "actorlearner"}):
+        metadata = {"Date": None} if kind == "svg" else {}
+        figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+    return content.getvalue()

@@ -1,4 +1,4 @@
-"""What is drawn of a run: its evaluations and its learner's reports, read from its metrics files."""
+"""The recorded evaluations and learner reports of runs, read from their metrics files."""
 
 import dataclasses
 import json
@@ -12,9 +12,35 @@ import numpy.typing as npt
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import one_line
-from actorlearner.inspect.plot.running_time import RunningTime
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
+
+PAUSE_S = 60.0
+"""A run of which nothing was recorded for so many seconds was not running meanwhile."""
+
+
+class RunningTime:
+    """Turns moments into seconds of running."""
+
+    def __init__(self, moments: Sequence[float], *, steady: bool = True) -> None:
+        """Learns when the run was running.
+
+        Args:
+          moments: Unix seconds of signs of life, in any order; the first is the beginning of the run.
+          steady: whether these would come all the time. If not, no time between them is taken for a pause.
+        """
+        self._moments = np.unique(np.asarray(moments, np.float64))
+        passed = np.diff(self._moments)
+        if steady:
+            passed[passed > PAUSE_S] = 0.0
+        self._seconds = np.concatenate([np.zeros(min(1, len(self._moments))), np.cumsum(passed)])
+
+    def at(self, moments: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The seconds of running before `moments`, Unix seconds [n], as float64 [n]."""
+        if not len(self._moments):
+            return np.zeros(len(moments))
+        return np.interp(moments, self._moments, self._seconds)
+
 
 Numbers = npt.NDArray[np.float64]
 """One float64 for each of something; NaN where it is not known."""

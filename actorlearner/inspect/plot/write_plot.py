@@ -1,18 +1,120 @@
-"""What `actorlearner plot` does."""
+"""Draws runs and writes the pictures, with their points as a CSV file."""
 
+import csv
+import dataclasses
+import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from matplotlib.figure import Figure
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.inspect.plot import PICTURES
-from actorlearner.inspect.plot.figure import COLOURS, make_figure, most_groups
-from actorlearner.inspect.plot.files import write, write_table
-from actorlearner.inspect.plot.points import drawn_points
-from actorlearner.inspect.plot.runs import read_runs
+from actorlearner.inspect.plot.curves import (
+    Group,
+    comparisons,
+    returns_curves,
+    throughput_curve,
+    training_curve,
+)
+from actorlearner.inspect.plot.figure import COLOURS, make_figure, most_groups, rendered
+from actorlearner.inspect.plot.panels import RETURNS_AXES
+from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.statistics import Curve
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.seal import write_atomically
+
+_SECONDS = "seconds"
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One point of one line. The fields, in this order, are the columns of the CSV file.
+
+    Attributes:
+      comparison: the title of the panels: the environment, and the algorithm if it is the same for all.
+      group: the label of the line's colour in the legend.
+      run: the name of the run that the line shows; empty for a line over all runs of the group.
+      quantity: `return`, `train_steps_per_s`, `env_steps_per_s`, `staleness_mean`, `staleness_max` (both in
+        train steps) or `samples_per_insert` (in transitions).
+      against: what `x` counts: `env_steps`, `train_steps` or `seconds` of running.
+      x, value: the point.
+      low, high: the band there; NaN where there is none.
+    """
+
+    comparison: str
+    group: str
+    run: str
+    quantity: str
+    against: str
+    x: float
+    value: float
+    low: float
+    high: float
+
+
+def drawn_points(runs: Sequence[Run]) -> Iterator[Point]:
+    """Yields every point of the picture of these runs (see `make_figure`), line by line."""
+    for comparison in comparisons(runs):
+        for group in comparison.groups:
+            for run, quantity, against, curve in _lines(group):
+                columns = (curve.x, curve.middle, curve.low, curve.high)
+                for numbers in zip(*(column.tolist() for column in columns), strict=True):
+                    yield Point(comparison.title, group.label, run, quantity, against, *numbers)
+
+
+def _lines(group: Group) -> Iterator[tuple[str, str, str, Curve]]:
+    """Yields the run, the quantity, what it is drawn against, and the curve of each line."""
+    for axis in RETURNS_AXES:
+        for line in returns_curves(group, axis):
+            yield line.run, "return", _SECONDS if axis == "times" else axis, line.curve
+    over_runs = [
+        *(
+            (f"{counter}_per_s", _SECONDS, throughput_curve(group, counter))
+            for counter in ("train_steps", "env_steps")
+        ),
+        *(
+            (quantity, "train_steps", training_curve(group, quantity))
+            for quantity in ("staleness_mean", "staleness_max", "samples_per_insert")
+        ),
+    ]
+    for quantity, against, curve in over_runs:
+        if curve is not None:
+            yield "", quantity, against, curve
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Writes a picture of the kind that the suffix of `path` names, whole or not at all; makes its folder.
+
+    Raises:
+      RunError: it cannot be written.
+    """
+    _write(path, rendered(figure, path.suffix.lower().removeprefix(".")))
+
+
+def write_table(points: Iterable[Point], path: Path) -> None:
+    """Writes points as CSV, whole or not at all; numbers that are not known are empty.
+
+    Raises:
+      RunError: it cannot be written.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(field.name for field in dataclasses.fields(Point))
+    for point in points:
+        table.writerow("" if value != value else value for value in dataclasses.astuple(point))
+    _write(path, text.getvalue().encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from error
 
 
 def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | None) -> int:

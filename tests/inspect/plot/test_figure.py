@@ -9,10 +9,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from actorlearner.inspect.plot.axis import number
 from actorlearner.inspect.plot.figure import COLOURS, make_figure, most_groups
-from actorlearner.inspect.plot.files import rendered
+from actorlearner.inspect.plot.panels import number
 from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.write_plot import rendered
 from tests.support.recorded_run import evaluation, recorded_run, report, trained_run
 
 LAYOUT = "replay.layout=trajectory"
