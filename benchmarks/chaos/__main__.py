@@ -21,7 +21,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Confi
 from actorlearner.process.numpy_version import check_numpy
 from actorlearner.records.run_directory import obstacle
 from actorlearner.replay.least_memory import least_memory_problems
-from benchmarks.chaos.schedule import LEAST_DURATION_S
+from benchmarks.chaos.schedule import MIN_DURATION_S
 
 
 class _Parser(argparse.ArgumentParser):
@@ -73,9 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--duration",
         required=True,
-        type=_integer_from(LEAST_DURATION_S),
+        type=_integer_from(MIN_DURATION_S),
         metavar="S",
-        help=f"seconds during which roles are harmed, at least {LEAST_DURATION_S}",
+        help=f"seconds during which roles are harmed, at least {MIN_DURATION_S}",
     )
     parser.add_argument(
         "--seed",

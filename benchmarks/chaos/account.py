@@ -17,12 +17,12 @@ _UNCONFIRMED_ITEMS = 2
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """What became of the transitions that the collect actors produced.
+    """The outcome of the transitions that the collect actors produced.
 
     Attributes:
       produced: env steps taken, each of which begins one transition.
       stored: transitions found in replay.
-      duplicated: those that were found once more than once, counted each time.
+      duplicated: surplus copies of transitions.
       unknown: those that no collect actor produced.
       torn: those whose two observations do not belong together.
       lost_with_actor: not confirmed by the replay server when their actor was killed.

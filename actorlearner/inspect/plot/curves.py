@@ -11,7 +11,7 @@ from actorlearner.config.problems import show
 from actorlearner.config.resolved import values_by_key
 from actorlearner.inspect.plot.runs import Evaluations, Numbers, Run
 from actorlearner.inspect.plot.statistics import (
-    FEWEST_FOR_A_BAND,
+    MIN_BAND_SAMPLES,
     Curve,
     interquartile_mean_curve,
     mean_curve,
@@ -29,8 +29,8 @@ class Group:
     """Runs whose configurations differ in nothing but their seed.
 
     Attributes:
-      difference: what sets it apart from the others of its environment, empty where there are none:
-        `replay.layout: packed`.
+      difference: the configuration values that differ from the other groups of its environment, as in
+        `replay.layout: packed`; empty for a single group.
       runs: at least one.
     """
 
@@ -39,7 +39,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The difference, and which seeds there are: `replay.layout: packed (3 seeds)`."""
+        """Returns the difference and the number of seeds, as in `replay.layout: packed (3 seeds)`."""
         seeds = {run.config.seed for run in self.runs}
         if len(self.runs) == 1:
             which = f"seed {self.runs[0].config.seed}"
@@ -52,7 +52,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """All groups of one environment, whose returns can be compared.
+    """The groups of one environment; their returns are comparable.
 
     Attributes:
       title: the environment, and the algorithm if it is the same in all groups.
@@ -64,7 +64,7 @@ class Comparison:
 
 
 def comparisons(runs: Sequence[Run]) -> list[Comparison]:
-    """Sorts runs into groups, and these by environment, in the order in which they are given."""
+    """Groups runs by configuration, and the groups by environment, in the order of `runs`."""
     environments: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         environment = run.config.environment
@@ -90,16 +90,16 @@ def _comparison(runs: Sequence[Run]) -> Comparison:
 
 
 def _values(run: Run) -> dict[str, Any]:
-    """All but the seed; a mapping without entries says nothing beside one that has some."""
+    """Returns all values but the seed, without empty mappings."""
     values = values_by_key(run.config)
     return {key: value for key, value in values.items() if key != _SEED and value != {}}
 
 
 def _differences(groups: Sequence[dict[str, Any]]) -> list[str]:
-    """Says of each group the values of the keys in which they differ: a few, if these tell them apart."""
+    """Returns each group's values of the differing keys: a few, if these distinguish the groups."""
     every = dict.fromkeys(key for values in groups for key in values)
     differing = [key for key in every if len({_shown(values, key) for values in groups}) > 1]
-    # That another algorithm has other keys goes without saying.
+    # Another algorithm always has other keys.
     shared = [key for key in differing if not key.startswith(_AGENT) or all(key in v for v in groups)]
     ordered = shared + [key for key in differing if key not in shared]
     count = next(
@@ -123,12 +123,11 @@ def _shown(values: dict[str, Any], key: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ReturnsCurve:
-    """A line of returns.
+    """A curve of returns.
 
     Attributes:
-      run: the name of the run that it shows; empty for the interquartile mean over a group's runs.
-      curve: its points. Those of one run alone have the band of its episodes; those of a run beside others
-        have none.
+      run: the name of its run; empty for the interquartile mean over the runs of a group.
+      curve: the points. A single run has the band over its episodes; one of several runs has no band.
     """
 
     run: str
@@ -139,16 +138,16 @@ def returns_curves(group: Group, axis: str) -> list[ReturnsCurve]:
     """Returns the lines of the greedy policy's returns.
 
     Args:
-      group: FEWEST_FOR_A_BAND or more of its runs give the interquartile mean of their average returns; fewer
-        give a line each, the mean of their episodes' returns.
+      group: MIN_BAND_SAMPLES or more of its runs give the interquartile mean of their average returns; fewer
+        give a curve each, the mean of their episodes' returns.
       axis: `env_steps`, `train_steps` or `times` of Evaluations.
 
     Returns:
-      Nothing while no run was evaluated, or where evaluations of five or more have no range in common.
+      No curve before the first evaluation, or if five runs or more have no common range.
     """
     known = [(run.name, *_known(run.evaluations, axis)) for run in group.runs]
     evaluated = [(name, x, samples) for name, x, samples in known if len(x)]
-    if len(evaluated) < FEWEST_FOR_A_BAND:
+    if len(evaluated) < MIN_BAND_SAMPLES:
         lines = [ReturnsCurve(name, mean_curve(x, samples)) for name, x, samples in evaluated]
         return lines if len(lines) == 1 else [_bare(line) for line in lines]
     means = [np.array([returns.mean() for returns in samples]) for _, _, samples in evaluated]
@@ -162,16 +161,16 @@ def evaluated_runs(group: Group) -> int:
 
 
 def _bare(line: ReturnsCurve) -> ReturnsCurve:
-    """Returns the line without its band: several bands in one colour would read as one over runs."""
+    """Returns the curve without its band: several bands of one colour look like a band over runs."""
     none = np.full(len(line.curve.x), np.nan)
     return dataclasses.replace(line, curve=dataclasses.replace(line.curve, low=none, high=none))
 
 
 def throughput_curve(group: Group, counter: str) -> Curve | None:
-    """Steps a second against seconds of running: the mean over runs.
+    """Returns the steps per second against seconds of running, as the mean over runs.
 
     Args:
-      group: of it, the runs that train already.
+      group: runs with fewer than two reports are ignored.
       counter: `train_steps` or `env_steps` of Training.
     """
     trained = [run.training for run in group.runs if len(run.training.times) > 1]
@@ -179,10 +178,10 @@ def throughput_curve(group: Group, counter: str) -> Curve | None:
 
 
 def training_curve(group: Group, quantity: str) -> Curve | None:
-    """A quantity against train steps: the mean over runs, of a maximum the mean of their greatest.
+    """Returns a quantity against train steps, as the mean over runs; maxima are averaged as maxima.
 
     Args:
-      group: of it, the runs that know the quantity.
+      group: runs without the quantity are ignored.
       quantity: `samples_per_insert`, `staleness_mean` or `staleness_max` of Training.
     """
     series = [known for known in (_known_training(run, quantity) for run in group.runs) if len(known[0]) > 1]
@@ -192,15 +191,15 @@ def training_curve(group: Group, quantity: str) -> Curve | None:
     return piecewise_curve([x for x, _ in series], [y for _, y in series], reduce)
 
 
-def asked_samples_per_insert(group: Group) -> float | None:
-    """What the rate limiter keeps, in transitions; None if it keeps nothing."""
+def target_samples_per_insert(group: Group) -> float | None:
+    """Returns the rate limiter's target, in transitions; None without a limit."""
     config = group.runs[0].config
-    asked = config.replay.updates_per_env_step
-    return None if asked is None else asked * config.learn.batch_size
+    updates = config.replay.updates_per_env_step
+    return None if updates is None else updates * config.learn.batch_size
 
 
 def _known(evaluations: Evaluations, axis: str) -> tuple[Numbers, list[Numbers]]:
-    """The evaluations whose place on the axis is known, in its order."""
+    """Returns the x and the returns of the evaluations with a known x, sorted by x."""
     x: Numbers = getattr(evaluations, axis)
     order = [i for i in np.argsort(x, kind="stable") if np.isfinite(x[i])]
     return x[order], [evaluations.returns[i] for i in order]

@@ -20,7 +20,7 @@ from actorlearner.inspect.plot.curves import (
     throughput_curve,
     training_curve,
 )
-from actorlearner.inspect.plot.figure import COLOURS, make_figure, most_groups, rendered
+from actorlearner.inspect.plot.figure import COLOURS, count_colours, make_figure, rendered
 from actorlearner.inspect.plot.panels import RETURNS_AXES
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.plot.statistics import Curve
@@ -35,14 +35,14 @@ class Point:
     """One point of one line. The fields, in this order, are the columns of the CSV file.
 
     Attributes:
-      comparison: the title of the panels: the environment, and the algorithm if it is the same for all.
+      comparison: the title of the panels.
       group: the label of the line's colour in the legend.
-      run: the name of the run that the line shows; empty for a line over all runs of the group.
+      run: the run of the line; empty for a line over all runs of the group.
       quantity: `return`, `train_steps_per_s`, `env_steps_per_s`, `staleness_mean`, `staleness_max` (both in
         train steps) or `samples_per_insert` (in transitions).
-      against: what `x` counts: `env_steps`, `train_steps` or `seconds` of running.
+      against: the quantity of `x`: `env_steps`, `train_steps` or `seconds` of running.
       x, value: the point.
-      low, high: the band there; NaN where there is none.
+      low, high: the band; NaN without a band.
     """
 
     comparison: str
@@ -67,7 +67,7 @@ def drawn_points(runs: Sequence[Run]) -> Iterator[Point]:
 
 
 def _lines(group: Group) -> Iterator[tuple[str, str, str, Curve]]:
-    """Yields the run, the quantity, what it is drawn against, and the curve of each line."""
+    """Yields the run, the quantity, the x axis and the curve of each line."""
     for axis in RETURNS_AXES:
         for line in returns_curves(group, axis):
             yield line.run, "return", _SECONDS if axis == "times" else axis, line.curve
@@ -87,19 +87,19 @@ def _lines(group: Group) -> Iterator[tuple[str, str, str, Curve]]:
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Writes a picture of the kind that the suffix of `path` names, whole or not at all; makes its folder.
+    """Writes a picture atomically, of the kind of the suffix of `path`; creates its directory.
 
     Raises:
-      RunError: it cannot be written.
+      RunError: the file cannot be written.
     """
     _write(path, rendered(figure, path.suffix.lower().removeprefix(".")))
 
 
 def write_table(points: Iterable[Point], path: Path) -> None:
-    """Writes points as CSV, whole or not at all; numbers that are not known are empty.
+    """Writes points atomically as CSV; unknown numbers are empty.
 
     Raises:
-      RunError: it cannot be written.
+      RunError: the file cannot be written.
     """
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -118,12 +118,12 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | None) -> int:
-    """Draws runs, and prints which files were written; what cannot be drawn is a line on standard error.
+    """Draws runs and prints the written files; prints a line on standard error for what cannot be drawn.
 
     Args:
-      directories: of runs, at least one, each with what ran there.
-      out: the picture; None writes one of each kind into the run directory, or here if there are several.
-        A CSV file of the same name holds the points that were drawn.
+      directories: run directories with their configurations, at least one.
+      out: the picture; None for one of each kind in the run directory, or in the working directory for
+        several runs. The drawn points are in a CSV file of the same name.
 
     Returns:
       The exit code.
@@ -135,7 +135,7 @@ def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | Non
     runs = read_runs(directories, lambda line: print(line, file=sys.stderr))
     if not any(run.evaluations.returns or len(run.training.times) > 1 for run in runs):
         raise RunError("there is nothing to draw: no evaluation, and fewer than two reports of a learner")
-    groups = most_groups(runs)
+    groups = count_colours(runs)
     if groups > len(COLOURS):
         raise ConfigurationError(
             [f"RUN_DIR: {groups} configurations cannot be told apart; allowed: {len(COLOURS)} in one picture"]
