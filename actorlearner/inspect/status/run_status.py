@@ -141,10 +141,10 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
     replay = _newest(files, "replay")
     actors = [_actor(path) for path in files.collect_metrics()]
     evaluations = read_records(files.metrics("eval"))
-    roles = _roles(files, now)
+    roles = [role for path in files.heartbeats() if (role := _role(files, path, now))]
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
     state = _state(roles, train_step, train_steps)
-    rate = present_rate(learner_records, "train_steps_per_s") if state == RUNNING else 0.0
+    running = state == RUNNING
     env_steps = (_sum(actor.get("env_steps") for actor in actors), learner.get("env_steps"))
     waits = run_waits(files)
     first = files.directories[0]
@@ -155,10 +155,10 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
         state=state,
         train_step=train_step,
         train_steps=train_steps,
-        train_steps_per_s=rate,
+        train_steps_per_s=present_rate(learner_records, "train_steps_per_s") if running else 0.0,
         env_steps=max((count for count in env_steps if count is not None), default=None),
-        env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if state == RUNNING else 0.0,
-        time_left_s=time_left_s(learner_records, train_steps) if state == RUNNING else None,
+        env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if running else 0.0,
+        time_left_s=time_left_s(learner_records, train_steps) if running else None,
         roles=roles,
         actors=actors,
         learner=learner,
@@ -212,10 +212,6 @@ def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
     finite = [record for record in evaluations if record["average_return"] is not None]
     best = max(finite, key=lambda record: float(record["average_return"]), default=None)
     return None if best is None else _evaluation(best)
-
-
-def _roles(files: RunFiles, now: float) -> list[RoleStatus]:
-    return [role for path in files.heartbeats() if (role := _role(files, path, now))]
 
 
 def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:

@@ -50,20 +50,16 @@ def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, 
     console = Console(highlight=False, markup=False, emoji=False)
     live = watch and console.is_terminal
     show = _as_json if as_json else _as_text(console, rows, live=live)
-    if not watch:
-        show(read())
-        return EXIT_FINISHED
     try:
-        return _watch(read, show, stop)
+        while True:
+            show(read())
+            if not watch:
+                return EXIT_FINISHED
+            if stop.wait(_INTERVAL_S):
+                return stop.exit_code
     finally:
-        console.show_cursor()  # The live view hides it.
-
-
-def _watch(read: Callable[[], Any], show: Callable[[Any], None], stop: Stop) -> int:
-    while True:
-        show(read())
-        if stop.wait(_INTERVAL_S):
-            return stop.exit_code
+        if live:
+            console.show_cursor()  # The live view hides it.
 
 
 def _as_json(status: Any) -> None:
