@@ -137,7 +137,7 @@ def on_paper(actors: int, sizes: Sequence[Size], experiment: Experiment) -> list
     slope, fixed = np.polyfit([size.actors for size in sizes], [size.server_cores for size in sizes], 1)
     cores = rate * sizes[-1].cpu_us_per_env_step / 1e6
     gibibytes = actors * sizes[-1].resident_bytes / 2**30
-    looks = actors / experiment.variables_interval_s
+    polls = actors / experiment.variables_interval_s
     pulls = actors / experiment.publish_interval_s
     up, down = rate * experiment.transition_bytes / 1e6, pulls * experiment.policy_bytes / 1e6
     return [
@@ -145,7 +145,7 @@ def on_paper(actors: int, sizes: Sequence[Size], experiment: Experiment) -> list
         "",
         f"- {cores:.1f} cores and {gibibytes:,.0f} GiB on their machines, environments left out;",
         f"- {fixed + slope * actors:.1f} cores of the replay server, {1e3 * slope:.2f} thousandths an actor; "
-        f"it answers {looks:,.0f} looks for a newer policy a second, one of each actor every "
+        f"it answers {polls:,.0f} looks for a newer policy a second, one of each actor every "
         f"{experiment.variables_interval_s:g} s;",
         f"- {up:.1f} MB/s into the replay server, {experiment.transition_bytes} bytes an env step before "
         "Reverb compresses them;",

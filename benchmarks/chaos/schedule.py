@@ -1,4 +1,4 @@
-"""Which role is harmed when, and how: decided by a seed before the run."""
+"""The schedule of harm: its roles, times and kinds, drawn from a seed before the run."""
 
 import dataclasses
 import enum

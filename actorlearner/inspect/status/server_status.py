@@ -68,7 +68,7 @@ class ServerStatus:
 
 
 _HELD_BACK = 0.1
-"""The fraction of the time from which on the rate limiter is said to wait for a side."""
+"""A side that is blocked for at least this fraction of the time counts as waiting."""
 
 
 class ServerStatusReader:
