@@ -85,8 +85,8 @@ class Run:
           RunError: nothing was evaluated yet, or the file cannot be written.
         """
         from actorlearner.inspect.plot.figure import make_figure
-        from actorlearner.inspect.plot.files import write
         from actorlearner.inspect.plot.runs import read_runs
+        from actorlearner.inspect.plot.write_plot import write
 
         figure = make_figure(read_runs([(RunDirectory(self.path), self.config)], lambda line: None))
         if path is not None:

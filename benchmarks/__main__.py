@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m benchmarks` those of BY_DEFAULT, `python -m benchmarks NAME ...` any.
+"""Runs the benchmarks: `python -m benchmarks` runs BY_DEFAULT, `python -m benchmarks NAME ...` runs any.
 
 Each prints a table and writes DIRECTORY/NAME.json; `--table` prints the files as Markdown instead. Each
 benchmark runs in its own process, so that none inherits the state of another. The exit code is 1 if a
@@ -23,13 +23,13 @@ from benchmarks import report
 
 BY_DEFAULT = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
 NAMES = (*BY_DEFAULT, "scaling")
-"""With those that take long, and are only run by name."""
+"""All benchmarks; `scaling` takes long and runs only by name."""
 
 _DIRECTORY = Path("runs/benchmarks")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what the command line asks for; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measures what the README quotes."
     )
@@ -96,7 +96,7 @@ def _table(name: str, rows: Sequence[report.Row]) -> Table:
 
 
 def _run_all(names: Sequence[str], directory: Path) -> int:
-    """Runs each benchmark in its own process, however the ones before ended; returns the exit code."""
+    """Runs each benchmark in its own process, also after a failure; returns the exit code."""
     errors: list[str] = []
     for name in names:
         (directory / f"{name}.json").unlink(missing_ok=True)  # `--table` must not show an earlier run's rows.

@@ -143,7 +143,7 @@ class Bare:
 
 
 def _collector(config: Config, count: int, address: str, directory: Path) -> Callable[[], None]:
-    """What the collect actor with so many environments calls again and again once it acts with a policy."""
+    """Returns the function that a collect actor with `count` environments calls in a loop."""
     environments = [load_guarded(config.environment, 0, "benchmark", 0, i) for i in range(count)]
     specs = environment_specs(environments[0])
     parts = make_agent(config, specs)

@@ -127,11 +127,11 @@ def _difference(
 
 def _relapses(experiment: str, packed: Sequence[Run], trajectory: Sequence[Run]) -> str:
     counts = np.array([np.sum([relapses(run) for run in group], axis=0) for group in (packed, trajectory)])
-    told = (
+    counted = (
         f"{layout} {lost} of {lost + better}"
         for layout, (lost, better) in zip(_LAYOUTS, counts.tolist(), strict=True)
     )
-    return f"{experiment}, relapses: {', '.join(told)}, p = {scipy.stats.fisher_exact(counts).pvalue:.2f}"
+    return f"{experiment}, relapses: {', '.join(counted)}, p = {scipy.stats.fisher_exact(counts).pvalue:.2f}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What another process has used, from /proc."""
+"""The resources used by another process, from /proc."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a benchmark reports: rows with their figures, printed as a table and kept as JSON."""
+"""The report of a benchmark: rows with their figures, printed as a table and saved as JSON."""
 
 import dataclasses
 import json
@@ -113,9 +113,9 @@ def load_lines(directory: Path) -> list[str]:
 
 
 def lines(details: dict[str, Any]) -> list[str]:
-    """What a benchmark says beside its rows, in Markdown, after an empty line: `lines` of its details."""
-    said: list[str] = details.get("lines", [])
-    return ["", *said] if said else []
+    """Returns the extra lines of a benchmark, in Markdown, after an empty line."""
+    extra: list[str] = details.get("lines", [])
+    return ["", *extra] if extra else []
 
 
 def _load(directory: Path, name: str = "*") -> list[dict[str, Any]]:

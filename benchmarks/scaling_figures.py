@@ -14,7 +14,7 @@ _MIB = float(1 << 20)
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """What was measured with so many collect actors.
+    """The measurements with a number of collect actors.
 
     Attributes:
       actors: how many.
@@ -37,10 +37,10 @@ class Size:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What does not depend on the number of actors.
+    """The settings that do not depend on the number of actors.
 
     Attributes:
-      variables_interval_s: between two looks of an actor for a newer policy.
+      variables_interval_s: between two polls of an actor for a newer policy.
       publish_interval_s: between two publications.
       policy_bytes: of one publication.
       transition_bytes: of an env step on its way into replay.
@@ -128,7 +128,7 @@ def share_of_linear(size: Size, one: Size) -> float:
 
 
 def on_paper(actors: int, sizes: Sequence[Size], experiment: Experiment) -> list[str]:
-    """What so many actors would need, from what was measured, in Markdown.
+    """Returns the extrapolated needs of a number of actors, in Markdown.
 
     The server's CPU is a straight line through what it took at each size. Everything else is a multiple of
     what one actor takes: its rate alone on the machine, its CPU and memory at the largest size.
@@ -137,7 +137,7 @@ def on_paper(actors: int, sizes: Sequence[Size], experiment: Experiment) -> list
     slope, fixed = np.polyfit([size.actors for size in sizes], [size.server_cores for size in sizes], 1)
     cores = rate * sizes[-1].cpu_us_per_env_step / 1e6
     gibibytes = actors * sizes[-1].resident_bytes / 2**30
-    looks = actors / experiment.variables_interval_s
+    polls = actors / experiment.variables_interval_s
     pulls = actors / experiment.publish_interval_s
     up, down = rate * experiment.transition_bytes / 1e6, pulls * experiment.policy_bytes / 1e6
     return [
@@ -145,7 +145,7 @@ def on_paper(actors: int, sizes: Sequence[Size], experiment: Experiment) -> list
         "",
         f"- {cores:.1f} cores and {gibibytes:,.0f} GiB on their machines, environments left out;",
         f"- {fixed + slope * actors:.1f} cores of the replay server, {1e3 * slope:.2f} thousandths an actor; "
-        f"it answers {looks:,.0f} looks for a newer policy a second, one of each actor every "
+        f"it answers {polls:,.0f} looks for a newer policy a second, one of each actor every "
         f"{experiment.variables_interval_s:g} s;",
         f"- {up:.1f} MB/s into the replay server, {experiment.transition_bytes} bytes an env step before "
         "Reverb compresses them;",

@@ -25,7 +25,7 @@ _MIB = float(1 << 20)
 
 @dataclasses.dataclass(frozen=True)
 class Growth:
-    """What became of a role's memory after the warm-up.
+    """The growth of a role's memory after the warm-up.
 
     Attributes:
       mean: resident memory, in MiB.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.config.schema import Config
-from actorlearner.inspect.status.run_status import RunStatus, look
+from actorlearner.inspect.status.run_status import RunStatus, read_status
 from actorlearner.records.metrics import MetricsTail, newest_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
@@ -41,7 +41,7 @@ class Progress:
 
     def update(self) -> None:
         """Reads the status; costs milliseconds."""
-        self.status: RunStatus = look(self._files, self.config)
+        self.status: RunStatus = read_status(self._files, self.config)
         if self.first_steps_s is None:
             self.first_steps_s = self._find_first_steps()
 

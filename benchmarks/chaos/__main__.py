@@ -1,63 +1,127 @@
-"""`python -m benchmarks.chaos`: kills, stops and cuts off the roles of a local run, and counts the losses.
+"""Kills, stops and cuts off the roles of a local run: `python -m benchmarks.chaos --config FILE ...`.
 
-Runs local mode with numbered transitions while its roles are killed, stopped and cut off from the replay
-server. Prints each role's downtime and the outcome of every transition; fails if one was lost or duplicated
-without a reason.
+Prints each role's downtime and the outcome of every transition. The exit code is 0 after a good verdict,
+1 after a bad one or a failed run, 2 for bad usage or configuration, and 130 or 143 after a signal.
 """
 
 import argparse
-import pathlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from actorlearner.agents.configuration import load_with_sources
+from actorlearner.config.checks import MULTI_WORKER
+from actorlearner.config.problems import with_source
+from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
-from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.process.imports import check_numpy
+from actorlearner.records.run_directory import obstacle
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.least_memory import least_memory_problems
-from benchmarks.chaos.schedule import LEAST_DURATION_S
+from benchmarks.chaos.schedule import MIN_DURATION_S
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: as `actorlearner local`, and 1 if the verdict is bad."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__)
-    parser.add_argument("--config", metavar="FILE", required=True, help="a YAML file, or a shipped one")
-    parser.add_argument("--set", metavar="KEY=VALUE", nargs="+", action="extend", default=[])
-    parser.add_argument("--run_dir", metavar="DIR", help="a new directory; default: one under runs/")
-    text = f"seconds during which roles are harmed, at least {LEAST_DURATION_S}"
-    parser.add_argument("--duration", metavar="S", type=_seconds, required=True, help=text)
-    parser.add_argument(
-        "--seed", metavar="N", type=int, required=True, help="decides which role is harmed when"
-    )
-    arguments = parser.parse_args(argv)
+class _Parser(argparse.ArgumentParser):
+    """Raises a ConfigurationError instead of printing the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigurationError([f"{message}; see '{self.prog} --help'"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code. Every problem is one line on standard error."""
     try:
-        config, sources = load_with_sources(
-            arguments.config, arguments.set, (replay_problems, environment_problems)
-        )
-        if problems := least_memory_problems(config, sources):
-            raise ConfigurationError(problems)
-        with quiet_output():  # TensorFlow, which reads replay's checkpoints, prints when it is imported.
+        options = _parser().parse_args(arguments)
+        check_numpy()
+        config = _load(options)
+        with quiet_output():  # TensorFlow prints when it is imported.
             from benchmarks.chaos.run_chaos import run_chaos
-
-        name = pathlib.Path(arguments.config).stem
-        return run_chaos(config, arguments.run_dir, name, duration=arguments.duration, seed=arguments.seed)
+        return run_chaos(
+            config, options.run_dir, Path(options.config).stem, duration=options.duration, seed=options.seed
+        )
     except ConfigurationError as error:
-        print(*(f"error: {line}" for line in error.problems), sep="\n", file=sys.stderr)
+        for problem in error.problems:
+            _print_error(problem)
         return EXIT_USAGE
     except RunError as error:
-        print(f"error: {error}", *error.details, sep="\n", file=sys.stderr)
+        _print_error(str(error), error.details)
         return EXIT_FAILED
+    except OSError as error:
+        _print_error(str(error))
+        return EXIT_FAILED
+    except KeyboardInterrupt:  # Before the run handles signals itself.
+        return EXIT_INTERRUPTED
 
 
-def _seconds(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < LEAST_DURATION_S:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} cannot be used; allowed: an integer from {LEAST_DURATION_S}"
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m benchmarks.chaos", description=__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "--config", required=True, metavar="FILE", help="a YAML file, or the name of a shipped one"
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override keys",
+    )
+    parser.add_argument("--run_dir", metavar="DIR", help="a new run directory; default: one under runs/")
+    parser.add_argument(
+        "--duration",
+        required=True,
+        type=_integer_from(MIN_DURATION_S),
+        metavar="S",
+        help=f"seconds during which roles are harmed, at least {MIN_DURATION_S}",
+    )
+    parser.add_argument(
+        "--seed",
+        required=True,
+        type=_integer_from(0),
+        metavar="N",
+        help="decides which role is harmed when",
+    )
+    return parser
+
+
+def _integer_from(minimum: int) -> Callable[[str], int]:
+    """Returns a parser of integers that are not below a minimum."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,9}", text) or int(text) < minimum:
+            raise argparse.ArgumentTypeError(f"{text!r} cannot be used; allowed: an integer from {minimum}")
+        return int(text)
+
+    return parse
+
+
+def _load(options: argparse.Namespace) -> Config:
+    """Loads the configuration.
+
+    Raises:
+      ConfigurationError: it cannot be used, replay does not fit into memory, or it asks for several learners.
+    """
+    if options.run_dir is not None and (reason := obstacle(options.run_dir)):
+        raise ConfigurationError(
+            [f"--run_dir: {options.run_dir!r} cannot be used ({reason}); allowed: a directory"]
         )
-    return int(text)
+    config, sources = load_with_sources(options.config, options.set, (replay_problems, environment_problems))
+    problems = least_memory_problems(config, sources)
+    if config.learn.strategy == MULTI_WORKER:
+        problem = f"learn.strategy: {MULTI_WORKER} cannot work with chaos, which starts one learner; "
+        problems.append(with_source(f"{problem}allowed: default, mirrored, mirrored:N or tpu", sources))
+    if problems:
+        raise ConfigurationError(problems)
+    return config
+
+
+def _print_error(message: str, details: Sequence[str] = ()) -> None:
+    print(f"error: {' '.join(message.splitlines())}", *details, sep="\n", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -17,12 +17,12 @@ _UNCONFIRMED_ITEMS = 2
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """What became of the transitions that the collect actors produced.
+    """The outcome of the transitions that the collect actors produced.
 
     Attributes:
       produced: env steps taken, each of which begins one transition.
       stored: transitions found in replay.
-      duplicated: those that were found once more than once, counted each time.
+      duplicated: surplus copies of transitions.
       unknown: those that no collect actor produced.
       torn: those whose two observations do not belong together.
       lost_with_actor: not confirmed by the replay server when their actor was killed.
@@ -44,7 +44,7 @@ class Account:
 
 @dataclasses.dataclass(frozen=True)
 class Writing:
-    """How an actor writes, which decides what may be unconfirmed at a time.
+    """The writing of an actor, which bounds its unconfirmed transitions.
 
     Attributes:
       transitions_per_item: of the layout.
@@ -163,6 +163,6 @@ def _losses(
 
 
 def _ends_with(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which flags are followed by no other that is not set."""
+    """Returns the trailing run of set flags as a mask."""
     result: npt.NDArray[np.bool_] = np.logical_and.accumulate(flags[::-1])[::-1]
     return result

@@ -1,4 +1,4 @@
-"""How long each harm kept its role from working."""
+"""The downtime of a role after each harm."""
 
 import bisect
 import math
@@ -21,7 +21,7 @@ def signs_of_work(
     watch: Watch,
     done: Sequence[Done],
 ) -> dict[str, list[float]]:
-    """When each role was seen to work: Unix seconds, ordered.
+    """Returns the sorted Unix times at which each role was working.
 
     Collect actors work when they take an env step, the learner when it records a train step (every two
     seconds), and the replay server when it is ready and whenever it records its size (every two seconds). The
@@ -57,14 +57,14 @@ class Downtime(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """The length in seconds."""
         return self.ended - self.began
 
 
 def downtimes(
     done: Sequence[Done], signs: Mapping[str, Sequence[float]], ended: float
 ) -> dict[str, list[Downtime]]:
-    """From the beginning of each harm until its role was first seen to work after the end of it.
+    """Returns the downtime from the start of each harm until its role works again after the harm.
 
     A role that needs another one, which was harmed as well, waits for that one, too.
 
@@ -83,7 +83,7 @@ def downtimes(
 
 
 def total_s(downtimes: Iterable[Downtime]) -> float:
-    """Seconds of all of them together; what they have in common counts once."""
+    """Returns the seconds of all downtimes together; overlaps count once."""
     total, until = 0.0, -math.inf
     for downtime in sorted(downtimes):
         total += max(0.0, downtime.ended - max(until, downtime.began))

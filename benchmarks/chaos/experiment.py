@@ -1,4 +1,4 @@
-"""The configuration of a run under chaos: the given one, with what the account needs."""
+"""The configuration of a run under chaos."""
 
 import dataclasses
 import math
@@ -10,24 +10,24 @@ from actorlearner.process.cores import collect_actors
 from benchmarks.chaos import numbered
 
 _CHECKPOINTS = 40
-"""Of the learner, and of replay, in a run without harm."""
+"""The number of checkpoints of the learner and of replay in a run without harm."""
 
-_MOST_EPISODES = 2
-"""In an evaluation: the returns of numbered environments tell nothing."""
+_MAX_EPISODES = 2
+"""The maximum number of episodes of an evaluation: returns of numbered environments mean nothing."""
 
 _ROOM = 10
-"""Capacity of replay, in undisturbed runs: train steps that are lost are taken again, with more env steps."""
+"""The capacity of replay, in undisturbed runs: train steps rolled back need more env steps."""
 
 
 def under_chaos(config: Config, steps: Path, duration_s: float) -> Config:
-    """Puts numbered environments in place of the configured ones, slow enough to last.
+    """Returns the configuration with numbered environments, slow enough to last.
 
     Undisturbed, all train steps would take `duration_s`, so that harm finds the run at work. Nothing is
     removed from replay for want of room, and checkpoints come often enough for a run that dies so often.
 
     Args:
       config: the experiment.
-      steps: the directory in which env steps are noted.
+      steps: the directory of the logs of env steps.
       duration_s: of the harm.
 
     Raises:
@@ -42,7 +42,7 @@ def under_chaos(config: Config, steps: Path, duration_s: float) -> Config:
     replay_interval_s = min(replay.checkpoint_interval_s or math.inf, duration_s / _CHECKPOINTS)
     learner_interval = min(learn.checkpoint_interval, math.ceil(learn.train_steps / _CHECKPOINTS))
     capacity = max(replay.capacity, math.ceil(_ROOM * env_steps))
-    episodes = min(config.evaluate.episodes, _MOST_EPISODES)
+    episodes = min(config.evaluate.episodes, _MAX_EPISODES)
     return dataclasses.replace(
         config,
         environment=_numbered(config.environment, steps, interval_s),
@@ -62,7 +62,7 @@ def _numbered(environment: EnvironmentConfig, steps: Path, interval_s: float) ->
 
 
 def describe(config: Config) -> str:
-    """One line about what `under_chaos` made of the configuration."""
+    """Returns a line about the changes of `under_chaos`."""
     rate = collect_actors(config.collect) / config.environment.kwargs["interval_s"]
     return (
         f"numbered environments, {rate:.1f} env steps/s; checkpoints every "

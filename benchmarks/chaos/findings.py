@@ -1,4 +1,4 @@
-"""Finds out, once a run under chaos has ended, what became of it."""
+"""Finds the outcome of a run under chaos, after its end."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def find(
     harmer: Harmer,
     problems: Sequence[str],
 ) -> Findings:
-    """Reads everything that the run has left, and its last checkpoint of replay whole.
+    """Reads the files of the run, including its whole last replay checkpoint.
 
     Args:
       config: the experiment.
@@ -83,11 +83,11 @@ def _account(
         problems.append("there is no whole checkpoint of replay")
         stored = []
     else:
-        with quiet_output():  # Reverb says what it does.
+        with quiet_output():  # Reverb prints to stdout.
             stored = read_items(whole[0], layout, free_port())
     size = layout.transitions_per_item
     if sum(len(part.reward) for part in stored) > (items(config.replay.capacity, size) - 1) * size:
-        problems.append("replay is full, so it cannot be told what was lost")
+        problems.append("replay is full, so lost transitions cannot be counted")
     return make_account(
         produced,
         stored,

@@ -1,4 +1,4 @@
-"""Does the harm of a schedule to the processes of a run."""
+"""Harms the processes of a run by a schedule."""
 
 import dataclasses
 import signal
@@ -12,7 +12,7 @@ from benchmarks.chaos.schedule import Harm, Kind
 
 @dataclasses.dataclass
 class Done:
-    """A harm that was done.
+    """A harm that has begun.
 
     Attributes:
       harm: which.
@@ -27,36 +27,36 @@ class Done:
 
 
 class Links:
-    """The links of all roles that reach the replay server, made as the supervisor asks for them."""
+    """The links of all roles to the replay server, created on the supervisor's request."""
 
     def __init__(self) -> None:
-        """There is none yet."""
+        """Starts without links."""
         self._links: dict[str, Link] = {}
 
     def route(self, role: str, port: int) -> str:
-        """See Supervisor."""
+        """Creates the link of a role to the replay server; see Supervisor."""
         self._links[role] = Link(port)
         return self._links[role].address
 
     def of(self, role: str) -> Link:
-        """The link of a role."""
+        """Returns the link of a role."""
         return self._links[role]
 
     def close(self) -> None:
-        """Ends all of them."""
+        """Closes all links."""
         for link in self._links.values():
             link.close()
 
 
 class Harmer:
-    """Does each harm when it is due, and ends it in time.
+    """Starts each harm when it is due, and ends it in time.
 
     Attributes:
       done: the harms so far, in order.
     """
 
     def __init__(self, supervisor: Supervisor, links: Links) -> None:
-        """Does nothing before it begins."""
+        """Does nothing before `begin`."""
         self._waiting: list[Harm] = []
         self._supervisor = supervisor
         self._links = links
@@ -64,18 +64,18 @@ class Harmer:
         self.done: list[Done] = []
 
     def begin(self, schedule: Sequence[Harm]) -> None:
-        """Begins the time of a schedule."""
+        """Starts a schedule now."""
         self._waiting = list(schedule)
         self._began = time.monotonic()
 
     @property
     def begun(self) -> bool:
-        """Whether there is a schedule."""
+        """Whether the schedule has started."""
         return self._began is not None
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the schedule began; 0 before."""
+        """Seconds since the schedule started; 0 before."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     @property
@@ -85,11 +85,11 @@ class Harmer:
 
     @property
     def left(self) -> int:
-        """How many harms are still to come."""
+        """The number of harms still to come."""
         return len(self._waiting)
 
     def check(self) -> Iterator[str]:
-        """Does and ends what is due; yields a line for each harm. To be called several times a second.
+        """Starts and ends harms that are due; yields a line for each. Call it several times a second.
 
         A harm to a role that has no process just then waits until it has one.
         """
@@ -103,7 +103,7 @@ class Harmer:
                 yield f"{self.elapsed_s:6.1f} s  {harm}"
 
     def end(self) -> None:
-        """Ends every harm that lasts."""
+        """Ends every harm that is still going on."""
         for done in self.done:
             if done.ended is None:
                 self._end(done)
@@ -126,7 +126,7 @@ class Harmer:
         if done.harm.kind is Kind.CUT:
             self._links.of(done.harm.role).heal(drop=done.harm.drops)
         else:
-            # Of this very process: another one in its place was never stopped.
+            # Only the stopped process: its replacement was never stopped.
             child = self._supervisor.child(done.harm.role)
             if child.pid == done.pid:
                 child.send(signal.SIGCONT)

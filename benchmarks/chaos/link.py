@@ -13,8 +13,8 @@ _JOIN_TIMEOUT_S = 5.0
 class Link:
     """Accepts TCP connections and forwards their bytes to another port of this machine, and back.
 
-    While it is cut, nothing passes and nothing is closed: to both sides it looks as if the other were very
-    slow. What was sent meanwhile arrives at the end of the cut, or never, if that drops the connections.
+    While it is cut, nothing passes and nothing is closed: to both sides the other one seems very
+    slow. Data sent meanwhile arrives at the end of the cut, or never, if the cut drops the connections.
 
     Attributes:
       address: HOST:PORT to connect to.

@@ -52,7 +52,7 @@ class Produced:
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """What observations say, an element for each of them."""
+    """The content of observations, one element each."""
 
     identity: npt.NDArray[np.int64]
     number: npt.NDArray[np.int64]

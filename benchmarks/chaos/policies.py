@@ -9,7 +9,7 @@ from actorlearner.replay.transition import RANDOM_POLICY
 
 
 def steps_back(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Says where the policy versions of one actor's records go backwards; random actions are left out.
+    """Returns a line for each decrease of the policy version in one actor's records, without random actions.
 
     Args:
       records: of metrics/collect-<i>.jsonl, also of several processes one after the other.
@@ -31,7 +31,7 @@ def _name(order: tuple[int, int]) -> str:
 
 
 def all_steps_back(metrics: Path) -> tuple[int, list[str]]:
-    """Checks all actors; returns how many records they have, and what `steps_back` says of these."""
+    """Checks all actors; returns the number of their records and the lines of `steps_back`."""
     checked = 0
     found = []
     for path in sorted(metrics.glob("collect-*.jsonl")):

@@ -19,11 +19,11 @@ from benchmarks.chaos.schedule import SERVER, make_schedule
 from benchmarks.chaos.verdict import reasons, table
 from benchmarks.chaos.watch import Watch
 
-_LOOK_INTERVAL_S = 0.25
+_POLL_INTERVAL_S = 0.25
 _STEPS = "chaos"
 
-# How long a run may take, beside the durations of its harm.
-_MOST_DURATIONS, _MOST_MORE_S = 3, 300.0
+# A run may take this many durations of its harm, and these seconds more.
+_MAX_DURATIONS, _MAX_MORE_S = 3, 300.0
 
 
 def run_chaos(config: Config, run_dir: str | None, experiment: str, *, duration: int, seed: int) -> int:
@@ -40,11 +40,11 @@ def run_chaos(config: Config, run_dir: str | None, experiment: str, *, duration:
       seed: decides which role is harmed when.
 
     Returns:
-      The exit code: 0 if the verdict is good, or what a signal calls for, and then there is no verdict.
+      The exit code: 0 after a good verdict, or 130 or 143 after a signal, without a verdict.
 
     Raises:
       ConfigurationError: the configuration cannot work with chaos, or the directory holds a run.
-      RunError: the verdict is not good. No process is left, unless that is why.
+      RunError: the verdict is bad. No process is left, unless that is the reason.
     """
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     if directory.holds_a_run:
@@ -72,12 +72,12 @@ def run_chaos(config: Config, run_dir: str | None, experiment: str, *, duration:
 
 
 class _Chaos:
-    """The processes of one run, and the harm that is done to them.
+    """The processes of one run, and the harm done to them.
 
     Attributes:
-      watch: what was seen of the processes.
-      harmer: what was done to them.
-      problems: why the run could not go on.
+      watch: the observations of the processes.
+      harmer: the harm done to them.
+      problems: the reasons why the run could not continue.
     """
 
     def __init__(self, config: Config, directory: RunDirectory, console: Console, stop: Stop) -> None:
@@ -94,15 +94,15 @@ class _Chaos:
         self.problems: list[str] = []
 
     def run(self, duration_s: float, seed: int) -> None:
-        """Runs to the end, however that comes. Ends all processes, which takes some seconds more."""
+        """Blocks until the end of the run; then ends all processes, which takes some seconds."""
         schedule = make_schedule(duration_s, seed, self._groups)
         try:
             with View(self._console, self._progress) as view:
-                while not self._supervisor.finished and not self._stop.wait(_LOOK_INTERVAL_S):
-                    self._look()
+                while not self._supervisor.finished and not self._stop.wait(_POLL_INTERVAL_S):
+                    self._poll()
                     if not self.harmer.begun and not self._supervisor.unready:
                         self.harmer.begin(schedule)
-                    if self.harmer.elapsed_s > _MOST_DURATIONS * duration_s + _MOST_MORE_S:
+                    if self.harmer.elapsed_s > _MAX_DURATIONS * duration_s + _MAX_MORE_S:
                         self.problems.append("the run did not finish in time")
                         break
                     view.update(self._supervisor.unready)
@@ -116,7 +116,7 @@ class _Chaos:
         if not self.watch.saved_at_end:
             self.problems.append("the replay server did not save in time when the run ended")
 
-    def _look(self) -> None:
-        self.watch.look(self.harmer.killed)
+    def _poll(self) -> None:
+        self.watch.poll(self.harmer.killed)
         for line in (*self._supervisor.check(), *self.harmer.check()):
             self._console.print(line, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Which role is harmed when, and how: decided by a seed before the run."""
+"""The schedule of harm: its roles, times and kinds, drawn from a seed before the run."""
 
 import dataclasses
 import enum
@@ -7,24 +7,24 @@ import random
 from collections.abc import Iterator, Sequence
 
 _HARMED_PART = 0.9
-"""Of the duration; the rest lets the last role come back."""
+"""The fraction of the duration with harm; in the remainder the last role recovers."""
 
 _TIME_FOR_ONE_HARM_S = 60.0
 """For each role there is one harm in so many seconds."""
 
-_MOST_LENGTH_S = 10.0
-_LEAST_LENGTH_S = 2.0
+_MAX_LENGTH_S = 10.0
+_MIN_LENGTH_S = 2.0
 _RECOVERY_S = 30.0
 """Least time from the end of a harm to the next to that role: a learner needs most of it to start."""
 
-LEAST_DURATION_S = 60
+MIN_DURATION_S = 60
 """The shortest duration in which each role is killed once."""
 
 SERVER = "replay-server"
 
 
 class Kind(enum.Enum):
-    """What is done to a role."""
+    """A kind of harm."""
 
     KILL = "kill"
     STOP = "stop"
@@ -50,7 +50,7 @@ class Harm:
     drops: bool = False
 
     def __str__(self) -> str:
-        """What a person is told."""
+        """The line that is printed."""
         if self.kind is Kind.KILL:
             return f"kill {self.role}"
         if self.kind is Kind.STOP:
@@ -66,7 +66,7 @@ def make_schedule(duration_s: float, seed: int, roles: Sequence[Sequence[str]]) 
     independently of each other, so also at the same time; but one role has time to come back in between.
 
     Args:
-      duration_s: at least LEAST_DURATION_S. There is no harm in its last tenth.
+      duration_s: at least MIN_DURATION_S. Its last tenth has no harm.
       seed: the same seed gives the same schedule.
       roles: groups of names; each group is harmed as if it were one role, any of its members each time.
     """
@@ -78,12 +78,12 @@ def make_schedule(duration_s: float, seed: int, roles: Sequence[Sequence[str]]) 
 def _of_group(span_s: float, group: Sequence[str], draw: random.Random) -> Iterator[Harm]:
     count = max(1, math.floor(span_s / _TIME_FOR_ONE_HARM_S))
     kinds = _kinds(count, group, draw)
-    apart_s = _MOST_LENGTH_S + _RECOVERY_S
+    apart_s = _MAX_LENGTH_S + _RECOVERY_S
     # Uniform among all times that are far enough apart.
-    slack_s = span_s - _MOST_LENGTH_S - (count - 1) * apart_s
+    slack_s = span_s - _MAX_LENGTH_S - (count - 1) * apart_s
     times = sorted(draw.uniform(0.0, slack_s) for _ in range(count))
     for i, (time_s, kind) in enumerate(zip(times, kinds, strict=True)):
-        length_s = 0.0 if kind is Kind.KILL else draw.uniform(_LEAST_LENGTH_S, _MOST_LENGTH_S)
+        length_s = 0.0 if kind is Kind.KILL else draw.uniform(_MIN_LENGTH_S, _MAX_LENGTH_S)
         drops = kind is Kind.CUT and draw.random() < 0.5
         yield Harm(time_s + i * apart_s, draw.choice(group), kind, length_s, drops)
 

@@ -1,4 +1,4 @@
-"""The verdict on a run under chaos: a table for people, and the reasons why it is not good."""
+"""The verdict on a run under chaos: a table, and the reasons for a bad verdict."""
 
 import collections
 import dataclasses
@@ -13,7 +13,7 @@ from benchmarks.chaos.schedule import Kind
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """What is known of a run when it has ended.
+    """The findings after the end of a run.
 
     Attributes:
       train_step: the last that the learner recorded.
@@ -27,7 +27,7 @@ class Findings:
       policy_records: records in which the order of the policies was checked.
       policies_back: where they went backwards.
       left: processes that are still there.
-      problems: whatever else went wrong, one sentence each.
+      problems: all other failures, one sentence each.
     """
 
     train_step: int
@@ -45,7 +45,7 @@ class Findings:
 
 
 def reasons(findings: Findings) -> list[str]:
-    """Why the verdict is not good, a line each; none if it is."""
+    """Returns the reasons for a bad verdict, a line each; none for a good one."""
     account = findings.account
     counts = (
         (account.lost, "transitions were lost for no known reason"),
@@ -89,7 +89,7 @@ def table(findings: Findings) -> Iterator[str]:
 
 
 def _harms(findings: Findings) -> Iterator[str]:
-    """One line a role: how often it was harmed in which way, and how long it took to come back."""
+    """Yields a line for each role: the number of harms of each kind, and its downtimes."""
     yield f"{'role':<16}{'kills':>7}{'stops':>7}{'cuts':>7}{'downtime: mean':>17}{'longest':>9}{'total':>9}"
     counts = collections.Counter((done.harm.role, done.harm.kind) for done in findings.done)
     for role, downtimes in findings.downtimes.items():

@@ -1,4 +1,4 @@
-"""What can only be seen while a run goes on: processes, when they are ready, and when replay was lost."""
+"""Observes a running run: its processes, when they become ready, and the loss of replay."""
 
 import dataclasses
 import time
@@ -26,10 +26,10 @@ class ServerLoss:
 
 
 class Watch:
-    """Looks at every process of a run.
+    """Observes every process of a run.
 
     Attributes:
-      ready: (role, Unix seconds) whenever a process has said that it is ready.
+      ready: (role, Unix seconds) of each process that became ready.
       losses: the deaths of replay servers.
       unasked: what to say of deaths that nobody caused.
       elapsed_s: how long the run took; 0 before its end.
@@ -37,7 +37,7 @@ class Watch:
     """
 
     def __init__(self, supervisor: Supervisor, directory: RunDirectory) -> None:
-        """Has seen nothing yet."""
+        """Starts without observations."""
         self._supervisor = supervisor
         self._checkpoints = directory.replay_checkpoints
         self._seen_ready: set[Child] = set()
@@ -51,12 +51,12 @@ class Watch:
 
     @property
     def roles(self) -> dict[int, str]:
-        """The role of each process that there was, by its pid."""
+        """The role of each process so far, by its pid."""
         pids = {_pid(child): child.name for child in self._supervisor.started}
         return {pid: name for pid, name in pids.items() if pid is not None}
 
-    def look(self, killed: set[int]) -> None:
-        """Takes in what has changed. To be called several times a second, before dead roles are replaced.
+    def poll(self, killed: set[int]) -> None:
+        """Records changes. Call it several times a second, before dead roles are replaced.
 
         Args:
           killed: the pids of processes that were killed on purpose.
@@ -70,13 +70,13 @@ class Watch:
                 self._ended(child, _pid(child) in killed)
 
     def end(self) -> None:
-        """Takes the end of the run to be now, before the processes that are left are ended."""
+        """Records the end of the run, before the remaining processes are ended."""
         self.ended = time.time()
         self.elapsed_s = time.monotonic() - self._began
 
     @property
     def saved_at_end(self) -> bool:
-        """Whether the replay server ended as it was told to, which is after it has saved."""
+        """Whether the replay server ended on request, which it does after saving."""
         return self._supervisor.child(SERVER).exit_code == EXIT_TERMINATED
 
     def _ended(self, child: Child, on_purpose: bool) -> None:
@@ -84,12 +84,12 @@ class Watch:
             whole = newest_checkpoint(self._checkpoints)
             self.losses.append(ServerLoss(saved_at(whole[0]) if whole else 0.0, time.time()))
         if child.exit_code != 0 and not on_purpose:
-            child.receive()  # Its last words.
+            child.receive()  # Reads its last messages.
             self.unasked.append(f"{child.name} died by itself: {child.reason}")
 
 
 def _pid(child: Child) -> int | None:
-    """Of its process; None where it was never forked, because the process that forks died before."""
+    """Returns the pid; None if the fork server died before forking it."""
     try:
         return child.pid
     except ProcessLookupError:
@@ -97,7 +97,7 @@ def _pid(child: Child) -> int | None:
 
 
 def still_there(sessions: set[int]) -> list[int]:
-    """The processes of these sessions, but for those that have ended and only wait to be noticed."""
+    """Returns the processes of these sessions, without zombies."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -106,5 +106,5 @@ def still_there(sessions: set[int]) -> list[int]:
                 if int(session) in sessions and state != "Z":
                     found.append(int(entry.name))
         except (FileNotFoundError, ProcessLookupError):
-            continue  # It ended while we looked.
+            continue  # It ended meanwhile.
     return found

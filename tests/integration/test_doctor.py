@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.inspect.doctor.checks import CHECKS
+from actorlearner.inspect.doctor.run_checks import CHECKS
 from tests.support.processes import REPOSITORY, Command, wait_for
 
 pytestmark = pytest.mark.integration

@@ -5,7 +5,7 @@ import pytest
 from actorlearner.acting.best_record import BestRecord, Returns
 from actorlearner.acting.episodes import Episode
 from actorlearner.acting.rollout import episode_line, mean_line
-from actorlearner.inspect.report.numbers import return_in_words
+from actorlearner.inspect.report.tables import format_return
 from actorlearner.records.digits import decimals
 
 
@@ -35,4 +35,4 @@ def test_small_returns_are_shown_with_digits_that_differ() -> None:
     assert mean_line([Episode(-0.3012, 5), Episode(-0.3118, 5)]).startswith(
         "mean of 2: reward: -0.306 ± 0.005,"
     )
-    assert return_in_words(-0.00123) == "-0.00123"
+    assert format_return(-0.00123) == "-0.00123"

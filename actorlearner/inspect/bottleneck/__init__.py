@@ -1,1 +1,1 @@
-"""What holds a run back: from where the time of its roles goes to what to change."""
+"""The bottleneck of a run, from the shares of time of its roles, with advice."""

@@ -1,4 +1,4 @@
-"""What holds a run back, what says so, and what to change."""
+"""The verdict on a run's bottleneck: its name, its reason and advice."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ from actorlearner.inspect.bottleneck.waits import (
 )
 
 _WAITS = 0.1
-"""The fraction of its time from which on a side is said to wait for the other."""
+"""A side that waits for at least this fraction of its time counts as waiting for the other side."""
 
 _ALTERNATES = 0.25
-"""The fraction from which on, where both wait as long, neither is busy enough to be the bottleneck."""
+"""If both sides wait for at least this fraction, the rate limiter is the bottleneck."""
 
 _FACTOR = 2.0
-"""How many times longer the one side has to wait, for the other to be the bottleneck."""
+"""A side is the bottleneck if the other one waits at least this many times longer."""
 
-_DOES = {
+_REASONS = {
     ENVIRONMENTS: "the actors step environments {} of the time",
     POLICY: "the actors ask their policy {} of the time",
     WRITING: "the actors write transitions {} of the time",
@@ -34,7 +34,7 @@ _DOES = {
     SAMPLING: "the learner waits {} of the time for batches, without the rate limiter",
     PUBLISHING: "the learner publishes policies {} of the time",
     SAVING: "the learner saves checkpoints and metrics {} of the time",
-    LIMITER: "this side waits {} of the time for it, so the other side is the slower one",
+    LIMITER: "this side waits {} of the time for it, so the other side is slower",
 }
 _ADVICE = {
     ENVIRONMENTS: "add collect actors (collect.actors; more cores), or take a faster simulator",
@@ -45,7 +45,7 @@ _ADVICE = {
     SAMPLING: "use replay.layout=packed, smaller observations, or several replay servers",
     PUBLISHING: "raise learn.publish_interval, and evaluate.interval where it is small",
     SAVING: "raise learn.checkpoint_interval, or take a faster disk",
-    LIMITER: "look at the other side's run directory; or change replay.updates_per_env_step",
+    LIMITER: "inspect the other side's run directory; or change replay.updates_per_env_step",
 }
 _ACTORS = (ENVIRONMENTS, POLICY, WRITING, VARIABLES)
 _LEARNER = (TRAINING, SAMPLING, PUBLISHING, SAVING)
@@ -53,12 +53,12 @@ _LEARNER = (TRAINING, SAMPLING, PUBLISHING, SAVING)
 
 @dataclasses.dataclass(frozen=True)
 class Bottleneck:
-    """One thing that holds a run back.
+    """A bottleneck of a run.
 
     Attributes:
       name: environments, policy, writing, variables, training, sampling, publishing, saving or rate limiter.
-      why: the figures that say so, in words.
-      advice: what to change, in words.
+      why: the reason, with its figures.
+      advice: the changes that would help.
     """
 
     name: str
@@ -67,21 +67,21 @@ class Bottleneck:
 
 
 def find_bottlenecks(waits: Waits, updates_per_env_step: float | None) -> list[Bottleneck]:
-    """Says what holds a run back.
+    """Finds the bottlenecks of a run.
 
-    With `updates_per_env_step` the rate limiter ties collecting and training: the side that does not wait for
-    it is the bottleneck, and within that side what takes most of its time. If both wait for long, it is
-    the limiter itself. If neither does, or without the tie, each side has its own.
+    With `updates_per_env_step` the rate limiter ties collecting to training: the side that does not wait for
+    it is the bottleneck, in its slowest phase. If both sides wait long, the limiter itself is. If neither
+    does, or without the tie, each side has its own bottleneck.
 
     Args:
-      waits: where the time went.
-      updates_per_env_step: the key of that name.
+      waits: the shares of time of both sides.
+      updates_per_env_step: the key under `replay`; None if the sides are not tied.
 
     Returns:
-      One; two where neither side waits for the other; none where nothing is known.
+      One bottleneck; two if neither side waits for the other; none if no shares are known.
     """
     actors, learner = waits.actors, waits.learner
-    if actors is None or learner is None:  # As of a role that was started by itself.
+    if actors is None or learner is None:  # A role that was started by itself.
         return [*_of(actors, (*_ACTORS, LIMITER)), *_of(learner, (*_LEARNER, LIMITER))]
     if updates_per_env_step is None:
         return [*_of(actors, _ACTORS), *_of(learner, _LEARNER)]
@@ -99,7 +99,7 @@ def find_bottlenecks(waits: Waits, updates_per_env_step: float | None) -> list[B
         return [
             Bottleneck(
                 LIMITER,
-                f"it lets the actors wait {_percent(actors_wait)} of the time and the learner "
+                f"it blocks the actors {_percent(actors_wait)} of the time and the learner "
                 f"{_percent(learner_waits)}, in turn",
                 "raise replay.error_buffer, so that each may run further ahead of the other",
             )
@@ -110,11 +110,11 @@ def find_bottlenecks(waits: Waits, updates_per_env_step: float | None) -> list[B
 def _of(
     side: Mapping[str, float] | None, parts: tuple[str, ...], waiting: str = "", otherwise: str = ""
 ) -> list[Bottleneck]:
-    """What takes most of the time of a side, for which the other side waits."""
+    """Returns the phase that takes most of a side's time, as a list of one bottleneck."""
     if side is None:
         return []
     name = max(parts, key=lambda part: side[part])
-    why = _DOES[name].format(_percent(side[name]))
+    why = _REASONS[name].format(_percent(side[name]))
     return [
         Bottleneck(
             name,
@@ -129,5 +129,5 @@ def _percent(fraction: float) -> str:
 
 
 def verdict_lines(bottlenecks: Sequence[Bottleneck]) -> list[str]:
-    """For people: a line that says why, and one that says what to do, for each."""
+    """Returns two lines for each bottleneck: the reason and the advice."""
     return [line for each in bottlenecks for line in (f"{each.name}: {each.why}", f"  {each.advice}")]

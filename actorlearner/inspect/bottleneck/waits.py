@@ -1,4 +1,4 @@
-"""Where the time of a run's actors and of its learner went lately, from their metrics."""
+"""The recent shares of time of a run's actors and learner, from their metrics."""
 
 import dataclasses
 import itertools
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Records = Sequence[Mapping[str, Any]]
-"""Of one metrics file, oldest first."""
+"""The records of one metrics file, oldest first."""
 
 LIMITER = "rate limiter"
 ENVIRONMENTS = "environments"
@@ -20,7 +20,7 @@ PUBLISHING = "publishing"
 SAVING = "saving"
 
 WINDOW_S = 60.0
-"""How much of the newest records counts: long enough for several of each, and for what comes in bursts."""
+"""The window of newest records that counts: long enough for several records and for bursts."""
 
 _LIMITER_KEY = "rate_limiter_wait_fraction"
 _ACTOR_KEYS = {
@@ -35,14 +35,14 @@ _LEARNER_KEYS = ("data_wait_fraction", _LIMITER_KEY, "publish_fraction", "overhe
 
 @dataclasses.dataclass(frozen=True)
 class Waits:
-    """Fractions of the time, by what it was spent on; None of a side that has not told them.
+    """Shares of time by phase; None for a side that has not reported them.
 
     Attributes:
       actors: the mean of all actors: ENVIRONMENTS, POLICY, WRITING (with the server's confirmations), LIMITER
-        and VARIABLES. Together they are somewhat less than 1.
-      learner: TRAINING (the training graph, without waiting for batches), SAMPLING (waiting for batches that
-        the rate limiter would let through), LIMITER, PUBLISHING and SAVING (checkpoints, policies, metrics).
-        Together they are 1.
+        and VARIABLES. The sum is slightly less than 1.
+      learner: TRAINING (the training graph, without waiting for batches), SAMPLING (waiting for batches
+        while the rate limiter does not block), LIMITER, PUBLISHING and SAVING (checkpoints, policies,
+        metrics). The sum is 1.
     """
 
     actors: Mapping[str, float] | None
@@ -50,15 +50,12 @@ class Waits:
 
 
 def recent_waits(learner: Records, actors: Sequence[Records], window_s: float = WINDOW_S) -> Waits:
-    """The waits of the last `window_s` seconds before the newest record of an actor or of the learner.
+    """Returns the shares of time over the `window_s` seconds before the newest record.
 
     Args:
       learner: records of the learner.
-      actors: records of each collect actor.
-      window_s: see above.
-
-    Returns:
-      What they say; records of versions that did not measure it say nothing.
+      actors: records of each collect actor. Records without the shares are ignored.
+      window_s: the length of the window in seconds.
     """
     newest = [records[-1]["time"] for records in (learner, *actors) if records]
     if not newest:
@@ -67,16 +64,16 @@ def recent_waits(learner: Records, actors: Sequence[Records], window_s: float = 
     if learner and learner[-1].get(_LIMITER_KEY) is None:  # Its first: see _trains_since.
         return Waits(None, None)
     means = [_mean(_acting(records), list(_ACTOR_KEYS.values()), since) for records in actors]
-    told = [mean for mean in means if mean is not None]
+    known = [mean for mean in means if mean is not None]
     parts = _mean(learner, _LEARNER_KEYS, since)
-    return Waits(_of_actors(told) if told else None, None if parts is None else _of_learner(parts))
+    return Waits(_of_actors(known) if known else None, None if parts is None else _of_learner(parts))
 
 
 def _trains_since(learner: Records) -> float:
-    """When the learner began to train steadily, in Unix seconds; what the actors did before says nothing.
+    """Returns the Unix time at which the learner began to train steadily.
 
-    Its first record cannot tell its waits yet: its first call optimises the graph. Then it saves the first
-    policies, until the next record begins.
+    Earlier shares are not representative: the learner's first call optimises the graph, and then it saves the
+    first policies. Its first record therefore has no shares.
     """
     since = -math.inf
     for first, record in itertools.pairwise(learner):
@@ -88,22 +85,22 @@ def _trains_since(learner: Records) -> float:
 
 
 def _acting(records: Records) -> Records:
-    """Those with the policy, if there are any: random actions say nothing of it."""
+    """Returns the records of actions by the policy; all records if every action was random."""
     return [record for record in records if record.get("policy_train_step", -1) >= 0] or records
 
 
 def _mean(records: Records, keys: Sequence[str], since: float) -> dict[str, float] | None:
-    """The mean over time of each key; a record is of the time since the one before it."""
+    """Returns the time-weighted mean of each key; a record covers the time since the one before it."""
     seconds: list[float] = []
-    told: list[Mapping[str, Any]] = []
+    weighted: list[Mapping[str, Any]] = []
     for before, record in itertools.pairwise(records):
         if record["time"] > since and all(isinstance(record.get(key), int | float) for key in keys):
             seconds.append(max(1e-3, record["time"] - before["time"]))
-            told.append(record)
-    if not told:
+            weighted.append(record)
+    if not weighted:
         return None
     return {
-        key: sum(s * record[key] for s, record in zip(seconds, told, strict=True)) / sum(seconds)
+        key: sum(s * record[key] for s, record in zip(seconds, weighted, strict=True)) / sum(seconds)
         for key in keys
     }
 

@@ -1,4 +1,4 @@
-"""The command: makes every check and prints a line for each."""
+"""Makes every check and prints a line for each."""
 
 import signal
 import tempfile
@@ -9,30 +9,55 @@ from types import FrameType
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_TERMINATED
-from actorlearner.inspect.doctor.checks import CHECKS, Check
-from actorlearner.inspect.doctor.result import Result, Status, fail
-from actorlearner.inspect.doctor.subject import Subject
+from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status, fail
+from actorlearner.inspect.doctor.experiment import check_agent, check_disk, check_environment, check_memory
+from actorlearner.inspect.doctor.machine import (
+    check_gpus,
+    check_libraries,
+    check_network,
+    check_platform,
+    check_versions,
+)
+from actorlearner.inspect.doctor.round_trip import check_round_trip
 from actorlearner.inspect.doctor.worker import Worker
 
 _WIDTH = 80
 _RUNS = "runs"
 
+CHECKS = (
+    Check("platform", check_platform, "use Linux on x86-64"),
+    Check("versions", check_versions, "make setup"),
+    Check("libraries", check_libraries, "make setup, for packages that fit each other"),
+    Check("gpus", check_gpus, "check the output of nvidia-smi", needs=("libraries",)),
+    Check("network", check_network, "set the loopback interface up"),
+    Check("environment", check_environment, "make and step it by itself", needs=("libraries",)),
+    Check("agent", check_agent, "choose another agent.name", needs=("environment",)),
+    Check("memory", check_memory, "lower replay.capacity", needs=("environment",)),
+    Check("disk", check_disk, "choose another --run_dir", needs=("agent",)),
+    Check(
+        "replay",
+        check_round_trip,
+        "unset http_proxy, and check what filters connections of this machine to itself",
+        needs=("environment", "network"),
+    ),
+)
+
 
 def run_doctor(config: Config, run_dir: str | None) -> int:
-    """Checks whether this machine can train, and says what is missing.
+    """Checks whether this machine can train an experiment, and prints a line for each check.
 
     Args:
-      config: what is to be trained.
-      run_dir: where it is to be written; None for a new directory under runs/.
+      config: the experiment.
+      run_dir: the run directory; None for a new directory under runs/.
 
     Returns:
-      The exit code: 1 if a check has failed.
+      The exit code: 1 if a check failed.
     """
     signal.signal(signal.SIGTERM, _terminate)
-    subject = Subject(config, Path(run_dir or _RUNS).absolute())
+    experiment = Experiment(config, Path(run_dir or _RUNS).absolute())
     failed = False
     with tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True) as temporary:
-        worker = Worker(subject, temporary)
+        worker = Worker(experiment, temporary)
         try:
             for check, result in examine(CHECKS, worker.make):
                 print(line(check.name, result), flush=True)
@@ -43,7 +68,7 @@ def run_doctor(config: Config, run_dir: str | None) -> int:
 
 
 def examine(checks: Iterable[Check], make: Callable[[Check], Result]) -> Iterator[tuple[Check, Result]]:
-    """Makes the checks in turn, but for those that need one that has failed."""
+    """Yields each check with its result; a check that needs a failed check is not made, and fails."""
     failed: set[str] = set()
     for check in checks:
         missing = [name for name in check.needs if name in failed]
@@ -54,7 +79,7 @@ def examine(checks: Iterable[Check], make: Callable[[Check], Result]) -> Iterato
 
 
 def line(name: str, result: Result) -> str:
-    """A check's line; a long one is continued below its detail."""
+    """Returns the line of a check, wrapped and indented below its detail."""
     start = f"{result.status.value:<4} {name:<11} "
     detail = " ".join(result.detail.split())
     return textwrap.fill(start + detail, _WIDTH, subsequent_indent=" " * len(start), break_on_hyphens=False)

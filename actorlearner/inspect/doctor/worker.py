@@ -1,4 +1,4 @@
-"""A process that makes checks: whatever becomes of it, the doctor lives on and tells."""
+"""A process that makes checks, so that a crash or a hang in a check does not end the doctor."""
 
 import os
 import signal
@@ -7,9 +7,7 @@ import sys
 from multiprocessing.connection import Connection, Pipe
 
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.inspect.doctor.checks import CHECKS, Check
-from actorlearner.inspect.doctor.result import Result, fail
-from actorlearner.inspect.doctor.subject import Subject
+from actorlearner.inspect.doctor.check import Check, Experiment, Result, fail
 from actorlearner.process.child_process import die_with_parent, module_command
 
 _END_S = 5.0
@@ -17,23 +15,23 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 class Worker:
-    """Makes checks in a process of its own, and in a new one after that has hung or crashed."""
+    """Makes checks in another process, and replaces that process after it hangs or crashes."""
 
-    def __init__(self, subject: Subject, temporary: str) -> None:
-        """Starts no process yet; `temporary` is the directory for the temporary files of all."""
-        self._subject = subject
+    def __init__(self, experiment: Experiment, temporary: str) -> None:
+        """Does not start the process yet; `temporary` is its directory for temporary files."""
+        self._experiment = experiment
         self._temporary = temporary
         self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
 
     def make(self, check: Check) -> Result:
-        """Makes one check, within its deadline."""
+        """Makes one check; blocks for up to its deadline."""
         process, connection = self._running or self._start()
         try:
-            connection.send(check.name)
+            connection.send(check)
             if connection.poll(check.deadline_s):
                 result: Result = connection.recv()
                 return result
-            ended = f"nothing came of it within {check.deadline_s:g} s"
+            ended = f"no result within {check.deadline_s:g} s"
         except (EOFError, OSError):
             ended = f"its process {_end(process)}"
         self.close()
@@ -49,36 +47,31 @@ class Worker:
             process.wait()
 
     def _start(self) -> tuple[subprocess.Popen[bytes], Connection]:
-        # A handler that raises must do so neither between fork and exec nor before the process is known here.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        try:
-            self._running = self._start_undisturbed(mask)
-            return self._running
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-    def _start_undisturbed(
-        self, mask: set[int | signal.Signals]
-    ) -> tuple[subprocess.Popen[bytes], Connection]:
         here, there = Pipe()
         parent = os.getpid()
-        process = subprocess.Popen(
-            module_command("actorlearner.inspect.doctor.worker", str(there.fileno())),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # What TensorFlow and simulators print.
-            stderr=subprocess.DEVNULL,
-            pass_fds=[there.fileno()],
-            env=os.environ | {"TMPDIR": self._temporary},
-            start_new_session=True,
-            preexec_fn=lambda: _prepare(parent, mask),
-        )
+        # A signal handler must not raise between fork and exec, nor before `_running` holds the process.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            process = subprocess.Popen(
+                module_command("actorlearner.inspect.doctor.worker", str(there.fileno())),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # TensorFlow and simulators print.
+                stderr=subprocess.DEVNULL,
+                pass_fds=[there.fileno()],
+                env=os.environ | {"TMPDIR": self._temporary},
+                start_new_session=True,
+                preexec_fn=lambda: _prepare(parent, mask),
+            )
+            self._running = process, here
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         there.close()
-        here.send(self._subject)
-        return process, here
+        here.send(self._experiment)
+        return self._running
 
 
 def _prepare(parent: int, mask: set[int | signal.Signals]) -> None:
-    """Runs in the process, between fork and exec."""
+    """Prepares the child process between fork and exec."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -86,7 +79,7 @@ def _prepare(parent: int, mask: set[int | signal.Signals]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> str:
-    """How a process ended that has closed its connection."""
+    """Returns how a process ended after it closed its connection."""
     try:
         code = process.wait(_END_S)
     except subprocess.TimeoutExpired:
@@ -94,28 +87,27 @@ def _end(process: subprocess.Popen[bytes]) -> str:
     return f"was killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exited with {code}"
 
 
-def attempt(check: Check, subject: Subject) -> Result:
-    """Makes a check in this process; what it raises becomes its failure."""
+def attempt(check: Check, experiment: Experiment) -> Result:
+    """Makes a check in this process; an exception becomes a failure."""
     try:
-        return check.make(subject)
+        return check.make(experiment)
     except ConfigurationError as error:
         return fail("; ".join(error.problems))
     except RunError as error:
         return fail(f"{error}: {check.repair}")
-    except (Exception, SystemExit) as error:  # Whatever the libraries and the environment raise.
+    except (Exception, SystemExit) as error:  # Libraries and environments may raise anything.
         return fail(f"{one_line(error)}: {check.repair}")
 
 
 def _serve(connection: Connection) -> None:
-    checks = {check.name: check for check in CHECKS}
-    subject: Subject = connection.recv()
+    experiment: Experiment = connection.recv()
     while True:
         try:
-            name: str = connection.recv()
+            check: Check = connection.recv()
         except EOFError:
-            # Without the interpreter's shutdown, in which threads of TensorFlow and Reverb may hang.
+            # Skips the interpreter's shutdown, in which threads of TensorFlow and Reverb may hang.
             os._exit(0)
-        connection.send(attempt(checks[name], subject))
+        connection.send(attempt(check, experiment))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures of what runs have learned, and how fast."""
+"""`actorlearner plot`: pictures of the returns and the speed of runs."""
 
 PICTURES = (".png", ".svg")
-"""The suffixes of files that pictures are written to."""
+"""The suffixes of picture files."""

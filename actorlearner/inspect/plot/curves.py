@@ -1,15 +1,17 @@
-"""What is drawn of a group of runs: returns, throughput, staleness and samples per insert."""
+"""Groups of runs that are drawn in one color, and the curves of each group."""
 
 import dataclasses
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from actorlearner.inspect.plot.groups import Group
+from actorlearner.config.problems import show
+from actorlearner.config.resolved import values_by_key
 from actorlearner.inspect.plot.runs import Evaluations, Numbers, Run
 from actorlearner.inspect.plot.statistics import (
-    FEWEST_FOR_A_BAND,
+    MIN_BAND_SAMPLES,
     Curve,
     interquartile_mean_curve,
     mean_curve,
@@ -17,15 +19,115 @@ from actorlearner.inspect.plot.statistics import (
     rate_curve,
 )
 
+_FEW_KEYS = 3
+_SEED = "seed"
+_AGENT = "agent."
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Runs whose configurations differ in nothing but their seed.
+
+    Attributes:
+      difference: the configuration values that differ from the other groups of its environment, as in
+        `replay.layout: packed`; empty for a single group.
+      runs: at least one.
+    """
+
+    difference: str
+    runs: tuple[Run, ...]
+
+    @property
+    def label(self) -> str:
+        """Returns the difference and the number of seeds, as in `replay.layout: packed (3 seeds)`."""
+        seeds = {run.config.seed for run in self.runs}
+        if len(self.runs) == 1:
+            which = f"seed {self.runs[0].config.seed}"
+        elif len(seeds) == len(self.runs):
+            which = f"{len(seeds)} seeds"
+        else:
+            which = f"{len(self.runs)} runs of {len(seeds)} seed{'s' * (len(seeds) > 1)}"
+        return f"{self.difference} ({which})" if self.difference else which
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """The groups of one environment; their returns are comparable.
+
+    Attributes:
+      title: the environment, and the algorithm if it is the same in all groups.
+      groups: at least one, in the order in which their first runs were given.
+    """
+
+    title: str
+    groups: tuple[Group, ...]
+
+
+def comparisons(runs: Sequence[Run]) -> list[Comparison]:
+    """Groups runs by configuration, and the groups by environment, in the order of `runs`."""
+    environments: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        environment = run.config.environment
+        environments.setdefault((environment.suite, environment.name), []).append(run)
+    return [_comparison(of_environment) for of_environment in environments.values()]
+
+
+def _comparison(runs: Sequence[Run]) -> Comparison:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(json.dumps(_values(run), sort_keys=True), []).append(run)
+    differences = _differences([_values(of_group[0]) for of_group in groups.values()])
+    environment = runs[0].config.environment
+    agents = {run.config.agent.name for run in runs}
+    algorithm = f"{runs[0].config.agent.name} on " if len(agents) == 1 else ""
+    return Comparison(
+        title=f"{algorithm}{environment.name or environment.suite}",
+        groups=tuple(
+            Group(difference, tuple(of_group))
+            for difference, of_group in zip(differences, groups.values(), strict=True)
+        ),
+    )
+
+
+def _values(run: Run) -> dict[str, Any]:
+    """Returns all values but the seed, without empty mappings."""
+    values = values_by_key(run.config)
+    return {key: value for key, value in values.items() if key != _SEED and value != {}}
+
+
+def _differences(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """Returns each group's values of the differing keys: a few, if these distinguish the groups."""
+    every = dict.fromkeys(key for values in groups for key in values)
+    differing = [key for key in every if len({_shown(values, key) for values in groups}) > 1]
+    # Another algorithm always has other keys.
+    shared = [key for key in differing if not key.startswith(_AGENT) or all(key in v for v in groups)]
+    ordered = shared + [key for key in differing if key not in shared]
+    count = next(
+        count
+        for count in range(min(_FEW_KEYS, len(shared)), len(ordered) + 1)
+        if len({tuple(_shown(values, key) for key in ordered[:count]) for values in groups}) == len(groups)
+    )
+    left = len(shared) - count
+    more = f" and {left} more key{'s' * (left > 1)}" if left > 0 else ""
+    return [", ".join(f"{key}: {_shown(values, key)}" for key in ordered[:count]) + more for values in groups]
+
+
+def _shown(values: dict[str, Any], key: str) -> str:
+    if key not in values:
+        return "absent"
+    value = values[key]
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if type(value) is int else show(value)
+
 
 @dataclasses.dataclass(frozen=True)
 class ReturnsCurve:
-    """A line of returns.
+    """A curve of returns.
 
     Attributes:
-      run: the name of the run that it shows; empty for the interquartile mean over a group's runs.
-      curve: its points. Those of one run alone have the band of its episodes; those of a run beside others
-        have none.
+      run: the name of its run; empty for the interquartile mean over the runs of a group.
+      curve: the points. A single run has the band over its episodes; one of several runs has no band.
     """
 
     run: str
@@ -36,16 +138,16 @@ def returns_curves(group: Group, axis: str) -> list[ReturnsCurve]:
     """Returns the lines of the greedy policy's returns.
 
     Args:
-      group: FEWEST_FOR_A_BAND or more of its runs give the interquartile mean of their average returns; fewer
-        give a line each, the mean of their episodes' returns.
+      group: MIN_BAND_SAMPLES or more of its runs give the interquartile mean of their average returns; fewer
+        give a curve each, the mean of their episodes' returns.
       axis: `env_steps`, `train_steps` or `times` of Evaluations.
 
     Returns:
-      Nothing while no run was evaluated, or where evaluations of five or more have no range in common.
+      No curve before the first evaluation, or if five runs or more have no common range.
     """
     known = [(run.name, *_known(run.evaluations, axis)) for run in group.runs]
     evaluated = [(name, x, samples) for name, x, samples in known if len(x)]
-    if len(evaluated) < FEWEST_FOR_A_BAND:
+    if len(evaluated) < MIN_BAND_SAMPLES:
         lines = [ReturnsCurve(name, mean_curve(x, samples)) for name, x, samples in evaluated]
         return lines if len(lines) == 1 else [_bare(line) for line in lines]
     means = [np.array([returns.mean() for returns in samples]) for _, _, samples in evaluated]
@@ -59,16 +161,16 @@ def evaluated_runs(group: Group) -> int:
 
 
 def _bare(line: ReturnsCurve) -> ReturnsCurve:
-    """Returns the line without its band: several bands in one colour would read as one over runs."""
+    """Returns the curve without its band: several bands of one colour look like a band over runs."""
     none = np.full(len(line.curve.x), np.nan)
     return dataclasses.replace(line, curve=dataclasses.replace(line.curve, low=none, high=none))
 
 
 def throughput_curve(group: Group, counter: str) -> Curve | None:
-    """Steps a second against seconds of running: the mean over runs.
+    """Returns the steps per second against seconds of running, as the mean over runs.
 
     Args:
-      group: of it, the runs that train already.
+      group: runs with fewer than two reports are ignored.
       counter: `train_steps` or `env_steps` of Training.
     """
     trained = [run.training for run in group.runs if len(run.training.times) > 1]
@@ -76,10 +178,10 @@ def throughput_curve(group: Group, counter: str) -> Curve | None:
 
 
 def training_curve(group: Group, quantity: str) -> Curve | None:
-    """A quantity against train steps: the mean over runs, of a maximum the mean of their greatest.
+    """Returns a quantity against train steps, as the mean over runs; maxima are averaged as maxima.
 
     Args:
-      group: of it, the runs that know the quantity.
+      group: runs without the quantity are ignored.
       quantity: `samples_per_insert`, `staleness_mean` or `staleness_max` of Training.
     """
     series = [known for known in (_known_training(run, quantity) for run in group.runs) if len(known[0]) > 1]
@@ -89,15 +191,15 @@ def training_curve(group: Group, quantity: str) -> Curve | None:
     return piecewise_curve([x for x, _ in series], [y for _, y in series], reduce)
 
 
-def asked_samples_per_insert(group: Group) -> float | None:
-    """What the rate limiter keeps, in transitions; None if it keeps nothing."""
+def target_samples_per_insert(group: Group) -> float | None:
+    """Returns the rate limiter's target, in transitions; None without a limit."""
     config = group.runs[0].config
-    asked = config.replay.updates_per_env_step
-    return None if asked is None else asked * config.learn.batch_size
+    updates = config.replay.updates_per_env_step
+    return None if updates is None else updates * config.learn.batch_size
 
 
 def _known(evaluations: Evaluations, axis: str) -> tuple[Numbers, list[Numbers]]:
-    """The evaluations whose place on the axis is known, in its order."""
+    """Returns the x and the returns of the evaluations with a known x, sorted by x."""
     x: Numbers = getattr(evaluations, axis)
     order = [i for i in np.argsort(x, kind="stable") if np.isfinite(x[i])]
     return x[order], [evaluations.returns[i] for i in order]

@@ -1,5 +1,6 @@
 """The picture of one or several runs: a block of six panels for each environment."""
 
+import io
 import itertools
 import math
 import textwrap
@@ -10,9 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from actorlearner.inspect.plot.axis import time_unit
-from actorlearner.inspect.plot.curves import evaluated_runs
-from actorlearner.inspect.plot.groups import Comparison, Group, comparisons
+from actorlearner.inspect.plot.curves import Comparison, Group, comparisons, evaluated_runs
 from actorlearner.inspect.plot.panels import (
     RETURN,
     RETURNS_AXES,
@@ -21,24 +20,26 @@ from actorlearner.inspect.plot.panels import (
     draw_samples_per_insert,
     draw_staleness,
     draw_throughput,
+    time_unit,
 )
 from actorlearner.inspect.plot.runs import Run
-from actorlearner.inspect.plot.statistics import CONFIDENCE, FEWEST_FOR_A_BAND
+from actorlearner.inspect.plot.statistics import CONFIDENCE, MIN_BAND_SAMPLES
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""For all eyes: Okabe and Ito's (https://jfly.uni-koeln.de/color/), without yellow, for that is pale."""
+"""Okabe and Ito's colours for all eyes (https://jfly.uni-koeln.de/color/), without the pale yellow."""
 
 _WIDTH, _HEIGHT = 10.0, 6.2
-"""Of a block without its legend, in inches. In a README it has about 850 pixels, and text of 9 points 11."""
+"""The size of a block without its legend, in inches: about 850 pixels in a README, with text of 11 pixels."""
 
 _LINE_HEIGHT = 0.19
+_DOTS_PER_INCH = 160
 
 _LEGEND_LINE = 110
 _SHORT_LABEL = 45
 
 
-def most_groups(runs: Sequence[Run]) -> int:
-    """How many colours a picture of these runs needs; `make_figure` has as many as there are in COLOURS."""
+def count_colours(runs: Sequence[Run]) -> int:
+    """Returns the number of colours in a picture of these runs; at most len(COLOURS) can be drawn."""
     return len(_colours(comparisons(runs)))
 
 
@@ -46,10 +47,10 @@ def make_figure(runs: Sequence[Run]) -> Figure:
     """Draws, for each environment, returns on top, and throughput, staleness and samples per insert below.
 
     Args:
-      runs: at least one; `most_groups` of them are no more than COLOURS.
+      runs: at least one; `count_colours` is at most len(COLOURS).
 
     Returns:
-      A figure that no window and no global state of Matplotlib knows of. It is laid out when it is saved.
+      A figure without a window, outside Matplotlib's global state. It is laid out when it is saved.
     """
     drawn = comparisons(runs)
     colours = _colours(drawn)
@@ -63,7 +64,7 @@ def make_figure(runs: Sequence[Run]) -> Figure:
 
 
 def _colours(drawn: Sequence[Comparison]) -> dict[str, str]:
-    """The colour of each difference, the same in all blocks."""
+    """Returns the colour of each difference, the same in all blocks."""
     differences = dict.fromkeys(group.difference for comparison in drawn for group in comparison.groups)
     return dict(zip(differences, itertools.cycle(COLOURS), strict=False))
 
@@ -107,18 +108,28 @@ def _legend_columns(labels: Sequence[str]) -> int:
 
 
 def _legend_lines(comparison: Comparison) -> int:
-    """About how many lines of text the legend has."""
+    """Returns the approximate number of text lines of the legend."""
     labels = _legend_labels(comparison)
     return math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
 
 
 def _explanation(groups: Sequence[Group]) -> str:
-    """Returns what the lines and the bands of returns are."""
+    """Returns the explanation of the lines and bands of returns."""
     band = f"{CONFIDENCE:.0%} bootstrap band".replace("%", " %")
     what: list[tuple[str, Callable[[int], bool]]] = [
-        (f"interquartile mean over runs with its {band}", lambda count: count >= FEWEST_FOR_A_BAND),
-        ("a line for each run", lambda count: 1 < count < FEWEST_FOR_A_BAND),
+        (f"interquartile mean over runs with its {band}", lambda count: count >= MIN_BAND_SAMPLES),
+        ("a line for each run", lambda count: 1 < count < MIN_BAND_SAMPLES),
         (f"the mean of one run's episodes with its {band}", lambda count: count == 1),
     ]
-    said = [text for text, holds in what if any(holds(evaluated_runs(group)) for group in groups)]
-    return f"returns: {', or '.join(said)}" if said else ""
+    texts = [text for text, holds in what if any(holds(evaluated_runs(group)) for group in groups)]
+    return f"returns: {', or '.join(texts)}" if texts else ""
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Returns the figure as `kind`, png or svg; equal figures give equal bytes."""
+    content = io.BytesIO()
+    # Without the date and random ids, so that equal runs give equal files.
+    with matplotlib.rc_context({"svg.hashsalt": "actorlearner"}):
+        metadata = {"Date": None} if kind == "svg" else {}
+        figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+    return content.getvalue()

@@ -1,23 +1,82 @@
-"""The panels of pictures of runs: what is drawn of the groups of one environment, each on axes of its own."""
+"""The panels of a picture: each draws one quantity of the groups of one environment."""
 
+import dataclasses
+import itertools
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from actorlearner.inspect.plot.axis import TimeUnit, name_x, separate_thousands
 from actorlearner.inspect.plot.curves import (
-    asked_samples_per_insert,
+    Comparison,
     returns_curves,
+    target_samples_per_insert,
     throughput_curve,
     training_curve,
 )
-from actorlearner.inspect.plot.groups import Comparison
 from actorlearner.inspect.plot.statistics import Curve
 
+_MILLION = 1_000_000
+_MAX_X_TICKS = 4
+_MAX_Y_TICKS = 6
+_MINUS = "\N{MINUS SIGN}"
+
+
+@dataclasses.dataclass(frozen=True)
+class TimeUnit:
+    """The unit of a time axis.
+
+    Attributes:
+      name: its abbreviation.
+      seconds: its length.
+    """
+
+    name: str
+    seconds: float
+
+
+_UNITS = (TimeUnit("h", 3_600.0), TimeUnit("min", 60.0), TimeUnit("s", 1.0))
+
+
+def time_unit(comparison: Comparison) -> TimeUnit:
+    """Returns the largest unit of which the longest run took at least two."""
+    runs = [run for group in comparison.groups for run in group.runs]
+    longest = max(itertools.chain([0.0], *((*run.evaluations.times, *run.training.times) for run in runs)))
+    return next((unit for unit in _UNITS if longest >= 2 * unit.seconds), _UNITS[-1])
+
+
+def name_x(panel: Axes, x: str | TimeUnit) -> None:
+    """Labels the x axis with its quantity, in millions for large numbers, or with its unit of time."""
+    if isinstance(x, TimeUnit):
+        panel.set_xlabel(f"wall-clock time while running ({x.name})")
+    else:
+        millions = panel.get_xlim()[1] >= _MILLION
+        panel.set_xlabel(f"{x} (millions)" if millions else x)
+
+
+def separate_thousands(panel: Axes) -> None:
+    """Sets few ticks, so that their numbers do not touch, with commas between thousands."""
+    _format(panel.xaxis, _MILLION if panel.get_xlabel().endswith("(millions)") else 1, _MAX_X_TICKS)
+    _format(panel.yaxis, 1, _MAX_Y_TICKS)
+
+
+def _format(axis: Axis, divisor: int, max_ticks: int) -> None:
+    axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, position: number(value / divisor)))
+
+
+def number(value: float) -> str:
+    """Formats the number of a tick: commas between thousands, no trailing zeros."""
+    if float(value).is_integer():
+        return f"{value:,.0f}".replace("-", _MINUS if value else "")
+    return f"{value:,.6g}".replace("-", _MINUS)
+
+
 RETURNS_AXES = ("env_steps", "train_steps", "times")
-"""What returns are drawn against."""
+"""The x axes of the returns."""
 
 RETURN = "return of the greedy policy"
 
@@ -32,7 +91,7 @@ STYLE: Any = {
     "legend.fontsize": 9,
     "text.parse_math": False,  # A dollar in a name is a dollar.
 }
-"""Matplotlib's settings, in which the panels have to be made and drawn."""
+"""Matplotlib's settings, for making and drawing the panels."""
 
 Colours = dict[str, str]
 """The colour of each group, by its difference."""
@@ -43,18 +102,18 @@ _DASHED: Style = "--"
 _DOTTED: Style = ":"
 _FEW_POINTS = 20
 _NOTHING = "nothing recorded"
-_ROOM = 1.08  # Above what begins at zero.
+_ROOM = 1.08  # Above the highest value of an axis from zero.
 
 
 def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
-    """Draws the returns of the greedy policy; whoever has room for it names them.
+    """Draws the returns of the greedy policy, without a label of the y axis.
 
     Args:
-      panel: is drawn on.
+      panel: the axes to draw on.
       axis: one of RETURNS_AXES.
-      comparison: what to draw.
-      colours: of its groups.
-      unit: of time.
+      comparison: the groups to draw.
+      colours: the colours of the groups.
+      unit: the unit of time.
     """
     divisor = unit.seconds if axis == "times" else 1.0
     for group in comparison.groups:
@@ -70,7 +129,7 @@ def draw_throughput(panel: Axes, comparison: Comparison, colours: Colours, unit:
         for counter, style in styles.items():
             curve = throughput_curve(group, counter.replace(" ", "_"))
             _add(panel, curve, colours[group.difference], style, unit.seconds)
-    for line in panel.lines:  # Both are the same at one update an env step, and have to be seen.
+    for line in panel.lines:  # The curves coincide at one update per env step; both must be visible.
         line.set(
             **({"linewidth": 3.5, "alpha": 0.4} if line.get_linestyle() == _SOLID else {"linewidth": 1.2})
         )
@@ -79,7 +138,7 @@ def draw_throughput(panel: Axes, comparison: Comparison, colours: Colours, unit:
 
 
 def draw_staleness(panel: Axes, comparison: Comparison, colours: Colours) -> None:
-    """Draws the mean and the greatest age of sampled transitions, in train steps."""
+    """Draws the mean and maximum age of sampled transitions, in train steps."""
     styles: dict[str, Style] = {"mean": _SOLID, "max": _DASHED}
     for group in comparison.groups:
         for name, style in styles.items():
@@ -89,17 +148,17 @@ def draw_staleness(panel: Axes, comparison: Comparison, colours: Colours) -> Non
 
 
 def draw_samples_per_insert(panel: Axes, comparison: Comparison, colours: Colours) -> None:
-    """Draws how often a transition was sampled since the start, and how often it is to be."""
+    """Draws the mean number of samples per transition since the start, and its target."""
     for group in comparison.groups:
         _add(panel, training_curve(group, "samples_per_insert"), colours[group.difference])
-    asked = {asked_samples_per_insert(group) for group in comparison.groups} - {None}
+    targets = {target_samples_per_insert(group) for group in comparison.groups} - {None}
     for group in comparison.groups:
-        target = asked_samples_per_insert(group)
+        target = target_samples_per_insert(group)
         if target is not None and panel.lines:
             panel.axhline(
-                target, color=colours[group.difference] if len(asked) > 1 else "grey", linestyle=_DOTTED
+                target, color=colours[group.difference] if len(targets) > 1 else "grey", linestyle=_DOTTED
             )
-    styles: dict[str, Style] = {"since the start": _SOLID, "asked for": _DOTTED} if asked else {}
+    styles: dict[str, Style] = {"since the start": _SOLID, "asked for": _DOTTED} if targets else {}
     _finish(panel, "train steps", styles, from_zero=True)
     panel.set_ylabel("samples per insert (transitions)")
 
@@ -123,7 +182,7 @@ def _finish(
     *,
     from_zero: bool = False,
 ) -> None:
-    """Names the axis, explains the styles of lines above the panel, and says so if nothing is drawn."""
+    """Labels the x axis, adds the legend of line styles, and marks a panel without curves."""
     if not panel.lines:
         panel.text(0.5, 0.5, _NOTHING, transform=panel.transAxes, ha="center", va="center", color="grey")
         panel.grid(visible=False)

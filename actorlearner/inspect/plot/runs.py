@@ -1,4 +1,4 @@
-"""What is drawn of a run: its evaluations and its learner's reports, read from its metrics files."""
+"""The recorded evaluations and learner reports of runs, read from their metrics files."""
 
 import dataclasses
 import json
@@ -12,12 +12,38 @@ import numpy.typing as npt
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import one_line
-from actorlearner.inspect.plot.running_time import RunningTime
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 
+PAUSE_S = 60.0
+"""Gaps longer than this, in seconds, count as pauses."""
+
+
+class RunningTime:
+    """Converts Unix times into seconds of running, without the pauses of a run."""
+
+    def __init__(self, moments: Sequence[float], *, steady: bool = True) -> None:
+        """Finds the pauses between the records of a run.
+
+        Args:
+          moments: Unix times of all records, in any order; the earliest is the start of the run.
+          steady: whether a running run records all the time. If not, no gap counts as a pause.
+        """
+        self._moments = np.unique(np.asarray(moments, np.float64))
+        passed = np.diff(self._moments)
+        if steady:
+            passed[passed > PAUSE_S] = 0.0
+        self._seconds = np.concatenate([np.zeros(min(1, len(self._moments))), np.cumsum(passed)])
+
+    def at(self, moments: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns the seconds of running before `moments`, Unix times [n], as float64 [n]."""
+        if not len(self._moments):
+            return np.zeros(len(moments))
+        return np.interp(moments, self._moments, self._seconds)
+
+
 Numbers = npt.NDArray[np.float64]
-"""One float64 for each of something; NaN where it is not known."""
+"""A float64 array; NaN where a value is unknown."""
 
 Records = list[dict[str, Any]]
 
@@ -27,9 +53,9 @@ class Evaluations:
     """The evaluations of a run, in the order of their train steps, each train step once.
 
     Attributes:
-      train_steps, env_steps: of the policies that were evaluated, float64 [evaluations].
-      times: seconds that the run had been running when they were reported, float64 [evaluations].
-      returns: undiscounted returns of the episodes of each, float64 [episodes].
+      train_steps, env_steps: of the evaluated policies, float64 [evaluations].
+      times: seconds of running at their reports, float64 [evaluations].
+      returns: undiscounted returns of each evaluation's episodes, float64 [episodes].
     """
 
     train_steps: Numbers
@@ -40,14 +66,14 @@ class Evaluations:
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """The reports of a run's learner, in the order of time. All are float64 [reports].
+    """The reports of a run's learner, oldest first. All arrays are float64 [reports].
 
     Attributes:
-      times: seconds that the run had been running.
-      train_steps: of the learner; they go back where it went back to a checkpoint.
-      env_steps: of all actors together; they go back where replay did.
+      times: seconds of running.
+      train_steps: of the learner; they decrease where it rolled back to a checkpoint.
+      env_steps: of all actors together; they decrease where replay rolled back.
       samples_per_insert: since the run began, in transitions.
-      staleness_mean, staleness_max: in train steps; NaN where the learner does not know them.
+      staleness_mean, staleness_max: in train steps; NaN where unknown.
     """
 
     times: Numbers
@@ -60,13 +86,13 @@ class Training:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run that has ended or is going on.
+    """A run, finished or running.
 
     Attributes:
-      name: its directory, as messages show it.
-      config: what ran.
-      evaluations: see there; of a run of an instant ago there are none.
-      training: see there; the same holds.
+      name: the name of its directory.
+      config: its configuration.
+      evaluations: empty before the first one.
+      training: the learner's reports; empty before the first one.
     """
 
     name: str
@@ -80,12 +106,12 @@ def read_runs(
 ) -> list[Run]:
     """Reads the metrics of runs, in the order given.
 
-    Directories of roles that were started by hand, which have one run id, are one run. So are those of its
-    further replay servers, whose ids the other roles know.
+    Directories of roles that share a run id are one run. So are the directories of its further replay
+    servers, whose ids are in the manifests of the other roles.
 
     Args:
-      directories: of runs, each with what ran there.
-      complain: is given a line for each file that cannot be read, and each run without an evaluation.
+      directories: run directories with their configurations.
+      complain: receives a line for each unreadable file and each run without an evaluation.
     """
     read = [(directory, config, _manifest(directory, complain)) for directory, config in directories]
     first_server = {
@@ -108,8 +134,8 @@ def _read(directories: Sequence[RunDirectory], config: Config, complain: Callabl
         record["time"] for of_directory in files for records in of_directory.values() for record in records
     ]
     created = [_created(directory) for directory in directories]
-    # A replay server reports every two seconds, also while all others wait. Without its reports, nobody can
-    # tell a pause from an eval actor that has nothing to do.
+    # A replay server reports every two seconds, also while all others wait. Without its reports, a pause
+    # looks like an idle eval actor.
     steady = any(of_directory.get("replay") for of_directory in files)
     time = RunningTime([*every, *(moment for moment in created if moment is not None)], steady=steady)
     evaluations = _evaluations(_merged(files, "eval"), time)
@@ -119,7 +145,7 @@ def _read(directories: Sequence[RunDirectory], config: Config, complain: Callabl
 
 
 def _metrics(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Records]:
-    """The usable records of each metrics file of a directory, by its name."""
+    """Returns the usable records of each metrics file of a directory, by its name."""
     found: dict[str, Records] = {}
     for path in sorted(directory.metrics("").parent.glob("*.jsonl")):
         try:
@@ -132,7 +158,7 @@ def _metrics(directory: RunDirectory, complain: Callable[[str], None]) -> dict[s
 
 
 def _merged(files: Sequence[dict[str, Records]], name: str) -> Records:
-    """The records of all files of that name, oldest first; of copies, one."""
+    """Returns the records of all files with a name, oldest first and without duplicates."""
     records = {json.dumps(record): record for of_directory in files for record in of_directory.get(name, [])}
     return sorted(records.values(), key=lambda record: float(record["time"]))
 
@@ -143,7 +169,7 @@ def _evaluations(records: Records, time: RunningTime) -> Evaluations:
         step = _number(record.get("train_step"))
         if not np.isfinite(step) or not len(_returns(record)):
             continue
-        # A learner that went back to a checkpoint learned differently from there on.
+        # The learner rolled back to a checkpoint: the later evaluations are of another history.
         while kept and kept[-1]["train_step"] >= step:
             kept.pop()
         kept.append(record)
@@ -172,7 +198,7 @@ def _column(records: Records, key: str) -> Numbers:
 
 
 def _number(value: Any) -> float:
-    """The value of a record, of which JSON has null for what is not finite."""
+    """Returns a record's value as a float; JSON has null for values that are not finite."""
     return float(value) if isinstance(value, (int, float)) else float("nan")
 
 
@@ -180,7 +206,7 @@ def _created(directory: RunDirectory) -> float | None:
     try:
         return datetime.fromisoformat(json.loads(directory.manifest.read_bytes())["created"]).timestamp()
     except (OSError, ValueError, TypeError, KeyError):
-        return None  # Said already.
+        return None  # Reported already.
 
 
 def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Any]:
@@ -188,7 +214,7 @@ def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[
         manifest = json.loads(directory.manifest.read_bytes())
         if isinstance(manifest, dict):
             return manifest
-        reason = "it is no mapping"
+        reason = "it is not a mapping"
     except (OSError, ValueError) as error:
         reason = one_line(error)
     complain(f"{directory.manifest}: left out, for it cannot be read: {reason}")

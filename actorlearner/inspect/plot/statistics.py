@@ -1,4 +1,4 @@
-"""The middle of several seeds or episodes with its confidence, and averages of what is reported often.
+"""Averages over seeds or episodes with confidence bands, and averages of frequent reports.
 
 The interquartile mean over runs with a percentile bootstrap is what Agarwal et al. recommend in "Deep
 Reinforcement Learning at the Edge of the Statistical Precipice" (2021), https://arxiv.org/abs/2108.13264.
@@ -18,26 +18,26 @@ Numbers = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
 """The confidence level of every band."""
 
-FEWEST_FOR_A_BAND = 5
-"""Samples that a band takes: resampling two or three says next to nothing about the next one."""
+MIN_BAND_SAMPLES = 5
+"""The minimum number of samples for a band: a bootstrap of two or three is meaningless."""
 
-MOST_POINTS = 200
-"""Of a curve; what has more keeps so many of them, at equal distances by number."""
+MAX_POINTS = 200
+"""The maximum number of points of a curve; longer curves are thinned evenly."""
 
-_MOST_BINS = 60
+_MAX_BINS = 60
 _RESAMPLES = 2_000
 _SEED = 0
-_CUT = 0.25  # At either end, of the runs in order: what is between is the interquartile range.
+_CUT = 0.25  # The fraction cut at either end, which leaves the interquartile range.
 
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """What is drawn of a group: a line, and a band around it. All are float64 [points].
+    """A line and a band around it. All arrays are float64 [points].
 
     Attributes:
       x: not decreasing.
       middle: the line.
-      low, high: the band; NaN where there is none.
+      low, high: the band; NaN without a band.
     """
 
     x: Numbers
@@ -49,15 +49,14 @@ class Curve:
 def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Curve | None:
     """Returns the interquartile mean over runs, with its confidence.
 
-    Runs are resampled whole, with all their points. That is the stratified bootstrap, whose strata are
-    environments: here there is one.
+    Resamples whole runs. This is the stratified bootstrap with a single stratum, the environment.
 
     Args:
-      xs: of each run, float64 [points], in any order; at least FEWEST_FOR_A_BAND runs.
+      xs: of each run, float64 [points], in any order; at least MIN_BAND_SAMPLES runs.
       ys: the values there. Runs with points elsewhere are interpolated linearly, see `common_points`.
 
     Returns:
-      None if the runs have no range in common.
+      None if the runs have no common range.
     """
     x = common_points(xs)
     if not len(x):
@@ -69,7 +68,7 @@ def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Cu
 
 
 def mean_curve(x: Numbers, samples: Sequence[Numbers]) -> Curve:
-    """Returns the mean of the samples at each x, with a band where there are FEWEST_FOR_A_BAND or more.
+    """Returns the mean of the samples at each x, with a band where there are MIN_BAND_SAMPLES or more.
 
     Args:
       x: float64 [points], not decreasing.
@@ -82,7 +81,7 @@ def mean_curve(x: Numbers, samples: Sequence[Numbers]) -> Curve:
 
 
 def common_points(xs: Sequence[Numbers]) -> Numbers:
-    """Every x of any run inside the range that all runs have, in order; at most MOST_POINTS.
+    """Returns the sorted x of all runs inside their common range; at most MAX_POINTS.
 
     Args:
       xs: of each run, float64 [points], at least one.
@@ -94,14 +93,14 @@ def common_points(xs: Sequence[Numbers]) -> Numbers:
 
 
 def rate_curve(times: Sequence[Numbers], counts: Sequence[Numbers]) -> Curve | None:
-    """The mean over runs of how much is counted a second, in equal pieces of the time that all have.
+    """Returns the mean over runs of a counter's rate, in equal intervals of their common time.
 
     Args:
       times: of each run, seconds, float64 [reports], not decreasing.
-      counts: what a counter said then. Where it goes back, nothing was counted.
+      counts: the counter at these times. A decrease counts as no progress.
 
     Returns:
-      None if there is no such time.
+      None without common time.
     """
     edges = _edges(times)
     if edges is None:
@@ -116,15 +115,15 @@ def rate_curve(times: Sequence[Numbers], counts: Sequence[Numbers]) -> Curve | N
 def piecewise_curve(
     xs: Sequence[Numbers], ys: Sequence[Numbers], reduce: Callable[..., Any] = np.mean
 ) -> Curve | None:
-    """The mean over runs of the values in equal pieces of the range that all have.
+    """Returns the mean over runs of the values in equal intervals of their common range.
 
     Args:
       xs: of each run, float64 [reports], in any order.
       ys: the values there.
-      reduce: makes one value of all that a run has in a piece.
+      reduce: reduces a run's values in an interval to one.
 
     Returns:
-      None if there is no such range; pieces in which no run has a value are left out.
+      None without a common range; intervals without values are omitted.
     """
     edges = _edges(xs)
     if edges is None:
@@ -141,9 +140,9 @@ def piecewise_curve(
 
 
 def _confidence(values: Numbers, statistic: Callable[..., Any]) -> tuple[Numbers, Numbers]:
-    """Percentile bootstrap of a statistic along the last axis of float64 [points, samples]."""
+    """Returns the percentile bootstrap of a statistic along the last axis of float64 [points, samples]."""
     points, samples = values.shape
-    if samples < FEWEST_FOR_A_BAND:
+    if samples < MIN_BAND_SAMPLES:
         return np.full(points, np.nan), np.full(points, np.nan)
     interval = scipy.stats.bootstrap(
         (values,),
@@ -164,19 +163,19 @@ def _interpolate(x: Numbers, own_x: Numbers, y: Numbers) -> Numbers:
 
 
 def _spread(count: int) -> npt.NDArray[np.intp]:
-    """The indices of all of `count` points, or of MOST_POINTS with the first and the last."""
-    return np.unique(np.linspace(0, max(count - 1, 0), min(count, MOST_POINTS)).round().astype(np.intp))
+    """Returns the indices of at most MAX_POINTS of `count` points, with the first and the last."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, MAX_POINTS)).round().astype(np.intp))
 
 
 def _edges(xs: Sequence[Numbers]) -> Numbers | None:
-    """Borders of equal pieces of the common range, in which each run has about two reports or more."""
+    """Returns the edges of equal intervals of the common range, with about two reports per run or more."""
     if not xs or any(len(x) < 2 for x in xs):
         return None
     first, last = max(x.min() for x in xs), min(x.max() for x in xs)
     if last <= first:
         return None
     inside = min(int(np.count_nonzero((first <= x) & (x <= last))) for x in xs)
-    return np.linspace(first, last, max(1, min(_MOST_BINS, inside // 2)) + 1)
+    return np.linspace(first, last, max(1, min(_MAX_BINS, inside // 2)) + 1)
 
 
 def _without_band(edges: Numbers, values: Numbers, known: npt.NDArray[np.bool_] | None = None) -> Curve:

@@ -1,1 +1,1 @@
-"""A run as one page that opens anywhere: curves, rates, troubles, configuration, and its best policy."""
+"""`actorlearner report`: a run as one HTML page that needs no other file."""

@@ -1,4 +1,4 @@
-"""What a report says of a run, gathered from its directory as text and numbers, without TensorFlow."""
+"""The text and numbers of a report, read from the run directory without TensorFlow."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,15 +10,22 @@ from actorlearner.config.resolved import declared_values, to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.inspect.bottleneck.verdict import Bottleneck
 from actorlearner.inspect.plot.runs import Run
-from actorlearner.inspect.report.figures import Figure, key_figures
-from actorlearner.inspect.report.incidents import Trouble, troubles_in
-from actorlearner.inspect.report.numbers import NOT_KNOWN, count_in_words, return_in_words
-from actorlearner.inspect.report.roles import RoleRow, role_rows
-from actorlearner.inspect.status.run_status import RunStatus, look
+from actorlearner.inspect.report.tables import (
+    NOT_KNOWN,
+    Figure,
+    Incident,
+    RoleRow,
+    format_count,
+    format_return,
+    incidents_in,
+    key_figures,
+    role_rows,
+)
+from actorlearner.inspect.status.run_status import RunStatus, read_status
 from actorlearner.records.run_files import RunFiles
 
-_MOST_TROUBLES = 200
-_LEAST_PERCENT = 0.5
+_MAX_INCIDENTS = 200
+_MIN_PERCENT = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,24 +42,24 @@ class Evaluation:
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """Everything a report says in words and numbers.
+    """The text and numbers of a report.
 
     Attributes:
-      name: of the run directory.
+      name: the name of the run directory.
       subject: the algorithm and the environment.
       state: running, finished or not running.
-      figures: what is most important.
-      waits: by the side of the run, what its time went to, in percent.
-      bottlenecks: what holds it back.
-      roles: one line each.
-      troubles: the newest of them, oldest first.
-      troubles_left_out: how many older ones there are.
-      evaluations: all.
+      figures: the key figures.
+      waits: for each side of the run, the percentage of its time per phase.
+      bottlenecks: the bottlenecks of the last minute.
+      roles: one row each.
+      incidents: the newest ones, oldest first.
+      older_incidents: the number of older ones.
+      evaluations: all evaluations.
       changed: keys of the configuration that differ from their defaults: key, value and default.
-      config: all of it, as YAML.
-      origin: where the run comes from, by what it is.
-      versions: of packages.
-      made: when the report was made.
+      config: the whole configuration, as YAML.
+      origin: facts about the origin of the run, by name.
+      versions: of packages, by name.
+      made: the time of the report.
     """
 
     name: str
@@ -62,8 +69,8 @@ class Contents:
     waits: dict[str, dict[str, float]]
     bottlenecks: list[Bottleneck]
     roles: list[RoleRow]
-    troubles: list[Trouble]
-    troubles_left_out: int
+    incidents: list[Incident]
+    older_incidents: int
     evaluations: list[Evaluation]
     changed: list[tuple[str, str, str]]
     config: str
@@ -73,21 +80,21 @@ class Contents:
 
 
 def gather(files: RunFiles, run: Run) -> Contents:
-    """Gathers what there is; a run that has just begun leaves most of it empty.
+    """Reads the contents of a report; most are empty for a run that has just begun.
 
     Args:
-      files: of the run.
-      run: what it measured.
+      files: the files of the run.
+      run: its evaluations and learner reports.
 
     Raises:
       ConfigurationError: the manifest cannot be read.
     """
     config = run.config
-    status = look(files, config)
+    status = read_status(files, config)
     first = files.directories[0]
     manifest = first.read_manifest()
     events = files.events()
-    troubles = troubles_in(events, _began(manifest, events))
+    incidents = incidents_in(events, _began(manifest, events))
     environment = config.environment.name or config.environment.suite
     return Contents(
         name=first.path.name,
@@ -97,8 +104,8 @@ def gather(files: RunFiles, run: Run) -> Contents:
         waits=_waits(status),
         bottlenecks=status.bottlenecks,
         roles=role_rows(files, status, events),
-        troubles=troubles[-_MOST_TROUBLES:],
-        troubles_left_out=max(0, len(troubles) - _MOST_TROUBLES),
+        incidents=incidents[-_MAX_INCIDENTS:],
+        older_incidents=max(0, len(incidents) - _MAX_INCIDENTS),
         evaluations=_evaluations(run),
         changed=_changed(config),
         config=to_yaml(config),
@@ -122,26 +129,22 @@ def _waits(status: RunStatus) -> dict[str, dict[str, float]]:
 
 
 def _percent(parts: Mapping[str, float]) -> dict[str, float]:
-    """Adds what the parts leave of the whole."""
+    """Converts fractions to percentages, and adds the remainder as `other`."""
     percent = {part: 100.0 * fraction for part, fraction in parts.items()}
     left = 100.0 - sum(percent.values())
-    return percent | {"other": left} if left >= _LEAST_PERCENT else percent
+    return percent | {"other": left} if left >= _MIN_PERCENT else percent
 
 
 def _evaluations(run: Run) -> list[Evaluation]:
-    all_of_them = run.evaluations
+    evaluated = run.evaluations
+    columns = zip(evaluated.train_steps, evaluated.env_steps, evaluated.returns, strict=True)
     return [
         Evaluation(
-            count_in_words(train_step),
-            count_in_words(env_steps),
-            *(
-                return_in_words(value)
-                for value in (returns.mean(), returns.std(), returns.min(), returns.max())
-            ),
+            format_count(train_step),
+            format_count(env_steps),
+            *map(format_return, (returns.mean(), returns.std(), returns.min(), returns.max())),
         )
-        for train_step, env_steps, returns in zip(
-            all_of_them.train_steps, all_of_them.env_steps, all_of_them.returns, strict=True
-        )
+        for train_step, env_steps, returns in columns
     ]
 
 
@@ -160,7 +163,7 @@ def _value(value: Any) -> str:
 
 def _origin(files: RunFiles, manifest: Mapping[str, Any]) -> dict[str, str]:
     command = manifest.get("command")
-    told = {
+    facts = {
         "run directory": ", ".join(str(directory.path) for directory in files.directories),
         "run id": manifest.get("run_id"),
         "begun": manifest.get("created"),
@@ -168,4 +171,4 @@ def _origin(files: RunFiles, manifest: Mapping[str, Any]) -> dict[str, str]:
         "command": " ".join(map(str, command)) if isinstance(command, list) else None,
         "fingerprint of the configuration": manifest.get("fingerprint"),
     }
-    return {what: str(value) for what, value in told.items() if value}
+    return {what: str(value) for what, value in facts.items() if value}

@@ -1,4 +1,4 @@
-"""The curves of a report: panels that a page arranges to its width, each for a light and for a dark page."""
+"""The curves of a report: one SVG picture per panel, for a light and for a dark page."""
 
 import base64
 import dataclasses
@@ -9,9 +9,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from actorlearner.inspect.plot.axis import time_unit
-from actorlearner.inspect.plot.files import rendered
-from actorlearner.inspect.plot.groups import comparisons
+from actorlearner.inspect.plot.curves import comparisons
+from actorlearner.inspect.plot.figure import rendered
 from actorlearner.inspect.plot.panels import (
     RETURN,
     RETURNS_AXES,
@@ -20,23 +19,24 @@ from actorlearner.inspect.plot.panels import (
     draw_samples_per_insert,
     draw_staleness,
     draw_throughput,
+    time_unit,
 )
 from actorlearner.inspect.plot.runs import Run
 
 _SIZE = (4.2, 2.8)
-"""In inches; a phone shows it at nine tenths of that, and its text at 10 pixels."""
+"""In inches; a phone shows it at 90 %, with text of 10 pixels."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Theme:
-    """Colours of the line and of everything around it."""
+    """The colours of a page: the line, the text, and the axes with their grid."""
 
     line: str
     text: str
     edge: str
 
     def style(self) -> Any:
-        """Matplotlib's settings; there is no type for some of their keys."""
+        """Returns Matplotlib's settings; some of their keys have no type."""
         around = ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor")
         edges = ("axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
         return {
@@ -56,8 +56,8 @@ class Picture:
     """A panel.
 
     Attributes:
-      caption: what it shows.
-      light, dark: as SVG, in the form of URLs that hold it.
+      caption: the title of the panel.
+      light, dark: data URLs of the SVG.
     """
 
     caption: str
@@ -66,7 +66,7 @@ class Picture:
 
 
 def draw(run: Run) -> list[Picture]:
-    """Draws the returns against what they may be drawn against, and below throughput and the like."""
+    """Draws the returns against each of RETURNS_AXES, throughput, staleness and samples per insert."""
     (comparison,) = comparisons([run])
     unit = time_unit(comparison)
     difference = comparison.groups[0].difference

@@ -1,38 +1,84 @@
-"""What `actorlearner report` does."""
+"""Writes the report: one HTML file."""
 
 import base64
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
 
+from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.report.contents import gather
-from actorlearner.inspect.report.film import best_video
 from actorlearner.inspect.report.pictures import draw
+from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
 from actorlearner.records.seal import write_atomically
+
+_FPS = 30
+
+
+def best_video(directory: RunDirectory) -> tuple[Path | None, str]:
+    """Finds the video of the best policy, or films one episode and blocks until it is done.
+
+    Args:
+      directory: the run directory.
+
+    Returns:
+      The mp4 file and its caption; or None and the reason.
+    """
+    best = read_best(directory.best_policy)
+    if best is None:
+        return None, "There is no best policy yet."
+    path = directory.videos / f"{directory.best_policy.name}-{best.train_step}.mp4"
+    if not path.exists():
+        why = _film(directory.best_policy, path)
+        if why:
+            return None, f"The best policy was not filmed: {why}"
+    return path, f"policies/best, train step {best.train_step:,}"
+
+
+def _film(policy: Path, path: Path) -> str:
+    """Films an episode in another process, which imports TensorFlow; returns an error message or ""."""
+    print("filming an episode of the best policy ...", file=sys.stderr)
+    parent = os.getpid()
+    flags = ("--episodes", "1", "--fps", str(_FPS), "--out", str(path))
+    process = subprocess.run(
+        module_command("actorlearner", "video", str(policy), *flags),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+        preexec_fn=lambda: die_with_parent(parent),
+    )
+    if process.returncode == 0:
+        return ""
+    lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
+    return lines[-1].removeprefix("actorlearner: error: ")
+
 
 _PAGE = "page.html.j2"
 
 
 def run_report(runs: Sequence[tuple[RunDirectory, Config]], out: Path | None) -> int:
-    """Writes the page and says where it is; what is left out of it is a line on standard error.
+    """Writes the page and prints its path; prints a line on standard error for each omitted part.
 
     Args:
-      runs: the directory of the run, which may be going on, with what runs there; or those of its roles.
-      out: the page; None for report.html in the first directory.
+      runs: the run directory with its configuration, or one for each role; the run may be running.
+      out: the HTML file; None for report.html in the first directory.
 
     Returns:
       The exit code.
 
     Raises:
-      ConfigurationError: a manifest cannot be read, or they are not one run.
+      ConfigurationError: a manifest cannot be read, or the directories hold several runs.
       RunError: the page cannot be written.
     """
     read = read_runs(runs, lambda line: print(line, file=sys.stderr))
@@ -73,7 +119,7 @@ def _page(files: RunFiles, run: Run) -> str:
 
 
 def _still(video: Path | None) -> str | None:
-    """The picture that stands for the video until it is played."""
+    """Returns the still picture that is shown until the video plays."""
     still = video and video.with_suffix(".png")
     return _url(still, "image/png") if still and still.exists() else None
 

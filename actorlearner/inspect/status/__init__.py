@@ -1,1 +1,1 @@
-"""One look at a run: its roles, rates, replay, returns, and what holds it back."""
+"""`actorlearner status`: the roles, rates, replay, returns and bottleneck of a run."""

@@ -1,4 +1,4 @@
-"""What a run directory tells of its run, without TensorFlow."""
+"""The status of a run, read from its directory without TensorFlow."""
 
 import dataclasses
 import time
@@ -22,16 +22,16 @@ WORKING, STARTING, SILENT = "working", "starting", "silent"
 
 @dataclasses.dataclass(frozen=True)
 class RoleStatus:
-    """A process of a role.
+    """The status of a role's process.
 
     Attributes:
-      name: of the role, with its index where there are several.
-      state: WORKING (or waiting as it should), STARTING, or SILENT: no sign of life for longer than it said.
-      doing: what it does, in its own words.
-      age_s: seconds since its last sign of life.
-      up_s: seconds since it was started; None if it did not say.
-      restarts: how many processes of it have died one after the other.
-      memory_bytes: resident, as last reported; None before that.
+      name: the role, with its index if there are several.
+      state: WORKING, STARTING, or SILENT: its heartbeat is older than its patience.
+      doing: the activity in its last heartbeat.
+      age_s: seconds since its last heartbeat.
+      up_s: seconds since its start; None if the heartbeat has none.
+      restarts: the number of its processes that died one after the other.
+      memory_bytes: resident memory, as last reported; None before the first report.
     """
 
     name: str
@@ -45,28 +45,28 @@ class RoleStatus:
 
 @dataclasses.dataclass(frozen=True)
 class RunStatus:
-    """A run as its directory tells it. None, or an empty list, is what it does not tell.
+    """The status of a run. Unknown values are None or empty.
 
-    Of a role that was started by hand, that is what the role itself knows.
+    The directory of a role that was started by itself has only the values that this role knows.
 
     Attributes:
-      run_dir, run_id: which run.
-      time: of the look, in Unix seconds.
+      run_dir, run_id: the run.
+      time: the time of reading, in Unix seconds.
       state: RUNNING, FINISHED or NOT_RUNNING.
-      train_step, train_steps: how far, of how many.
-      train_steps_per_s, env_steps_per_s: by the newest records; 0 if the run does not run.
-      env_steps: of all actors; of those whose metrics are elsewhere, the learner knows.
-      time_left_s: seconds to the last train step at the last minute's rate; None if nothing tells.
-      roles: those that give signs of life.
-      actors: the newest record of each collect actor, with its `name` and its present rate.
-      learner: the newest record of the learner, see the README for its keys.
+      train_step, train_steps: the newest train step, and the total of the run.
+      train_steps_per_s, env_steps_per_s: rates of the newest records; 0 if the run is not running.
+      env_steps: the sum over all actors, by their metrics or the learner's.
+      time_left_s: seconds to the last train step at the last minute's rate.
+      roles: the roles that have a heartbeat.
+      actors: the newest record of each collect actor, with its `name` and its current rate.
+      learner: the newest record of the learner.
       replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
       last_evaluation, best_evaluation: their `train_step` and `average_return`.
       collect_return: the mean of the actors' average returns.
-      faults: of environments.
-      restarts: of all roles that give signs of life.
-      waits: fractions of the time of actors and of the learner over the last minute.
-      bottlenecks: what holds the run back.
+      faults: the number of environment faults.
+      restarts: the number of restarts of all roles.
+      waits: the shares of time of the actors and of the learner over the last minute.
+      bottlenecks: the bottlenecks of the last minute.
     """
 
     run_dir: str
@@ -92,17 +92,17 @@ class RunStatus:
     bottlenecks: list[Bottleneck]
 
 
-class RunLooker:
-    """Looks at a run directory, again and again."""
+class RunStatusReader:
+    """Reads the status of a run directory, repeatedly."""
 
     def __init__(self, path: Path) -> None:
         """Reads the configuration.
 
         Args:
-          path: of the run directory.
+          path: the run directory.
 
         Raises:
-          ConfigurationError: there is no run, or its configuration cannot be read.
+          ConfigurationError: the directory holds no run, or its configuration cannot be read.
         """
         directory = RunDirectory(path)
         if not directory.holds_a_run:
@@ -110,27 +110,27 @@ class RunLooker:
         self._files = RunFiles([directory])
         self._config = load_config(str(directory.config))
 
-    def look(self) -> RunStatus:
-        """Takes a look; it writes nothing and does not block.
+    def read(self) -> RunStatus:
+        """Returns the status; writes nothing and does not block.
 
         Raises:
           ConfigurationError: the manifest cannot be read.
         """
-        return look(self._files, self._config)
+        return read_status(self._files, self._config)
 
 
 def run_waits(files: RunFiles) -> Waits:
-    """Where the time of a run's roles went during the last minute of its training."""
+    """Returns the shares of time of a run's roles over the last minute of training."""
     actors = [newest_records(path) for path in files.collect_metrics()]
     return recent_waits(newest_records(files.metrics("learner")), actors)
 
 
-def look(files: RunFiles, config: Config) -> RunStatus:
-    """Takes a look at a run; writes nothing and does not block.
+def read_status(files: RunFiles, config: Config) -> RunStatus:
+    """Returns the status of a run; writes nothing and does not block.
 
     Args:
-      files: of the run.
-      config: what runs there.
+      files: the files of the run.
+      config: its configuration.
 
     Raises:
       ConfigurationError: the manifest cannot be read.
@@ -141,10 +141,10 @@ def look(files: RunFiles, config: Config) -> RunStatus:
     replay = _newest(files, "replay")
     actors = [_actor(path) for path in files.collect_metrics()]
     evaluations = read_records(files.metrics("eval"))
-    roles = _roles(files, now)
+    roles = [role for path in files.heartbeats() if (role := _role(files, path, now))]
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
     state = _state(roles, train_step, train_steps)
-    rate = present_rate(learner_records, "train_steps_per_s") if state == RUNNING else 0.0
+    running = state == RUNNING
     env_steps = (_sum(actor.get("env_steps") for actor in actors), learner.get("env_steps"))
     waits = run_waits(files)
     first = files.directories[0]
@@ -155,10 +155,10 @@ def look(files: RunFiles, config: Config) -> RunStatus:
         state=state,
         train_step=train_step,
         train_steps=train_steps,
-        train_steps_per_s=rate,
+        train_steps_per_s=present_rate(learner_records, "train_steps_per_s") if running else 0.0,
         env_steps=max((count for count in env_steps if count is not None), default=None),
-        env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if state == RUNNING else 0.0,
-        time_left_s=time_left_s(learner_records, train_steps) if state == RUNNING else None,
+        env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if running else 0.0,
+        time_left_s=time_left_s(learner_records, train_steps) if running else None,
         roles=roles,
         actors=actors,
         learner=learner,
@@ -194,7 +194,7 @@ def _wanted(config: Config) -> dict[str, Any]:
 
 
 def _sum(values: Iterable[Any]) -> Any:
-    """Of those that are known; None if none is."""
+    """Returns the sum of the known values; None if all are unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
@@ -214,17 +214,13 @@ def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
     return None if best is None else _evaluation(best)
 
 
-def _roles(files: RunFiles, now: float) -> list[RoleStatus]:
-    return [role for path in files.heartbeats() if (role := _role(files, path, now))]
-
-
 def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:
     try:
         heartbeat = read_heartbeat(path)
-    except FileNotFoundError:  # It has just ended.
+    except FileNotFoundError:  # The role has just ended.
         return None
     except (OSError, ValueError, TypeError):
-        return RoleStatus(path.stem, SILENT, "its sign of life cannot be read", 0.0, None, 0, None)
+        return RoleStatus(path.stem, SILENT, "its heartbeat cannot be read", 0.0, None, 0, None)
     age_s = max(0.0, now - heartbeat.time)
     state = SILENT if age_s > heartbeat.patience_s else WORKING if heartbeat.ready else STARTING
     return RoleStatus(

@@ -1,4 +1,4 @@
-"""What a replay server tells of a run to whoever can reach it."""
+"""The status of a run, read from its replay server."""
 
 import dataclasses
 import json
@@ -24,30 +24,30 @@ from actorlearner.variables.container import (
 )
 
 ANSWER_S = 5
-"""Seconds within which the server has to answer."""
+"""Seconds after which a request to the server fails."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerStatus:
-    """A run as one replay server tells it. What needs two looks is None at the first one.
+    """The status of a run, as one replay server knows it. Rates and fractions are None at the first reading.
 
     Attributes:
-      replay_address, run_id: which server, and its run.
-      time: of the look, in Unix seconds.
-      train_step: of the newest policy published; None before the first.
-      train_steps: of the whole run.
-      generation: which of the run's learners published it, counted from 0.
-      versions: how many policies were published since the server was started.
-      variables_age_s: seconds since a new version was first seen; it may be older where `variables_new` is
-        false.
-      variables_new: whether a new version came since this began to look.
-      evaluations_waiting: policies that wait for their evaluation.
+      replay_address, run_id: the server and its run.
+      time: the time of reading, in Unix seconds.
+      train_step: the train step of the newest published policy; None before the first.
+      train_steps: the total of the run.
+      generation: the generation of the learner that published it.
+      versions: the number of policies published since the server started.
+      variables_age_s: seconds since the newest version was first seen; a lower bound unless
+        `variables_new`.
+      variables_new: whether a new version arrived since the first reading.
+      evaluations_waiting: the number of policies waiting for evaluation.
       replay: `size`, `capacity`, `inserts`, `samples` (transitions), `samples_per_insert`,
         `samples_per_insert_wanted`, `inserts_barred_fraction` and `sampling_barred_fraction` since the last
-        look.
-      train_steps_per_s, env_steps_per_s: since the last look, by what was sampled and inserted here.
+        reading.
+      train_steps_per_s, env_steps_per_s: since the last reading, by the samples and inserts of this server.
       time_left_s: seconds to the last train step at that rate.
-      held_back_by: "learner" or "actors", whose side the rate limiter waits for; None if for neither.
+      held_back_by: the slower side, "learner" or "actors"; None if neither is blocked.
     """
 
     replay_address: str
@@ -68,21 +68,21 @@ class ServerStatus:
 
 
 _HELD_BACK = 0.1
-"""The fraction of the time from which on the rate limiter is said to wait for a side."""
+"""A side that is blocked for at least this fraction of the time counts as waiting."""
 
 
-class ServerLooker:
+class ServerStatusReader:
     """Looks at a replay server, again and again."""
 
     def __init__(self, address: str) -> None:
-        """Asks which run it serves.
+        """Connects, and reads which run the server serves.
 
         Args:
           address: HOST:PORT.
 
         Raises:
-          ConfigurationError: it is not the replay server of a run.
-          RunError: it does not answer within ANSWER_S.
+          ConfigurationError: the address is not the replay server of a run.
+          RunError: the server does not answer within ANSWER_S.
         """
         self._address = address
         self._client = reverb.Client(address)
@@ -97,26 +97,26 @@ class ServerLooker:
         )
         layouts: dict[str, Any] = {"packed": PackedLayout, "trajectory": TrajectoryLayout}
         self._table: str = layouts[self._config["replay"]["layout"]].table
-        self._barred = BlockedTime()
+        self._blocked = BlockedTime()
         self._last: tuple[float, ReplayStatus] | None = None
         self._versions: int | None = None
         self._variables: PolicyVariables | None = None
         self._changed = time.monotonic()
         self._new = False
 
-    def look(self) -> ServerStatus:
-        """Takes a look; blocks for up to 2 ANSWER_S.
+    def read(self) -> ServerStatus:
+        """Returns the status; blocks for up to 2 ANSWER_S.
 
         Raises:
-          RunError: the server does not answer within ANSWER_S, or another run's has taken its place.
+          RunError: the server does not answer within ANSWER_S, or serves another run now.
         """
         tables = self._tables()
         if run_id_of(tables) != self._run_id:
-            raise RunError(f"{self._address} serves another run by now; it was run {self._run_id}")
+            raise RunError(f"{self._address} now serves another run than {self._run_id}")
         now = time.monotonic()
-        self._look_at_variables(tables[VARIABLES_TABLE], now)
+        self._read_variables(tables[VARIABLES_TABLE], now)
         status = status_of(tables[self._table], self._transitions(tables))
-        barred = self._barred.update(status)
+        blocked = self._blocked.update(status)
         train_rate, env_rate = self._rates(status, now)
         replay, learn = self._config["replay"], self._config["learn"]
         updates = replay["updates_per_env_step"]
@@ -140,17 +140,17 @@ class ServerLooker:
                 "samples": status.samples,
                 "samples_per_insert": status.samples_per_insert,
                 "samples_per_insert_wanted": None if updates is None else updates * learn["batch_size"],
-                "inserts_barred_fraction": None if barred is None else barred.inserts,
-                "sampling_barred_fraction": None if barred is None else barred.sampling,
+                "inserts_barred_fraction": None if blocked is None else blocked.inserts,
+                "sampling_barred_fraction": None if blocked is None else blocked.sampling,
             },
             train_steps_per_s=train_rate,
             env_steps_per_s=env_rate,
             time_left_s=left / train_rate if left is not None and train_rate else None,
-            held_back_by=None if barred is None else _held_back_by(barred.inserts, barred.sampling),
+            held_back_by=None if blocked is None else _held_back_by(blocked.inserts, blocked.sampling),
         )
 
     def _tables(self) -> dict[str, Any]:
-        # With a deadline of its own: a thread that waits in Reverb aborts the process when that ends.
+        # Reverb's own timeout: a thread that waits in Reverb aborts the process at its exit.
         tables: dict[str, Any] = self._answer(lambda: self._client.server_info(timeout=ANSWER_S))
         return tables
 
@@ -161,13 +161,13 @@ class ServerLooker:
             raise RunError(f"{self._address} does not answer within {ANSWER_S} s") from None
 
     def _transitions(self, tables: dict[str, Any]) -> int:
-        """Transitions of an item."""
+        """Returns the number of transitions in an item."""
         if self._table == TrajectoryLayout.table:
             return 1
         (rows,) = tree.flatten(tables[self._table].signature)
         return int(rows.shape[1])
 
-    def _look_at_variables(self, table: Any, now: float) -> None:
+    def _read_variables(self, table: Any, now: float) -> None:
         versions = int(table.rate_limiter_info.insert_stats.completed) if table.current_size else 0
         if versions == self._versions:
             return
@@ -186,7 +186,7 @@ class ServerLooker:
         return sampled / elapsed_s, (status.inserts - last[1].inserts) / elapsed_s
 
 
-def _held_back_by(inserts_barred: float, sampling_barred: float) -> str | None:
-    if max(inserts_barred, sampling_barred) < _HELD_BACK:
+def _held_back_by(inserts: float, sampling: float) -> str | None:
+    if max(inserts, sampling) < _HELD_BACK:
         return None
-    return "learner" if inserts_barred > sampling_barred else "actors"
+    return "learner" if inserts > sampling else "actors"

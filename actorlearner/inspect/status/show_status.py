@@ -1,4 +1,4 @@
-"""The command: says how a run is, once or again and again."""
+"""Prints the status of a run, once or repeatedly."""
 
 import dataclasses
 import json
@@ -11,59 +11,55 @@ from rich.live import Live
 
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FINISHED
-from actorlearner.inspect.status.run_status import RunLooker
+from actorlearner.inspect.status.run_status import RunStatusReader
 from actorlearner.inspect.status.view import Row, rendered, run_rows, server_rows
 from actorlearner.process.stop import Stop
 
 _INTERVAL_S = 2.0
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 
 
 def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, as_json: bool) -> int:
-    """Looks at a run directory, or at a replay server; returns the exit code.
+    """Prints the status of a run directory or of a replay server; returns the exit code.
 
     Args:
-      run_dir: the one.
-      replay_address: the other.
-      watch: whether to look again every _INTERVAL_S, until a signal.
-      as_json: whether to print a JSON object, on a line of its own.
+      run_dir: the run directory; None for a replay server.
+      replay_address: HOST:PORT; None for a run directory.
+      watch: whether to print it again every _INTERVAL_S, until a signal.
+      as_json: whether to print a JSON object on one line.
 
     Raises:
-      ConfigurationError: there is no run.
+      ConfigurationError: the directory or the server has no run.
       RunError: the server does not answer.
     """
     stop = Stop()
     stop.install()
-    look: Callable[[], Any]
+    read: Callable[[], Any]
     rows: Callable[[Any], Iterator[Row]]
     if replay_address is None:
         assert run_dir is not None
-        look, rows = RunLooker(Path(run_dir)).look, run_rows
+        read, rows = RunStatusReader(Path(run_dir)).read, run_rows
     else:
         with quiet_output():
-            from actorlearner.inspect.status.server_status import ServerLooker
+            from actorlearner.inspect.status.server_status import ServerStatusReader
 
-        look, rows = ServerLooker(replay_address).look, server_rows
-        look()  # Rates need two.
+        read, rows = ServerStatusReader(replay_address).read, server_rows
+        read()  # Rates need two readings.
         if stop.wait(_INTERVAL_S):
             return stop.exit_code
     console = Console(highlight=False, markup=False, emoji=False)
     live = watch and console.is_terminal
     show = _as_json if as_json else _as_text(console, rows, live=live)
-    if not watch:
-        show(look())
-        return EXIT_FINISHED
     try:
-        return _watch(look, show, stop)
+        while True:
+            show(read())
+            if not watch:
+                return EXIT_FINISHED
+            if stop.wait(_INTERVAL_S):
+                return stop.exit_code
     finally:
-        console.show_cursor()  # The live view hides it.
-
-
-def _watch(look: Callable[[], Any], show: Callable[[Any], None], stop: Stop) -> int:
-    while True:
-        show(look())
-        if stop.wait(_INTERVAL_S):
-            return stop.exit_code
+        if live:
+            console.show_cursor()  # The live view hides it.
 
 
 def _as_json(status: Any) -> None:
@@ -80,5 +76,5 @@ def _as_text(console: Console, rows: Callable[[Any], Iterator[Row]], *, live: bo
     if not live:
         return show_lines
     view = Live(console=console, auto_refresh=False)
-    view.start()  # Until the process ends: the last look stays on the terminal.
+    view.start()  # Until the process ends: the last status stays on the terminal.
     return show_live

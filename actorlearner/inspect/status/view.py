@@ -1,4 +1,4 @@
-"""What a person sees of a run: lines that fit the terminal."""
+"""The status of a run as lines that fit the terminal."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _LABEL = 11
 
 
 class Row(NamedTuple):
-    """A fact: what it is about (empty: as the row before), its text, and rich's style of it."""
+    """A row: its label (empty for the label of the row before), its text, and its style in rich."""
 
     label: str
     text: str
@@ -24,7 +24,7 @@ class Row(NamedTuple):
 
 
 def rendered(rows: Iterator[Row], width: int) -> Text:
-    """The rows as lines of at most `width` columns; what is longer goes on below, under its own text."""
+    """Returns the rows as lines of at most `width` columns; longer text is wrapped and indented."""
     lines = []
     for row in rows:
         indent = len(row.text) - len(row.text.lstrip())
@@ -38,7 +38,7 @@ def rendered(rows: Iterator[Row], width: int) -> Text:
 
 
 def run_rows(status: RunStatus) -> Iterator[Row]:
-    """What there is to say of a run directory."""
+    """Yields the rows of a run directory."""
     style = "green" if status.state == RUNNING else ""
     yield Row("run", f"{Path(status.run_dir).name}, {status.state}", style)
     yield Row("progress", _progress(status.train_step, status.train_steps, status.time_left_s))
@@ -51,27 +51,27 @@ def run_rows(status: RunStatus) -> Iterator[Row]:
     yield Row("returns", _returns(status))
     if status.faults or status.restarts:
         yield Row(
-            "trouble", f"{status.faults:,} faults of environments, {status.restarts:,} restarts", "yellow"
+            "incidents", f"{status.faults:,} faults of environments, {status.restarts:,} restarts", "yellow"
         )
     label = "roles"
     for role in status.roles:
         yield Row(label, *_role(role, status.actors))
         label = ""
     label = "held back"
-    for line in verdict_lines(status.bottlenecks) or ["not known: the last minute's metrics do not tell"]:
+    for line in verdict_lines(status.bottlenecks) or ["not known: the last minute has too few metrics"]:
         yield Row(label, line, "" if line.startswith(" ") or not status.bottlenecks else "yellow")
         label = ""
 
 
 def server_rows(status: Any) -> Iterator[Row]:
-    """What there is to say of a replay server; `status` is a ServerStatus."""
+    """Yields the rows of a replay server; `status` is a ServerStatus."""
     yield Row("run", f"{status.run_id}, served at {status.replay_address}", "green")
     yield Row("progress", _progress(status.train_step, status.train_steps, status.time_left_s))
     if status.train_steps_per_s is not None:
         yield Row("rates", _rates(status.train_steps_per_s, status.env_steps_per_s))
     yield from _replay_rows(status.replay)
     since = "" if status.variables_new else "at least "
-    newest = f"that of train step {_number(status.train_step)} was seen first {since}"
+    newest = f"train step {_number(status.train_step)} first seen {since}"
     age = f"{newest}{status.variables_age_s:.0f} s ago" if status.versions else "none yet"
     yield Row("policies", f"{status.versions:,} published, {age}; {status.evaluations_waiting} to evaluate")
     who = {None: "neither side waits for long", "learner": "the learner's side: the actors wait for it"}
@@ -96,17 +96,17 @@ def _replay_rows(replay: Mapping[str, Any]) -> Iterator[Row]:
     limiter = f"{replay['samples_per_insert']:,.1f} samples per insert ({ratio})"
     inserts, sampling = replay.get("inserts_barred_fraction"), replay.get("sampling_barred_fraction")
     if inserts is not None and sampling is not None:
-        limiter += f"; bars inserts {100 * inserts:.0f} %, sampling {100 * sampling:.0f} % of the time"
+        limiter += f"; blocks inserts {100 * inserts:.0f} %, sampling {100 * sampling:.0f} % of the time"
     yield Row("limiter", limiter)
 
 
 def _learning(learner: Mapping[str, Any]) -> str:
-    mean, most = learner.get("staleness_mean"), learner.get("staleness_max")
+    mean, highest = learner.get("staleness_mean"), learner.get("staleness_max")
     loss = learner.get("loss")
-    told = "-" if loss is None else f"{loss:.4g}"
-    if mean is None or most is None:
-        return f"loss {told}"
-    return f"loss {told}, staleness {mean:,.0f} train steps in the mean, {most:,} at most"
+    shown = "-" if loss is None else f"{loss:.4g}"
+    if mean is None or highest is None:
+        return f"loss {shown}"
+    return f"loss {shown}, staleness {mean:,.0f} train steps in the mean, {highest:,} at most"
 
 
 def _returns(status: RunStatus) -> str:
@@ -121,9 +121,9 @@ def _returns(status: RunStatus) -> str:
 
 
 def _role(role: RoleStatus, actors: list[dict[str, Any]]) -> tuple[str, str]:
-    """The line of a role, and its style."""
+    """Returns the line of a role and its style."""
     facts = [
-        f"no sign of life for {role.age_s:.0f} s after: {role.doing}" if role.state == SILENT else role.doing
+        f"no heartbeat for {role.age_s:.0f} s after: {role.doing}" if role.state == SILENT else role.doing
     ]
     for actor in actors:
         if role.name == actor["name"].replace("collect-", "collect-actor-"):

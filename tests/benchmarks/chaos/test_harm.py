@@ -99,12 +99,12 @@ def test_the_end_of_a_run_ends_all_harm(
 
 def test_deaths_are_seen_and_told_apart(supervisor: Any, tmp_path: Path) -> None:
     watch = Watch(supervisor, RunDirectory(tmp_path))
-    watch.look(set())
+    watch.poll(set())
     assert watch.unasked == []
     for role in (SERVER, "learner"):
         supervisor.child(role).kill()
     for _ in range(2):
-        watch.look({supervisor.child(SERVER).pid})
+        watch.poll({supervisor.child(SERVER).pid})
     assert watch.unasked == ["learner died by itself: killed by signal 9"]
     (loss,) = watch.losses
     assert loss.saved_at == 0  # There is no checkpoint.

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from benchmarks.chaos.schedule import LEAST_DURATION_S, Harm, Kind, make_schedule
+from benchmarks.chaos.schedule import MIN_DURATION_S, Harm, Kind, make_schedule
 
 ROLES = [["replay-server"], ["learner"], ["collect-actor-0", "collect-actor-1"], ["eval-actor"]]
 
@@ -26,7 +26,7 @@ def test_ten_minutes_have_twenty_kills_and_everything_else(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("duration_s", [LEAST_DURATION_S, 90, 600, 3600])
+@pytest.mark.parametrize("duration_s", [MIN_DURATION_S, 90, 600, 3600])
 def test_a_role_has_time_to_come_back(seed: int, duration_s: int) -> None:
     harms = make_schedule(duration_s, seed, ROLES)
     assert harms == sorted(harms, key=lambda harm: harm.at_s)
@@ -40,7 +40,7 @@ def test_a_role_has_time_to_come_back(seed: int, duration_s: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_shortest_run_kills_each_role_once(seed: int) -> None:
-    harms = make_schedule(LEAST_DURATION_S, seed, ROLES)
+    harms = make_schedule(MIN_DURATION_S, seed, ROLES)
     assert [harm.kind for harm in harms] == [Kind.KILL] * len(ROLES)
     assert all(len(of_group(harms, group)) == 1 for group in ROLES)
 

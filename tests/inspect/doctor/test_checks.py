@@ -14,10 +14,9 @@ import tensorflow as tf
 
 from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.inspect.doctor import libraries, network, platform, round_trip
-from actorlearner.inspect.doctor.checks import CHECKS, Check
-from actorlearner.inspect.doctor.result import Result, Status
-from actorlearner.inspect.doctor.subject import Subject
+from actorlearner.inspect.doctor import machine, round_trip
+from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status
+from actorlearner.inspect.doctor.run_checks import CHECKS
 from actorlearner.inspect.doctor.worker import attempt
 from actorlearner.process import memory
 from actorlearner.replay import footprint
@@ -31,27 +30,27 @@ Change = Callable[..., Config]
 
 
 @pytest.fixture
-def subject(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
+def experiment(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     """DQN on CartPole. The threads of TensorFlow stay as they are in this process."""
     monkeypatch.setattr("actorlearner.process.devices.use_cpu", lambda threads: None)
-    return Subject(small_config, tmp_path / "runs" / "new")
+    return Experiment(small_config, tmp_path / "runs" / "new")
 
 
-def check(name: str, subject: Subject) -> Result:
-    return attempt(BY_NAME[name], subject)
+def check(name: str, experiment: Experiment) -> Result:
+    return attempt(BY_NAME[name], experiment)
 
 
-def of_environment(subject: Subject, **environment: Any) -> Subject:
-    config = dataclasses.replace(subject.config, environment=EnvironmentConfig(**environment))
-    return Subject(config, subject.run_dir)
+def of_environment(experiment: Experiment, **environment: Any) -> Experiment:
+    config = dataclasses.replace(experiment.config, environment=EnvironmentConfig(**environment))
+    return Experiment(config, experiment.run_dir)
 
 
-def broken(subject: Subject, how: str) -> Subject:
-    return of_environment(subject, suite="tests.support.faulty:make_broken", name="", kwargs={"how": how})
+def broken(experiment: Experiment, how: str) -> Experiment:
+    return of_environment(experiment, suite="tests.support.faulty:make_broken", name="", kwargs={"how": how})
 
 
-def test_the_platform(subject: Subject) -> None:
-    status, detail = check("platform", subject)
+def test_the_platform(experiment: Experiment) -> None:
+    status, detail = check("platform", experiment)
     assert status is Status.OK
     assert detail.startswith("CPython 3.11.")
 
@@ -66,19 +65,21 @@ def test_the_platform(subject: Subject) -> None:
     ],
 )
 def test_another_platform(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch, function: str, value: str, expected: str
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch, function: str, value: str, expected: str
 ) -> None:
-    monkeypatch.setattr(platform.platform, function, lambda: value)
-    status, detail = check("platform", subject)
+    monkeypatch.setattr(machine.platform, function, lambda: value)
+    status, detail = check("platform", experiment)
     assert status is Status.FAIL
     assert detail.startswith(expected)
 
 
-def test_a_processor_without_avx(subject: Subject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_processor_without_avx(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for flags, status in (("fpu sse4_2 avx", Status.OK), ("fpu sse4_2 avxx", Status.FAIL)):
         (tmp_path / "cpuinfo").write_text(f"model name : x\nflags : {flags}\nbugs :\n")
-        monkeypatch.setattr(platform, "_CPUINFO", tmp_path / "cpuinfo")
-        assert check("platform", subject).status is status
+        monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+        assert check("platform", experiment).status is status
 
 
 INSTALLED = {"tensorflow": "2.15.1", "dm-reverb": "0.14.0", "tf-agents": "0.19.0", "gym": "0.23.0"}
@@ -97,7 +98,7 @@ PINS = [*(f"{name}=={version}" for name, version in INSTALLED.items()), 'ruff; e
     ],
 )
 def test_versions(
-    subject: Subject,
+    experiment: Experiment,
     monkeypatch: pytest.MonkeyPatch,
     changed: dict[str, str | None],
     status: Status,
@@ -114,70 +115,70 @@ def test_versions(
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: needs[name])
-    found = check("versions", subject)
+    found = check("versions", experiment)
     assert found.status is status
     assert found.detail.startswith(expected)
 
 
 def test_an_environment_that_fails_in_the_round_trip_is_to_blame(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(round_trip, "_ENV_STEPS", 30)
     breaks = {"suite": "tests.support.faulty:make_broken", "name": "", "kwargs": {"how": "raise"}}
-    status, detail = check("replay", of_environment(subject, **breaks, max_faults=0))
+    status, detail = check("replay", of_environment(experiment, **breaks, max_faults=0))
     assert status is Status.FAIL
     assert detail.startswith("the environment failed: ")
     assert "http_proxy" not in detail
 
 
-def test_a_checkout_that_is_not_installed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_not_installed(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     def requires(name: str) -> list[str]:
         if name == "actorlearner":
             raise importlib.metadata.PackageNotFoundError(name)
         return []
 
     monkeypatch.setattr(importlib.metadata, "requires", requires)
-    assert check("versions", subject).status is Status.WARN
+    assert check("versions", experiment).status is Status.WARN
 
 
-def test_a_reverb_that_does_not_load(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check("libraries", subject).status is Status.OK
+def test_a_reverb_that_does_not_load(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check("libraries", experiment).status is Status.OK
     monkeypatch.setitem(sys.modules, "reverb", None)
-    status, detail = check("libraries", subject)
+    status, detail = check("libraries", experiment)
     assert status is Status.FAIL
     assert "ImportError" in detail or "ModuleNotFoundError" in detail
     assert detail.endswith(BY_NAME["libraries"].repair)
 
 
-def test_gpus(subject: Subject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_gpus(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gpu = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
-    monkeypatch.setattr(libraries, "_DEVICES", tmp_path)
+    monkeypatch.setattr(machine, "_DEVICES", tmp_path)
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
-    assert check("gpus", subject).status is Status.OK
+    assert check("gpus", experiment).status is Status.OK
     for name in ("nvidiactl", "nvidia0"):
         (tmp_path / name).touch()
-    status, detail = check("gpus", subject)
+    status, detail = check("gpus", experiment)
     assert status is Status.WARN
     assert detail.startswith("/dev has nvidia0, but TensorFlow sees no GPU: pip install ")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [gpu])
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: {"device_name": "H200"})
-    assert check("gpus", subject) == (Status.OK, "1, for the learner: H200")
+    assert check("gpus", experiment) == (Status.OK, "1, for the learner: H200")
 
 
-def test_the_network(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check("network", subject).status is Status.OK
+def test_the_network(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check("network", experiment).status is Status.OK
 
     def refuse(*arguments: object, **keywords: object) -> None:
         raise ConnectionRefusedError("refused")
 
     with monkeypatch.context() as patch:
         patch.setattr(socket, "create_connection", refuse)
-        assert check("network", subject) == (
+        assert check("network", experiment) == (
             Status.FAIL,
             "ConnectionRefusedError: refused: set the loopback interface up",
         )
-    monkeypatch.setattr(network, "free_port", refuse)
-    assert check("network", subject).status is Status.FAIL
+    monkeypatch.setattr(machine, "free_port", refuse)
+    assert check("network", experiment).status is Status.FAIL
 
 
 @pytest.mark.parametrize(
@@ -191,8 +192,8 @@ def test_the_network(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"suite": "gym:make", "name": "CartPole-v1"}, "float32[4] -> int64, no known limit, "),
     ],
 )
-def test_an_environment(subject: Subject, environment: dict[str, Any], expected: str) -> None:
-    status, detail = check("environment", of_environment(subject, **environment))
+def test_an_environment(experiment: Experiment, environment: dict[str, Any], expected: str) -> None:
+    status, detail = check("environment", of_environment(experiment, **environment))
     assert status is Status.OK
     assert detail.startswith(expected)
     assert detail.endswith(" env steps/s")
@@ -208,27 +209,27 @@ def test_an_environment(subject: Subject, environment: dict[str, Any], expected:
         ),
     ],
 )
-def test_an_environment_that_breaks(subject: Subject, how: str, expected: str) -> None:
-    assert check("environment", broken(subject, how)) == (Status.FAIL, expected)
+def test_an_environment_that_breaks(experiment: Experiment, how: str, expected: str) -> None:
+    assert check("environment", broken(experiment, how)) == (Status.FAIL, expected)
 
 
-def test_an_environment_that_cannot_be_made(subject: Subject) -> None:
-    unmade = of_environment(subject, suite="gym", name="Pendulum-v1", kwargs={"gravity": 1})
+def test_an_environment_that_cannot_be_made(experiment: Experiment) -> None:
+    unmade = of_environment(experiment, suite="gym", name="Pendulum-v1", kwargs={"gravity": 1})
     status, detail = check("environment", unmade)
     assert status is Status.FAIL
     assert detail.startswith('environment.kwargs: {"gravity": 1} cannot be passed to Pendulum-v1: ')
 
 
-def test_an_agent_that_cannot_act_there(subject: Subject) -> None:
-    assert check("agent", subject).status is Status.OK
-    other = Subject(dataclasses.replace(subject.config, agent=SacConfig()), subject.run_dir)
+def test_an_agent_that_cannot_act_there(experiment: Experiment) -> None:
+    assert check("agent", experiment).status is Status.OK
+    other = Experiment(dataclasses.replace(experiment.config, agent=SacConfig()), experiment.run_dir)
     status, detail = check("agent", other)
     assert status is Status.FAIL
     assert detail.startswith("agent.name: ")
 
 
-def test_memory(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    replay = footprint.experience_bytes(subject.config.replay.capacity, subject.layout)
+def test_memory(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = footprint.experience_bytes(experiment.config.replay.capacity, experiment.layout)
     for available, status, expected in (
         (replay - 1, Status.FAIL, "replay.capacity: 1000 transitions may need "),
         (replay + 1, Status.WARN, f"replay {size(replay)}, "),
@@ -236,33 +237,35 @@ def test_memory(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         for module in (memory, footprint):
             monkeypatch.setattr(module, "available_bytes", lambda available=available: available)
-        found = check("memory", subject)
+        found = check("memory", experiment)
         assert found.status is status
         assert found.detail.startswith(expected)
 
 
-def test_a_disk_that_is_full(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check("disk", subject).status is Status.OK
-    free = shutil.disk_usage(subject.run_dir.parents[1])
+def test_a_disk_that_is_full(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check("disk", experiment).status is Status.OK
+    free = shutil.disk_usage(experiment.run_dir.parents[1])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free._replace(free=0))
-    status, detail = check("disk", subject)
+    status, detail = check("disk", experiment)
     assert status is Status.FAIL
     assert detail.startswith("checkpoints: replay ")
-    assert f"; 0.0 MiB free in {subject.run_dir.parents[1]}: lower replay.capacity" in detail
-    assert not subject.run_dir.parent.exists(), "nothing is left behind"
+    assert f"; 0.0 MiB free in {experiment.run_dir.parents[1]}: lower replay.capacity" in detail
+    assert not experiment.run_dir.parent.exists(), "nothing is left behind"
 
 
-def test_checkpoints_that_are_there_make_room(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    free = shutil.disk_usage(subject.run_dir.parents[1])
+def test_checkpoints_that_are_there_make_room(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = shutil.disk_usage(experiment.run_dir.parents[1])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free._replace(free=0))
-    folder = subject.run_dir / "checkpoints" / "replay" / "2026"
+    folder = experiment.run_dir / "checkpoints" / "replay" / "2026"
     folder.mkdir(parents=True)
     (folder / "chunks").write_bytes(bytes(100 * 2**20))
-    assert check("disk", subject).status is Status.OK
+    assert check("disk", experiment).status is Status.OK
 
 
-def test_a_directory_that_cannot_be_written(subject: Subject) -> None:
-    elsewhere = Subject(subject.config, Path("/proc/nowhere/run"))
+def test_a_directory_that_cannot_be_written(experiment: Experiment) -> None:
+    elsewhere = Experiment(experiment.config, Path("/proc/nowhere/run"))
     status, detail = check("disk", elsewhere)
     assert status is Status.FAIL
     assert detail.startswith("/proc cannot be written to, ")
@@ -270,23 +273,23 @@ def test_a_directory_that_cannot_be_written(subject: Subject) -> None:
 
 @pytest.mark.parametrize("n_step", [1, 3])
 @pytest.mark.parametrize("layout", ["packed", "trajectory"])
-def test_a_round_trip(subject: Subject, layout: str, n_step: int) -> None:
-    config = with_replay(subject.config, layout=layout, updates_per_env_step=1.0, min_size=500)
+def test_a_round_trip(experiment: Experiment, layout: str, n_step: int) -> None:
+    config = with_replay(experiment.config, layout=layout, updates_per_env_step=1.0, min_size=500)
     config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, n_step=n_step))
-    status, detail = check("replay", Subject(config, subject.run_dir))
+    status, detail = check("replay", Experiment(config, experiment.run_dir))
     assert status is Status.OK, detail
     assert detail.startswith("10 transitions written, 20 sampled and equal, in ")
 
 
-def test_a_round_trip_that_changes_something(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_trip_that_changes_something(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     decode = PackedLayout.decode
     changed = lambda self, batch: (stored := decode(self, batch))._replace(reward=stored.reward + 1.0)  # noqa: E731
     monkeypatch.setattr(PackedLayout, "decode", changed)
-    status, detail = check("replay", subject)
+    status, detail = check("replay", experiment)
     assert status is Status.FAIL
-    assert detail.startswith("what was sampled is not what was written: ")
+    assert detail.startswith("sampled transitions differ from the written ones: ")
 
 
-def test_a_replay_server_that_takes_nothing(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_server_that_takes_nothing(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_trip, "_write", lambda *arguments: (_ for _ in ()).throw(TimeoutError("no")))
-    assert check("replay", subject) == (Status.FAIL, f"TimeoutError: no: {BY_NAME['replay'].repair}")
+    assert check("replay", experiment) == (Status.FAIL, f"TimeoutError: no: {BY_NAME['replay'].repair}")

@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.inspect.doctor.checks import CHECKS, Check
-from actorlearner.inspect.doctor.result import Result, Status, fail, ok, warn
-from actorlearner.inspect.doctor.run_checks import examine, line
-from actorlearner.inspect.doctor.subject import Subject
+from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status, fail, ok, warn
+from actorlearner.inspect.doctor.run_checks import CHECKS, examine, line
 from actorlearner.inspect.doctor.worker import Worker
 
 BY_NAME = {check.name: check for check in CHECKS}
 
 
-def never(subject: Subject) -> Result:
+def never(experiment: Experiment) -> Result:
     raise AssertionError
 
 
@@ -59,7 +57,7 @@ def worker(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest)
         suite="tests.support.faulty:make_broken", name="", kwargs={"how": request.param}
     )
     config = dataclasses.replace(small_config, environment=environment)
-    worker = Worker(Subject(config, tmp_path), str(tmp_path))
+    worker = Worker(Experiment(config, tmp_path), str(tmp_path))
     yield worker
     worker.close()
 
@@ -75,5 +73,5 @@ def test_a_process_that_dies_is_replaced(worker: Worker) -> None:
 @pytest.mark.parametrize("worker", ["hang"], indirect=True)
 def test_a_check_that_hangs_is_ended(worker: Worker) -> None:
     impatient = dataclasses.replace(BY_NAME["environment"], deadline_s=0.1)
-    assert worker.make(impatient) == fail("nothing came of it within 0.1 s: make and step it by itself")
+    assert worker.make(impatient) == fail("no result within 0.1 s: make and step it by itself")
     assert worker.make(BY_NAME["platform"]).status is Status.OK

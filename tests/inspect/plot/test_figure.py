@@ -9,10 +9,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from actorlearner.inspect.plot.axis import number
-from actorlearner.inspect.plot.figure import COLOURS, make_figure, most_groups
-from actorlearner.inspect.plot.files import rendered
+from actorlearner.inspect.plot.figure import COLOURS, count_colours, make_figure
+from actorlearner.inspect.plot.panels import number
 from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.write_plot import rendered
 from tests.support.recorded_run import evaluation, recorded_run, report, trained_run
 
 LAYOUT = "replay.layout=trajectory"
@@ -108,7 +108,7 @@ def test_the_legend_names_what_differs(runs: list[Run]) -> None:
         "returns: interquartile mean over runs with its 95 % bootstrap band, "
         "or the mean of one run's episodes with its 95 % bootstrap band"
     )
-    assert most_groups(runs) == 3
+    assert count_colours(runs) == 3
 
 
 def test_fewer_than_five_seeds_are_a_line_each_without_a_band(runs: list[Run]) -> None:

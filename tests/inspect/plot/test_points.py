@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from actorlearner.inspect.plot.figure import make_figure
-from actorlearner.inspect.plot.files import write_table
-from actorlearner.inspect.plot.points import drawn_points
 from actorlearner.inspect.plot.runs import read_runs
+from actorlearner.inspect.plot.write_plot import drawn_points, write_table
 from tests.support.recorded_run import trained_run
 
 

@@ -94,7 +94,7 @@ def test_a_spoilt_manifest_is_named(tmp_path: Path) -> None:
     directory.manifest.write_text("[]")
     lines: list[str] = []
     (run,) = read_runs([(directory, config)], lines.append)
-    assert lines == [f"{directory.manifest}: left out, for it cannot be read: it is no mapping"]
+    assert lines == [f"{directory.manifest}: left out, for it cannot be read: it is not a mapping"]
     assert list(run.evaluations.times) == [0, 50, 100]
 
 

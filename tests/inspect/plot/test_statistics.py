@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from actorlearner.inspect.plot.statistics import (
-    MOST_POINTS,
+    MAX_POINTS,
     Curve,
     Numbers,
     common_points,
@@ -68,7 +68,7 @@ def test_runs_without_a_range_in_common_have_no_curve() -> None:
 
 def test_points_are_bounded_and_keep_both_ends() -> None:
     points = common_points([np.arange(1_001.0), np.arange(0.5, 1_000.0)])
-    assert len(points) == MOST_POINTS
+    assert len(points) == MAX_POINTS
     assert (points[0], points[-1]) == (0.5, 999.5)
 
 

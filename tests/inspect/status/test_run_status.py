@@ -15,8 +15,8 @@ from actorlearner.inspect.status.run_status import (
     SILENT,
     STARTING,
     WORKING,
-    RunLooker,
     RunStatus,
+    RunStatusReader,
 )
 from actorlearner.inspect.status.view import rendered, run_rows
 from actorlearner.records.run_directory import RunDirectory
@@ -29,7 +29,7 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def look(directory: RunDirectory) -> RunStatus:
-    return RunLooker(directory.path).look()
+    return RunStatusReader(directory.path).read()
 
 
 def text(status: RunStatus, width: int = 80) -> str:
@@ -125,12 +125,12 @@ def test_lines_say_it_all(directory: RunDirectory) -> None:
         "train step 9,000 of 10,000 (90 %), 0:00:10 left",
         "100 train steps/s, 101 env steps/s",
         "50,000 of 100,000 transitions (50 %)",
-        "250.5 samples per insert (256.0 wanted); bars inserts 60 %, sampling 1 % of the time",
+        "250.5 samples per insert (256.0 wanted); blocks inserts 60 %, sampling 1 % of the time",
         "loss -1.235e+04, staleness 1,234 train steps in the mean, 8,999 at most",
         "last -1,500.50 (train step 8,000), best -100.25 (train step 0), collecting -1,234.50",
         "6 faults of environments, 2 restarts",
         "learner: train step 9,000, 1 s ago, up 1:01:01, 500 MiB",
-        "collect-actor-1: no sign of life for 100 s after: env step 5,000, 50 env steps/s",
+        "collect-actor-1: no heartbeat for 100 s after: env step 5,000, 50 env steps/s",
         "held back training: the learner trains 96 % of the time",
         "or lower replay.updates_per_env_step (1)",
     ):
@@ -160,4 +160,4 @@ def test_a_run_that_has_just_begun(directory: RunDirectory) -> None:
 
 def test_a_directory_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"is no run directory; allowed: one with config\.yaml"):
-        RunLooker(tmp_path)
+        RunStatusReader(tmp_path)

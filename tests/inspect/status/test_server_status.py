@@ -12,7 +12,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.inspect.status import server_status
-from actorlearner.inspect.status.server_status import ServerLooker
+from actorlearner.inspect.status.server_status import ServerStatusReader
 from actorlearner.inspect.status.view import rendered, server_rows
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.run_identity import announce, identity_table
@@ -56,8 +56,8 @@ def _replay(config: Config, free_port: int) -> Iterator[Replay]:
 def test_it_tells_of_replay_variables_and_rates(
     replay: Replay, config: Config, values: list[np.ndarray], eventually: Eventually
 ) -> None:
-    looker = ServerLooker(replay.address)
-    first = looker.look()
+    reader = ServerStatusReader(replay.address)
+    first = reader.read()
     assert (first.run_id, first.train_step, first.versions) == ("abc", None, 0)
     assert (first.env_steps_per_s, first.replay["inserts_barred_fraction"]) == (None, None)
     assert "none yet" in rendered(server_rows(first), 80).plain
@@ -72,7 +72,7 @@ def test_it_tells_of_replay_variables_and_rates(
         writer.write(numbered(np.arange(number, number + 8)))
     eventually(lambda: replay.status().inserts_barred_s > 0.5 or not packed)
     eventually(lambda: replay.status().inserts > 0)
-    second = looker.look()
+    second = reader.read()
     assert (second.train_step, second.generation, second.versions) == (30, 2, 1)
     assert second.variables_new
     assert second.evaluations_waiting == 1
@@ -93,18 +93,18 @@ def test_a_server_that_only_accepts_is_given_up(monkeypatch: pytest.MonkeyPatch)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(RunError, match=f"{address} does not answer within 1 s"):
-            ServerLooker(address)
+            ServerStatusReader(address)
 
 
 def test_a_server_that_is_not_there_is_given_up(free_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_status, "ANSWER_S", 1)
     with pytest.raises(RunError, match="does not answer"):
-        ServerLooker(f"localhost:{free_port}")
+        ServerStatusReader(f"localhost:{free_port}")
 
 
 def test_another_server_of_reverb_is_refused(free_port: int) -> None:
     table: Any = reverb.Table.queue("queue", 10)
     server = reverb.Server([table], port=free_port)
     with pytest.raises(ConfigurationError, match="not a replay server of a run"):
-        ServerLooker(f"localhost:{free_port}")
+        ServerStatusReader(f"localhost:{free_port}")
     server.stop()

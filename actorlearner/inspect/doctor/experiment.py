@@ -1,0 +1,185 @@
+"""Checks of the experiment on this machine: environment, agent, memory and disk."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from actorlearner.config.checks import SUITES
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Environment
+from actorlearner.errors import RunError
+from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
+from actorlearner.process.cores import collect_actors
+
+_ENV_STEPS = 50
+_MAX_S = 20.0
+"""Seconds after which the check of a slow environment takes no more env steps."""
+
+_LEAVES_SHOWN = 2
+
+
+def check_environment(experiment: Experiment) -> Result:
+    """Checks that the environment loads, and returns valid values after random actions.
+
+    Raises:
+      ConfigurationError: the environment cannot be loaded.
+      RunError: a returned value is not valid.
+      Exception: any error of the environment.
+    """
+    from actorlearner.environments.load import load_environment
+    from actorlearner.process.devices import use_cpu
+
+    use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
+    config = experiment.config.environment
+    environment = load_environment(config, experiment.seed)
+    try:
+        rate = _play(environment, experiment.seed)
+    finally:
+        environment.close()
+    specs = f"{_describe(environment.observation_spec)} -> {_describe(environment.action_spec)}"
+    return ok(f"{specs}, {_time_limit(config)}, {rate:,.0f} env steps/s")
+
+
+def _play(environment: Environment, seed: int) -> float:
+    """Takes some env steps with random actions; returns the env steps per second.
+
+    Raises:
+      RunError: a returned value is not valid.
+    """
+    from tf_agents.specs import array_spec
+
+    from actorlearner.environments.finite import all_finite
+    from actorlearner.environments.guarded import problem_of
+
+    random = np.random.RandomState(seed)
+    if not all_finite(environment.reset()):
+        raise RunError("reset returned an observation that is not finite")
+    began = time.perf_counter()
+    taken = 0
+    while taken < _ENV_STEPS and time.perf_counter() - began < _MAX_S:
+        step = environment.step(array_spec.sample_spec_nest(environment.action_spec, random))
+        taken += 1
+        wrong = problem_of(step)
+        if wrong:
+            raise RunError(f"{wrong}, at env step {taken}")
+        if step.last:
+            environment.reset()
+    return taken / (time.perf_counter() - began)
+
+
+def _describe(spec: Any) -> str:
+    """Returns the arrays of a nest as text, as in `float32[3], uint8[84, 84, 4]`."""
+    import tree
+
+    leaves = tree.flatten(spec)
+    shown = [
+        f"{np.dtype(leaf.dtype).name}{list(leaf.shape) if leaf.shape else ''}"
+        for leaf in leaves[:_LEAVES_SHOWN]
+    ]
+    more = len(leaves) - len(shown)
+    return ", ".join([*shown, f"{more} more"] if more else shown)
+
+
+def _time_limit(config: EnvironmentConfig) -> str:
+    """Returns the env steps after which an episode is truncated, as text."""
+    limit = config.max_episode_steps
+    if limit is None and config.suite in SUITES:
+        import gym
+
+        limit = gym.spec(config.name).max_episode_steps
+    return f"limit {limit:,}" if limit else "no known limit"
+
+
+def check_agent(experiment: Experiment) -> Result:
+    """Checks that the algorithm can act in this environment.
+
+    Raises:
+      ConfigurationError: the algorithm cannot.
+    """
+    numbers = sum(int(np.prod(variable.shape)) for variable in experiment.agent.agent.variables)
+    return ok(f"{experiment.config.agent.name}, with {numbers:,} numbers in its networks")
+
+
+_OTHER_ROLES = 3
+"""Replay server, eval actor and learner."""
+
+
+def check_memory(experiment: Experiment) -> Result:
+    """Checks that a full replay and the processes of local mode fit into memory.
+
+    Raises:
+      ConfigurationError: replay does not fit; the replay server would refuse to start.
+    """
+    from actorlearner.process.memory import available_bytes
+    from actorlearner.records.run_directory import RunDirectory
+    from actorlearner.replay import footprint
+    from actorlearner.replay.checkpoints import saved_transitions
+    from actorlearner.replay.item_memory import size
+
+    config, layout = experiment.config, experiment.layout
+    saved = saved_transitions(RunDirectory(experiment.run_dir).replay_checkpoints)
+    footprint.check_memory(config, layout, saved)
+    available = available_bytes()
+    replay = footprint.experience_bytes(config.replay.capacity, layout)
+    count = _OTHER_ROLES + collect_actors(config.collect)
+    processes = count * footprint.PROCESS_BYTES
+    found = f"replay {size(replay)}, {count} processes {size(processes)}; {size(available)} available"
+    if replay + processes > available:
+        return warn(f"{found}: lower replay.capacity or collect.actors, or run roles elsewhere")
+    return ok(found)
+
+
+_SAVED_MODELS = 3
+_GRAPHS_BYTES = 2 * 2**20
+"""Bytes of a SavedModel without its variables."""
+
+_SLOTS = 2
+"""Variables that Adam keeps for each trained variable."""
+
+
+def check_disk(experiment: Experiment) -> Result:
+    """Checks that the run directory is writable and has room for the checkpoints of a full replay."""
+    from actorlearner.replay.item_memory import size
+
+    folder = _nearest(experiment.run_dir)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"actorlearner")
+    except OSError as error:
+        return fail(f"{folder} cannot be written to, {error.strerror}: choose another --run_dir")
+    replay, learner = _needed(experiment)
+    free, held = shutil.disk_usage(folder).free, _held(experiment.run_dir / "checkpoints")
+    found = f"checkpoints: replay {size(replay)}, learner {size(learner)}; {size(free)} free"
+    if replay + learner > free + held:
+        return fail(f"{found} in {folder}: lower replay.capacity, or choose another --run_dir")
+    return ok(found)
+
+
+def _nearest(path: Path) -> Path:
+    """Returns the directory, or its closest parent that exists."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _needed(experiment: Experiment) -> tuple[int, int]:
+    """Returns the bytes of the checkpoints of replay and of the learner, including one being written each."""
+    from actorlearner.learning import checkpoint
+    from actorlearner.replay import checkpoints, footprint
+
+    one = footprint.checkpoint_bytes(experiment.config.replay.capacity, experiment.layout)
+    agent = _bytes(experiment.agent.agent.variables) * (1 + _SLOTS) * (checkpoint.KEPT + 1)
+    policies = (_bytes(experiment.agent.policy_variables) + _GRAPHS_BYTES) * _SAVED_MODELS
+    return one * (checkpoints.KEPT + 1), agent + policies
+
+
+def _bytes(variables: Sequence[Any]) -> int:
+    return sum(variable.shape.num_elements() * variable.dtype.size for variable in variables)
+
+
+def _held(checkpoints: Path) -> int:
+    """Returns the bytes of existing checkpoints, which later ones replace."""
+    return sum(path.stat().st_size for path in checkpoints.rglob("*") if path.is_file())
