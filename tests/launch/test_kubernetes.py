@@ -7,7 +7,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from actorlearner.cli.main import parser
+from actorlearner.cli.main import make_parser
 from actorlearner.errors import EXIT_USAGE
 from tests.support.processes import REPOSITORY
 
@@ -89,10 +89,10 @@ def test_every_role_is_started_and_probed_as_the_command_line_wants_it() -> None
         [container] = pod["spec"]["containers"]
         arguments = [argument.replace("$(CONFIG)", settings["CONFIG"]) for argument in container["args"]]
         index = ["--actor_index", "0"] if role == "collect-actor" else []  # From launch/container.py.
-        assert parser().parse_args([*arguments, *index]).command == role
+        assert make_parser().parse_args([*arguments, *index]).command == role
         for probe in ("startupProbe", "livenessProbe"):
             program, *asked = container[probe]["exec"]["command"]
-            read = parser().parse_args(asked)
+            read = make_parser().parse_args(asked)
             assert (program, read.command, read.role, read.run_dir) == (
                 "actorlearner", "health", role, "/run_dir",
             )  # fmt: skip

@@ -123,18 +123,23 @@ def test_other_errors_of_a_stream_are_raised() -> None:
 
 _PRINTING = """
 import logging
+import sys
 from pathlib import Path
-from actorlearner.process.process import _configure_logging, _leave, _redirect_output
+from actorlearner.process.process import _RoleProcess
 from actorlearner.process.verbosity import Verbosity
-_configure_logging("learner", _redirect_output(Path("/dev/full")), Verbosity.NORMAL)
+from actorlearner.records.run_directory import RunDirectory
+process = _RoleProcess("learner", RunDirectory(Path(sys.argv[1])), Verbosity.NORMAL)
 print("printed")
 logging.getLogger("actorlearner").warning("logged")
-_leave(7)
+process.end(7, "ended", "as requested")
 """
 
 
-def test_a_role_prints_logs_and_ends_with_its_log_on_a_full_disk() -> None:
-    done = subprocess.run([sys.executable, "-c", _PRINTING], capture_output=True, text=True, check=False)
+def test_a_role_prints_logs_and_ends_with_its_log_on_a_full_disk(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "learner.log").symlink_to("/dev/full")
+    command = [sys.executable, "-c", _PRINTING, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 7
     assert "Error" not in done.stderr
     assert done.stderr.count("logged") == 1  # On the terminal of who started it.
