@@ -55,7 +55,7 @@ class Policy:
         spec = self._specs.observation
         leaves = [
             np.asarray(leaf, leaf_spec.dtype.as_numpy_dtype)
-            for leaf, leaf_spec in zip(tree.flatten(observation), tree.flatten(spec), strict=True)
+            for leaf, leaf_spec in zip(tree.flatten_up_to(spec, observation), tree.flatten(spec), strict=True)
         ]
         batched = leaves[0].ndim > len(tree.flatten(spec)[0].shape)
         batch = tree.unflatten_as(spec, leaves if batched else [leaf[None] for leaf in leaves])

@@ -52,7 +52,7 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
 
     # Without a learner, the rate limiter soon lets nothing in. That is no fault of the actor's.
     learner.freeze()
-    wait_for(lambda: healthy("collect-actor", "waiting for replay to take"), "the rate limiter")
+    wait_for(lambda: healthy("collect-actor", "waiting for replay to accept"), "the rate limiter")
     assert not health("learner", later_s=LONG_PATIENCE_S + 1).healthy
     # Without an actor, the learner gets no data: the other way round.
     actor.freeze()
