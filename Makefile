@@ -19,7 +19,7 @@ help:
 	@echo "make test-long                                        run those of minutes of real processes each"
 	@echo "make test-containers                                  run those that need a container engine"
 	@echo "make test-learning                                    train what is shipped, and check the returns"
-	@echo "make lint                                             ruff: rules and formatting"
+	@echo "make lint                                             ruff: rules and formatting; import-linter: the order of folders"
 	@echo "make types                                            mypy"
 	@echo "make docs                                             build the documentation into build/site"
 	@echo "make lock  [ARGS=--upgrade]                           write both lock files from pyproject.toml"
@@ -54,6 +54,7 @@ test-learning: venv
 lint: venv
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/lint-imports --no-cache
 
 types: venv
 	@$(BIN)/python -m mypy
