@@ -1,4 +1,4 @@
-"""Which fraction of the time a rate limiter bars inserts, and sampling."""
+"""The fractions of the time in which the rate limiter blocks inserts and sampling."""
 
 import dataclasses
 import time
@@ -9,11 +9,11 @@ from actorlearner.replay.status import ReplayStatus
 
 @dataclasses.dataclass(frozen=True)
 class BlockedFractions:
-    """Of the time between two looks at replay; both together are 1 at most.
+    """Fractions of the time between two readings of replay's status; their sum is at most 1.
 
     Attributes:
-      inserts: in which an actor's item waited until more was sampled.
-      sampling: in which a request of the learner's waited until more was inserted.
+      inserts: time in which an actor's item waited until the learner had sampled more.
+      sampling: time in which a request of the learner waited until actors had inserted more.
     """
 
     inserts: float
@@ -21,25 +21,25 @@ class BlockedFractions:
 
 
 class BlockedTime:
-    """Turns the seconds that a replay server counts into fractions of the time since the last look."""
+    """Turns the blocked seconds that a replay server counts into fractions of the time between readings."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Has not looked yet.
+        """Starts without a reading.
 
         Args:
-          clock: tells the time in seconds.
+          clock: returns the time in seconds.
         """
         self._clock = clock
         self._last: tuple[float, ReplayStatus] | None = None
 
     def update(self, status: ReplayStatus) -> BlockedFractions | None:
-        """Takes a look.
+        """Adds a reading.
 
         Args:
-          status: of replay, as it is now.
+          status: the current status of replay.
 
         Returns:
-          The fractions since the last look; None at the first one, or if the server was started anew.
+          The fractions since the last reading; None for the first one, or if the server was restarted.
         """
         now = self._clock()
         last, self._last = self._last, (now, status)

@@ -1,7 +1,7 @@
 """Checkpoints of the replay server: all its tables, the experience and the variables.
 
-Reverb keeps one checkpoint and removes everything else beside it, so it writes into a directory of its own;
-what it has finished is sealed and moved out of there, and the newest two are kept.
+Reverb keeps one checkpoint and removes all other files beside it, so it writes into a directory of its own.
+A finished checkpoint is moved out of there and sealed; the newest two are kept.
 """
 
 import datetime
@@ -24,22 +24,22 @@ from actorlearner.replay.status import ReplayMonitor
 _log = logging.getLogger(__name__)
 
 KEPT = 2
-"""Checkpoints that stay, beside the one that is being written."""
+"""Complete checkpoints that are kept while another one is being written."""
 
 _WORKING = "working"
 _RESTORED = "0"
-"""What a checkpoint is called while it is restored.
+"""The name of a checkpoint while it is restored.
 
-Reverb removes all but the last by name when it writes one. It names them by the local time, which may be an
-earlier one than where the restored checkpoint was written.
+When Reverb writes a checkpoint, it removes all but the last one by name, and names are local times: on a
+machine with another time zone the restored checkpoint could seem newer than the one just written.
 """
 _STATUS_TIMEOUT_S = 30
 _NOT_SAVED = (OSError, RuntimeError, IndexError, ValueError)
-"""What a failed write ends in: ours, and Reverb's, for which a full disk is an IndexError."""
+"""The errors of a failed write: ours, and those of Reverb, which raises IndexError on a full disk."""
 
 
 class ReplayCheckpoints:
-    """Saves a replay server, and restores the newest checkpoint that is whole.
+    """Saves a replay server, and restores the newest complete checkpoint.
 
     Attributes:
       directory: where the checkpoints are.
@@ -50,8 +50,8 @@ class ReplayCheckpoints:
 
         Args:
           directory: where the checkpoints are; nothing else should be there.
-          limit: the rate limiter of the experience table, for it is saved with the table.
-          max_items: the capacity of the experience table in items, which is saved, too.
+          limit: the rate limiter of the experience table; Reverb saves it with the table.
+          max_items: the capacity of the experience table in items; Reverb saves it as well.
         """
         self.directory = directory
         self._working = directory / _WORKING
@@ -64,7 +64,7 @@ class ReplayCheckpoints:
         }
 
     def restoring_checkpointer(self) -> "reverb.platform.checkpointers_lib.CheckpointerBase":
-        """Returns what a `reverb.Server` saves with and restores the newest whole checkpoint from, if any."""
+        """Returns the checkpointer for a `reverb.Server`; it restores the newest complete checkpoint."""
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._working, ignore_errors=True)
         self._working.mkdir()
@@ -84,14 +84,14 @@ class ReplayCheckpoints:
                 )
 
     def save(self, client: reverb.Client, monitor: ReplayMonitor) -> bool:
-        """Saves the server; all its calls wait meanwhile.
+        """Saves the server, which answers no other call meanwhile.
 
         Returns:
-          Whether that worked. A disk that is full or fails is logged, as is a server that does not answer,
-          and what was saved before is kept.
+          Whether a checkpoint was written. A disk that is full or fails, and a server that does not answer,
+          are logged, and earlier checkpoints are kept.
         """
         try:
-            # First: a checkpoint that is written must not be lost for want of an answer.
+            # First: otherwise a server that does not answer would cost a checkpoint that is already written.
             status = monitor.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("nothing is saved now: this server did not answer within %d s", _STATUS_TIMEOUT_S)
@@ -115,7 +115,7 @@ class ReplayCheckpoints:
         return True
 
     def _remove_unsealed(self) -> None:
-        """Removes what has no seal: older checkpoints, and any that could not be written."""
+        """Removes directories without a seal: older checkpoints, and those whose write failed."""
         keep = {_WORKING, *sealed(self.directory)}
         for entry in self.directory.iterdir():
             if entry.is_dir() and entry.name not in keep:
@@ -125,17 +125,17 @@ class ReplayCheckpoints:
 
 
 def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Finds the newest checkpoint that is whole; logs which newer ones are not.
+    """Finds the newest complete checkpoint; logs newer ones that are damaged.
 
     Returns:
-      It and the facts of its seal; None if there is none.
+      Its directory and the facts of its seal; None without any.
     """
     whole = newest_complete(directory, _leave_out)
     return (directory / whole[0], whole[1]) if whole else None
 
 
 def saved_transitions(directory: Path) -> int | None:
-    """How many transitions the newest checkpoint has, by its seal; None without any. It is not checked."""
+    """Returns the transitions in the newest checkpoint by its seal, unchecked; None without any."""
     newest = newest_complete(directory, lambda name, error: None, sealed_facts)
     return int(newest[1]["size"]) if newest else None
 
@@ -145,12 +145,12 @@ def _leave_out(name: str, error: BrokenError) -> None:
 
 
 def saved_at(checkpoint: Path) -> float:
-    """When a checkpoint was begun, in Unix seconds, as its name says; everything inserted before is in it."""
+    """Returns the Unix time, from its name, at which a checkpoint began; it holds all earlier inserts."""
     return datetime.datetime.fromisoformat(checkpoint.name).timestamp()
 
 
 def _link(source: str, target: str) -> None:
-    """A second name for a file instead of a copy, where the file system has such."""
+    """Links a file, or copies it where the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:

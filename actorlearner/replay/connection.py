@@ -1,4 +1,4 @@
-"""Connecting a role to its replay servers: with a deadline, and only if all are of the same run."""
+"""Connects a role to its replay servers, with a deadline, and only if all of them serve its run."""
 
 import dataclasses
 import time
@@ -22,7 +22,7 @@ CONNECT_DEADLINE_S = 300.0
 
 _PROBE_TIMEOUT_S = 2
 _ANNOUNCE_S = 5.0
-"""How long a server that has just been restored may still serve the shorter run that it was saved in."""
+"""Seconds in which a restored server may still announce the fewer train steps that it was saved with."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +31,8 @@ class ReplayServer:
 
     Attributes:
       address: HOST:PORT.
-      client: of it.
-      run_id: of the run that it serves.
+      client: a Reverb client of the server.
+      run_id: the id of the run that it serves.
     """
 
     address: str
@@ -48,18 +48,18 @@ def connect(
     config: Config,
     stop: Stop,
 ) -> list[ReplayServer] | None:
-    """Waits until replay servers answer, one after another, and checks that they are of this run.
+    """Waits until replay servers answer, one after another, and checks that they serve this run.
 
     Args:
-      addresses: HOST:PORT of all the run's servers; the first decides which run it is.
-      places: which of them to connect to, counted from 0.
-      layout: what this role writes or reads.
-      directory: of this role; the first servers that it is connected to decide which run it belongs to.
-      config: of this role.
+      addresses: HOST:PORT of all servers of the run; the first one decides which run it is.
+      places: indices of the servers to connect to.
+      layout: the layout that this role writes or reads.
+      directory: this role's run directory; the first servers it joins decide which run it belongs to.
+      config: this role's configuration.
       stop: ends the wait.
 
     Returns:
-      The servers, as `places` has them; None if a stop was requested meanwhile.
+      The servers in the order of `places`; None if a stop was requested meanwhile.
 
     Raises:
       ConfigurationError: a server serves another run, another configuration or another environment, or is
@@ -112,7 +112,7 @@ def _connect(
 def _check_signature(
     tables: Mapping[str, reverb_types.TableInfo], address: str, layout: ReplayLayout
 ) -> None:
-    """One configuration stands for two signatures where the environments' code differs, or our own."""
+    """Checks the signature, which also differs if the environment's code differs, or this package's."""
     there, here = _describe(tables[layout.table].signature), _describe(layout.signature)
     if there != here:
         problem = f"environment.name: {address} stores what another environment, or another version of this"
@@ -120,5 +120,5 @@ def _check_signature(
 
 
 def _describe(signature: object) -> str:
-    """Shapes and dtypes of the parts of an item, for comparison and for people."""
+    """Returns the shapes and dtypes of an item's parts, to compare and to print."""
     return ", ".join(f"{spec.dtype.name}{spec.shape.as_list()}" for spec in tree.flatten(signature))

@@ -9,11 +9,11 @@ import tree
 from actorlearner.replay.layout import ReplayLayout
 
 _PREFETCHED_BATCHES = 2
-"""Batches kept ready. Each is already counted as sampled, so more would only make the data older."""
+"""Batches kept ready. Reverb has counted them as sampled; more of them would only make the data older."""
 
 _WORKERS = 2
-"""Streams from one server. A single one of the trajectory layout cannot use what two cores leave it. Of
-several servers one stream each is enough."""
+"""Streams from a single server: with the trajectory layout one stream leaves a core idle. With several
+servers, one stream for each is enough."""
 
 
 def experience_dataset(
@@ -21,25 +21,25 @@ def experience_dataset(
 ) -> tf.data.Dataset:
     """Samples batches of transitions from the experience tables of the servers at `addresses`.
 
-    Every batch has items of all of them: in turn, where each has one ready. One that is away, that its rate
-    limiter bars or that is slower than the learner is passed over, and nothing is made up for later.
+    Batches take items from the servers in turn. A server that does not answer, whose rate limiter blocks, or
+    that is slower than the learner is skipped, and its share is not made up for later.
 
     Args:
       addresses: HOST:PORT of each.
-      layout: how transitions lie in items.
+      layout: how items store transitions.
       batch_size: transitions in one train step, over all replicas.
       batch_size_per_replica: transitions in one element.
 
     Returns:
       An endless dataset of (batch, ()), the form that TF-Agents' Learner takes, with batches for the
-      layout's `decode`. Its iterator blocks while every server is away or its rate limiter bars sampling,
-      without a deadline.
+      layout's `decode`. Its iterator blocks, without a deadline, while no server answers or each one's rate
+      limiter blocks sampling.
     """
     batches = layout.batches(
         experience_items(addresses, layout, batch_size), batch_size, batch_size_per_replica
     )
-    # It is said to be endless because learners that train as one would otherwise ask each other before each
-    # train step whether there is a batch. The prefetch comes last, or tf.data would add a larger one.
+    # Declared endless: otherwise the learners of a group would ask each other before each train step whether
+    # there is a batch. The prefetch comes last, or tf.data would add a larger one.
     endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
     dataset = batches.map(lambda batch: (batch, ())).apply(endless).prefetch(_PREFETCHED_BATCHES)
     options = tf.data.Options()
@@ -49,7 +49,7 @@ def experience_dataset(
 
 
 def experience_items(addresses: Sequence[str], layout: ReplayLayout, batch_size: int) -> tf.data.Dataset:
-    """Items of all servers, together as many on their way as the next batch needs."""
+    """Returns a dataset of the items of all servers, with as many in flight as the next batch needs."""
     servers = len(addresses)
     if servers == 1:
         return _items_of(addresses[0], layout, batch_size, _WORKERS)

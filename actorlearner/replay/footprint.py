@@ -1,6 +1,6 @@
-"""What the experience takes, before there is any: memory of the replay server, and room for its checkpoints.
+"""Estimates the memory and the disk space that the experience will take.
 
-The figures of memory, and what they were measured on, are in item_memory.py.
+The measured figures are in item_memory.py.
 """
 
 import math
@@ -18,10 +18,10 @@ from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items
 
 PROCESS_BYTES = 512 * 2**20
-"""What a role's process holds before it has any experience: the libraries, the environment and the agent.
+"""Bytes of a role's process before it has any experience: the libraries, the environment and the agent.
 
-530 to 550 MB were measured for a replay server, a collect actor and an eval actor, and 730 MB for a learner;
-280 MB of each are the libraries' files, which they share.
+Measured: 530 to 550 MB for a replay server, a collect actor and an eval actor, and 730 MB for a learner.
+280 MB of each are the libraries' files, which the processes share.
 """
 
 # Bytes of a checkpoint beside the data.
@@ -31,39 +31,39 @@ _STEP_ON_DISK = 16
 
 
 def experience_bytes(capacity: int, layout: ReplayLayout) -> int:
-    """Memory of the replay server for `capacity` transitions, beside its PROCESS_BYTES.
+    """Returns the replay server's bytes for `capacity` transitions, in addition to PROCESS_BYTES.
 
-    In the trajectory layout, each episode also has its last time step, once for each env step of an n-step
-    transition. That is left out: it counts only where episodes are not much longer than n.
+    The trajectory layout also stores the last time step of each episode n times. That is left out: it matters
+    only if episodes are not much longer than n.
     """
     return items(capacity, layout.transitions_per_item) * _item_bytes(layout)
 
 
 def checkpoint_bytes(capacity: int, layout: ReplayLayout) -> int:
-    """Room that one checkpoint of `capacity` transitions takes on a disk."""
+    """Returns the bytes on disk of one checkpoint of `capacity` transitions."""
     columns = sum(_STEP_ON_DISK + data + _REFERENCE_ON_DISK * steps for steps, data in _columns(layout))
     return items(capacity, layout.transitions_per_item) * (_ITEM_ON_DISK + columns)
 
 
 def largest_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
-    """How many transitions fit into so much memory, rounded down to two digits."""
+    """Returns the transitions that fit into `memory_bytes`, rounded down to two digits."""
     return fitting(memory_bytes, _item_bytes(layout), layout.transitions_per_item)
 
 
 def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None) -> None:
     """Refuses a capacity that no table has, or that would not fit into the memory that is available now.
 
-    Call it in a process that has everything loaded but the experience: only that is still to come. A run that
-    has begun keeps its capacity: if that does not fit any more, as after the other roles have grown, it is
-    only said, as long as what is to be restored fits.
+    Call it in a process that has loaded everything but the experience. A run that has begun keeps its
+    capacity: if it no longer fits, because the other roles have grown, this is only a warning, as long as the
+    transitions to restore fit.
 
     Args:
       config: the experiment.
-      layout: of its replay.
-      saved: transitions that are to be restored; None in a new run.
+      layout: its replay layout.
+      saved: transitions to restore; None in a new run.
 
     Raises:
-      ConfigurationError: it cannot be; the problem does not say where the key comes from.
+      ConfigurationError: it does not fit; the problem does not name the key's source.
     """
     capacity = config.replay.capacity
     needed, available = experience_bytes(capacity, layout), available_bytes()

@@ -1,8 +1,8 @@
-"""What an item of the experience takes of the replay server's memory.
+"""Estimates the memory of the replay server that one item of the experience takes.
 
-The figures are upper bounds, but close ones: for data that cannot be compressed, in a table that is full, was
-turned over several times and is saved. Reverb compresses what it stores, so repetitive data (pictures of a
-game) may take much less; how much shows only in the run, when it is too late to refuse.
+The figures are close upper bounds: for data that cannot be compressed, in a full table whose items were all
+replaced several times, and that is saved. Reverb compresses items, so repetitive data (pictures of a game)
+may take much less; that shows only during the run, too late to refuse the configuration.
 
 They were measured with Reverb 0.14.0, as the growth of a server's process from a tenth of its capacity on,
 filled with random bytes by the layouts' own writers in long episodes:
@@ -34,19 +34,19 @@ _STEP = 1_160
 """Bookkeeping of one step of one column, beside the data; less for the smallest arrays."""
 _LARGEST_SMALL_STEP = 32
 _ALLOCATED = 1.1
-"""Bytes that the allocator takes for one of data, with the holes in a table that was turned over."""
+"""Bytes that the allocator takes for each byte of data, with the holes left by replaced items."""
 _SAVED_ITEM = 1_900
 _SAVED_REFERENCE = 110
-"""What saving takes for an item and for each of its references; the allocator keeps it for the next time."""
+"""Bytes that saving takes for an item and for each of its references; the allocator keeps them."""
 
 
 class Column(NamedTuple):
     """One column of an item.
 
     Attributes:
-      references: how many steps of it the item has.
-      step_bytes: the data of one of them. An item brings one step of its own, and shares the others with the
-        items before.
+      references: steps of this column in the item.
+      step_bytes: bytes of data in one step. An item adds one step of its own and shares the others with
+        earlier items.
     """
 
     references: int
@@ -54,7 +54,7 @@ class Column(NamedTuple):
 
 
 def item_bytes(columns: Iterable[Column]) -> int:
-    """Memory that one item takes, with the one step of each column that comes with it."""
+    """Returns the bytes that one item takes, including the one step it adds to each column."""
     columns = list(columns)
     references = sum(column.references for column in columns)
     steps = sum(
@@ -65,14 +65,14 @@ def item_bytes(columns: Iterable[Column]) -> int:
 
 
 def fitting(memory_bytes: int, bytes_per_item: int, transitions_per_item: int) -> int:
-    """How many transitions fit into so much memory, rounded down to two digits."""
+    """Returns the transitions that fit into `memory_bytes`, rounded down to two digits."""
     most = max(0, memory_bytes) // bytes_per_item * transitions_per_item
     unit = 10 ** max(0, len(str(most)) - 2)
     return most // unit * unit
 
 
 def size(number_of_bytes: float) -> str:
-    """Bytes in GiB, or in MiB where they are few, for people."""
+    """Returns a number of bytes as text, in GiB or MiB."""
     if number_of_bytes >= 0.1 * _GIB:
         return f"{number_of_bytes / _GIB:,.1f} GiB"
     return f"{number_of_bytes / _MIB:.1f} MiB"

@@ -1,30 +1,31 @@
-"""How many transitions an item of the packed layout holds.
+"""The number of transitions in an item of the packed layout.
 
-Larger items cost Reverb less work for each transition. But the transitions of an item come from one
-actor, one after the other, and as many batches as an item has rows are dealt from the same items: the more
-rows, the fewer independent transitions those batches are worth (`benchmarks mixing`). An actor only writes
-whole items, too, and the learner keeps `learn.batch_size` items in memory.
+Larger items cost Reverb less work for each transition. But the transitions of an item are consecutive ones
+of one actor, and an item with n rows serves n batches: the more rows, the more alike are these batches
+(`benchmarks mixing`). Actors also write complete items only, and the learner keeps `learn.batch_size` items
+in memory.
 """
 
 MAX_ROWS = 32
-"""Rows of an item, where they are small.
+"""Rows of an item, if rows are small.
 
-With 64, the learner is 1 to 2 % faster (`benchmarks learner`), and what batches from the same items say
-together of an actor's eight environments varies by two thirds more; with 16, it is 3 to 4 % slower.
+With 64 rows the learner is 1 to 2 % faster (`benchmarks learner`), but the mean over the batches that share
+items of an actor with eight environments has a variance two thirds larger. With 16 rows the learner is 3 to
+4 % slower.
 """
 
 MAX_ITEMS = 2**31 - 1
-"""Of one of Reverb's tables: its size is an integer of 32 bits."""
+"""The largest number of items in a table of Reverb: its size is a 32-bit integer."""
 
 _MOST_BYTES = 32 * 1024
-"""Bytes of an item, unless a single row is larger."""
+"""The largest item in bytes, unless a single row is larger."""
 
 
 def rows_per_item(width: int) -> int:
-    """How many rows of `width` bytes an item holds."""
+    """Returns the number of rows of `width` bytes in an item."""
     return max(1, min(MAX_ROWS, _MOST_BYTES // width))
 
 
 def max_transitions_per_item(layout: str) -> int:
-    """The most that any environment's transitions come to in the `replay.layout` of that name."""
+    """Returns the most transitions that an item of this `replay.layout` holds for any environment."""
     return {"packed": MAX_ROWS, "trajectory": 1}[layout]

@@ -1,4 +1,4 @@
-"""What a replay layout must provide, and which there are."""
+"""The interface of replay layouts, and the registered ones."""
 
 from typing import Any, Protocol
 
@@ -15,11 +15,11 @@ from actorlearner.replay.writer import ReplayWriter
 
 
 class ReplayLayout(Protocol):
-    """How transitions lie in the items of the experience table.
+    """How items of the experience table store transitions.
 
     Attributes:
-      table: the name of that table.
-      transitions_per_item: how many transitions one item holds.
+      table: the name of the experience table.
+      transitions_per_item: transitions in one item.
     """
 
     table: str
@@ -27,18 +27,18 @@ class ReplayLayout(Protocol):
 
     @property
     def signature(self) -> Nest:
-        """The nest of TensorSpecs of an item, with a leading dimension of its steps."""
+        """The item's nest of TensorSpecs, each with a leading dimension for the steps."""
 
     def writer(self, client: reverb.Client, environments: int) -> ReplayWriter:
-        """Opens a writer for the env steps of so many environments; it connects at the first item."""
+        """Returns a writer for this number of environments; it connects at the first item."""
 
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """Turns a dataset of sampled items into one of batches that are still encoded.
+        """Turns a dataset of sampled items into a dataset of encoded batches.
 
         Args:
-          items: elements with the `data` of one item, shaped as `item_specs` says.
+          items: elements with the `data` of one item, with the shapes of `item_specs`.
           batch_size: transitions in one train step, over all replicas.
           batch_size_per_replica: transitions in one element.
         """
@@ -47,13 +47,13 @@ class ReplayLayout(Protocol):
         """Decodes an element of `batches` in the graph into tensors [batch_size_per_replica, ...]."""
 
     def transitions(self, items: Nest) -> StoredTransition:
-        """Decodes whole items (tensors [items, ...]) into the transitions that they hold, in no order."""
+        """Decodes complete items (tensors [items, ...]) into their transitions, in no particular order."""
 
     @property
     def item_specs(self) -> Nest:
-        """The nest of TensorSpecs of a sampled item; like `signature`, but with every dimension known.
+        """The nest of TensorSpecs of a sampled item: `signature` with every dimension known.
 
-        An item brings one step of its own; the others it shares with the items before.
+        An item adds one step of its own and shares the others with earlier items.
         """
 
 

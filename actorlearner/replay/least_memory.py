@@ -1,4 +1,4 @@
-"""What the experience takes at least, whatever the environment: known before anything is loaded."""
+"""A lower bound of replay's memory for any environment, known before anything is loaded."""
 
 from actorlearner.config.problems import Sources, problem
 from actorlearner.config.schema import Config
@@ -7,29 +7,29 @@ from actorlearner.replay.item_memory import Column, fitting, item_bytes, size
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import items
 
-# Bytes of the arrays whose size is the same for all environments; observations and actions may have none.
+# Bytes of the arrays whose size does not depend on the environment; observations and actions may be empty.
 _SCALAR = 4
 _LEAST_ROW = 2 * _SCALAR + 8
-"""Reward, discount, and the train step of the policy."""
+"""Bytes of reward, discount, and the policy's train step."""
 
 
 def least_bytes(config: Config) -> int:
-    """Memory for a full replay, if observations and actions take none: never more than the server reckons."""
+    """Returns the bytes of a full replay whose observations and actions take none."""
     bytes_per_item, transitions_per_item = _least_item(config)
     return items(config.replay.capacity, transitions_per_item) * bytes_per_item
 
 
 def least_memory_problems(config: Config, sources: Sources) -> list[str]:
-    """What is wrong with a capacity that cannot fit into the memory available now, whatever the environment.
+    """Refuses a capacity that does not fit into the available memory with any environment.
 
-    The replay server knows the environment, and refuses exactly what does not fit; that takes seconds.
+    The replay server, which knows the environment, checks exactly; but that takes seconds.
 
     Args:
       config: the experiment.
       sources: where the values of all keys come from.
 
     Returns:
-      A line, or none.
+      One line, or none.
     """
     needed, available = least_bytes(config), available_bytes()
     if needed <= available:
@@ -42,9 +42,9 @@ def least_memory_problems(config: Config, sources: Sources) -> list[str]:
 
 
 def _least_item(config: Config) -> tuple[int, int]:
-    """The bytes of the smallest item there is, and how many transitions it holds.
+    """Returns the bytes of the smallest possible item, and its number of transitions.
 
-    In the packed layout, larger rows only make each transition's share of an item greater.
+    In the packed layout, larger rows only increase each transition's share of an item.
     """
     if config.replay.layout == "packed":
         return item_bytes([Column(1, MAX_ROWS * _LEAST_ROW)]), MAX_ROWS

@@ -13,11 +13,11 @@ from actorlearner.replay.transition import StoredTransition
 
 @dataclasses.dataclass
 class _Started:
-    """A transition whose later env steps are still to come.
+    """A transition that is not complete yet.
 
     Attributes:
       length: env steps so far.
-      reward, discount: R and D of StoredTransition over these.
+      reward, discount: R and D of StoredTransition over these env steps.
     """
 
     observation: Nest
@@ -31,12 +31,12 @@ class _Started:
 class NStepTransitions:
     """Turns the env steps of several environments into n-step transitions.
 
-    An env step starts one transition. It is complete after n env steps, or at the end of its episode if
-    that is sooner: no transition is lost there, and none reaches into the next episode.
+    Each env step starts one transition, which is complete after n env steps, or at the end of its episode if
+    that is sooner: no transition is lost at the end, and none reaches into the next episode.
     """
 
     def __init__(self, n: int, gamma: float, environments: int) -> None:
-        """Nothing has started yet; `gamma` is the agent's discount of one env step."""
+        """Starts without transitions; `gamma` is the agent's discount of one env step."""
         self._n = n
         self._gamma = gamma
         self._started: list[list[_Started]] = [[] for _ in range(environments)]
@@ -46,7 +46,7 @@ class NStepTransitions:
         """Adds one env step of each environment.
 
         Returns:
-          The transitions that it completes, oldest first in each environment; None if there are none.
+          The transitions that this completes, oldest first in each environment; None if there are none.
         """
         if self._n == 1:
             return _single(steps)
@@ -65,10 +65,10 @@ class NStepTransitions:
         return self._batch(complete)
 
     def end(self) -> StoredTransition | None:
-        """Returns what has started but is not complete, cut off at the newest observation.
+        """Returns the incomplete transitions, truncated at the newest observation.
 
-        That is as right as the end of an episode by a time limit: the value of that observation stands
-        for what would have followed.
+        This is as correct as a truncation by a time limit: the value of that observation stands for the
+        later rewards.
         """
         rest = [(i, transition) for i, started in enumerate(self._started) for transition in started]
         for started in self._started:
@@ -97,7 +97,7 @@ class NStepTransitions:
 
 
 def _single(steps: EnvSteps) -> StoredTransition | None:
-    """The transitions of single env steps."""
+    """Returns the transitions of single env steps (n = 1)."""
     transitions = StoredTransition(
         steps.observation,
         steps.action,

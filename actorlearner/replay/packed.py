@@ -1,7 +1,7 @@
-"""The packed layout: an item is a block of rows, each of them a whole transition.
+"""The packed layout: an item is a block of rows, and each row is a complete transition.
 
-A row holds all that a train step needs, so an item may span the end of an episode and no transition is
-lost there.
+A row holds everything that a train step needs, so an item may span the end of an episode, and no transition
+is lost there.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from actorlearner.replay.transition import StoredTransition
 
 
 class PackedLayout:
-    """See ReplayLayout: one step an item, a block of rows."""
+    """A ReplayLayout whose items have a single step: a block of rows."""
 
     table = "packed_experience"
 
@@ -31,27 +31,27 @@ class PackedLayout:
 
     @property
     def signature(self) -> dict[str, tf.TensorSpec]:
-        """See ReplayLayout."""
+        """The spec of an item: uint8 [1, transitions_per_item, bytes of a row]."""
         return {ROWS: tf.TensorSpec([1, self.transitions_per_item, self.format.width], tf.uint8, ROWS)}
 
     @property
     def item_specs(self) -> dict[str, tf.TensorSpec]:
-        """See ReplayLayout."""
+        """The same as `signature`: all its dimensions are known."""
         return self.signature
 
     def writer(self, client: reverb.Client, environments: int) -> PackedWriter:
-        """See ReplayLayout."""
+        """Returns a writer for an actor's environments, which share its items."""
         transitions = NStepTransitions(self._n_step, self._gamma, environments)
         return PackedWriter(client, self.table, self.format, self.transitions_per_item, transitions)
 
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """See ReplayLayout.
+        """Returns the dataset of batches: uint8 [batch_size_per_replica, bytes of a row].
 
-        `batch_size` items are dealt out over as many batches as an item has rows, one row of each item to
-        each batch. So a batch is what drawing single transitions independently and uniformly would give, at
-        a fraction of the cost; only the batches dealt from the same items depend on each other.
+        `batch_size` items make as many batches as an item has rows; each batch takes one random row of each
+        item. A batch is therefore distributed as if single transitions had been drawn independently and
+        uniformly, at a fraction of the cost; only the batches from the same items depend on each other.
         """
 
         def dealt(item: Any) -> tf.Tensor:
@@ -62,24 +62,24 @@ class PackedLayout:
         return items.batch(batch_size, drop_remainder=True).map(dealt).unbatch()
 
     def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
-        """Which row goes where: int32 [rows per item, count], a batch in each line."""
+        """Returns indices of rows: int32 [rows per item, count], one batch in each line."""
         rows_of_item = self.transitions_per_item
-        # A random order of its own for each item. In the order in which they were written, the batches would
-        # follow the environments through time, and those one env step apart would be much alike.
+        # Each item has a random order of its own. In the order of writing, the batches would follow the
+        # environments through time, and consecutive batches would be much alike.
         turn = tf.transpose(tf.argsort(tf.random.uniform([count, rows_of_item])))
         order = turn + rows_of_item * tf.range(count)
-        # An item that was not full has nothing for some of the batches. Rows of others take its place there,
-        # so that no transition is any likelier than another.
+        # An item that was not full has no row for some of the batches. Random rows of other items replace it
+        # there, so that every transition is equally likely.
         is_used = self.format.is_used(rows)
         used = tf.where(is_used)[:, 0]
         others = tf.random.uniform([rows_of_item, count], maxval=tf.size(used), dtype=tf.int32)
         return tf.where(tf.gather(is_used, order), order, tf.cast(tf.gather(used, others), tf.int32))
 
     def decode(self, batch: tf.Tensor) -> StoredTransition:
-        """See ReplayLayout."""
+        """Decodes a batch of `batches` in the graph."""
         return self.format.unpack(batch)
 
     def transitions(self, items: dict[str, tf.Tensor]) -> StoredTransition:
-        """See ReplayLayout."""
+        """Decodes complete items; unused rows are left out."""
         rows = tf.reshape(items[ROWS], (-1, self.format.width))
         return self.format.unpack(tf.boolean_mask(rows, self.format.is_used(rows)))

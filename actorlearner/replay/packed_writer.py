@@ -13,18 +13,18 @@ from actorlearner.replay.writer import ReplayWriter
 
 
 class _ItemStep(dict[str, Any]):
-    """A block of rows in the form in which the observer takes a step."""
+    """A block of rows with the interface of the steps that the observer takes."""
 
     def is_boundary(self) -> bool:
-        """Always False: a row needs no neighbour, so no row ends anything."""
+        """Returns False: rows are independent of each other, so no episode ends here for the observer."""
         return False
 
 
 class PackedWriter(ReplayWriter):
-    """Gathers transitions into blocks of rows and writes each as an item.
+    """Gathers transitions into blocks of rows and writes each block as an item.
 
-    Transitions of all the environments of an actor share the items, so that the rows of an item are less
-    correlated than consecutive steps of one environment.
+    All environments of an actor share the items, so the rows of an item are less correlated than consecutive
+    steps of one environment.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class PackedWriter(ReplayWriter):
         self._format = rows
         self._rows_per_item = rows_per_item
         self._transitions = transitions
-        # One chunk an item: a chunk shared by two items would travel whole with either of them.
+        # One chunk per item: a chunk that two items share would be sent completely with each of them.
         self._writers[0].configure((ROWS,), num_keep_alive_refs=1, max_chunk_length=1)
         self._start_block()
 
     def write(self, steps: EnvSteps) -> None:
-        """See ReplayWriter."""
+        """Adds env steps; writes an item whenever a block is full."""
         self._write_transitions(self._transitions.add(steps))
 
     def _write_rest(self) -> None:
@@ -71,6 +71,6 @@ class PackedWriter(ReplayWriter):
         self._start_block()
 
     def _start_block(self) -> None:
-        # Each item gets arrays of its own: the writer may still read them after they are handed over.
+        # Each item gets its own arrays: Reverb's writer may still read them later.
         self._records = self._format.unused(self._rows_per_item)
         self._filled = 0

@@ -1,6 +1,6 @@
-"""The arithmetic between updates per env step and Reverb's rate limiter, in this one place.
+"""Converts updates per env step to the settings of Reverb's rate limiter; the only place that does.
 
-Reverb counts items, people count env steps. An item holds as many transitions as its layout says, a
+Reverb counts items, people count env steps. An item holds a number of transitions that its layout decides, a
 train step uses `batch_size` transitions, and one env step makes one transition, so
 
     samples per insert (SPI) = updates_per_env_step x batch_size
@@ -9,7 +9,7 @@ holds in items as it does in transitions. Reverb keeps inserts x SPI - samples w
 
     min_size x SPI +/- error_buffer        (in sampled items)
 
-and bars sampling below min_size items.
+and blocks sampling below min_size items.
 """
 
 import dataclasses
@@ -20,22 +20,22 @@ from actorlearner.process.cores import collect_actors
 from actorlearner.replay.item_size import max_transitions_per_item
 
 _BUFFERED_ENV_STEPS = 64
-"""Least default error buffer, in env steps."""
+"""The smallest default error buffer, in env steps."""
 
 
 def items(transitions: int, transitions_per_item: int) -> int:
-    """The number of items that hold at least so many transitions."""
+    """Returns the smallest number of items that hold this number of transitions."""
     return math.ceil(transitions / transitions_per_item)
 
 
 @dataclasses.dataclass(frozen=True)
 class RateLimit:
-    """Reverb's terms for the experience table, all in items.
+    """The settings of the experience table's rate limiter, all in items.
 
     Attributes:
       min_size: items in the table before the first sample.
-      samples_per_insert: sampled items for each inserted one; None limits by `min_size` alone.
-      error_buffer: sampled items by which either side may be ahead; 0 where SPI is None.
+      samples_per_insert: sampled items for each inserted item; None limits by `min_size` alone.
+      error_buffer: sampled items by which either side may run ahead; 0 if SPI is None.
     """
 
     min_size: int
@@ -44,7 +44,7 @@ class RateLimit:
 
 
 def least_error_buffer(transitions_per_item: int, samples_per_insert: float) -> float:
-    """The smallest error buffer, in env steps, with which neither side waits for the other for ever.
+    """Returns the smallest error buffer, in env steps, that cannot deadlock.
 
     Reverb needs room for one insert (SPI samples) and for one sample in each direction.
     """
@@ -52,7 +52,7 @@ def least_error_buffer(transitions_per_item: int, samples_per_insert: float) -> 
 
 
 def plan_rate_limit(config: Config, transitions_per_item: int) -> RateLimit:
-    """Turns the replay section into Reverb's terms; assumes that `rate_limit_problems` found none."""
+    """Returns the rate limiter's settings for a configuration without `rate_limit_problems`."""
     replay = config.replay
     min_size = items(replay.min_size, transitions_per_item)
     if replay.updates_per_env_step is None:
@@ -67,10 +67,10 @@ def plan_rate_limit(config: Config, transitions_per_item: int) -> RateLimit:
 
 
 def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
-    """What in the replay section would make collecting and training wait for each other for ever.
+    """Returns the keys of the replay section with which collecting and training would deadlock.
 
     Returns:
-      (key, what is allowed) pairs, none if the limiter works.
+      (key, what is allowed) pairs; none if the rate limiter works.
     """
     replay = config.replay
     problems = []

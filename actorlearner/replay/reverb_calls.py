@@ -1,4 +1,4 @@
-"""What Reverb raises when a server cannot be reached, and calls with a deadline."""
+"""Reverb's errors for a server that cannot be reached, and calls of Reverb with a deadline."""
 
 import collections
 import queue
@@ -9,24 +9,24 @@ from typing import Any, TypeVar, cast
 from reverb import errors as reverb_errors
 
 UNREACHABLE = (reverb_errors.DeadlineExceededError, RuntimeError)
-"""Raised by `server_info(timeout)` where no server answers in time, or one ends before it has answered."""
+"""Raised by `server_info(timeout)` if no server answers in time, or if it ends before it has answered."""
 
 _Result = TypeVar("_Result")
 
 
 class NoAnswerError(RuntimeError):
-    """A call of Reverb that has no deadline of its own has not returned in time; one of UNREACHABLE."""
+    """A call of Reverb without a deadline of its own did not return in time; one of UNREACHABLE."""
 
 
 def within(timeout_s: float, call: Callable[[], _Result]) -> _Result:
-    """Calls what may block for ever, as sampling and inserting do when their server ends meanwhile.
+    """Makes a call that may block for ever, as sampling and inserting do if their server ends meanwhile.
 
     Raises:
-      NoAnswerError: the call has not returned after `timeout_s`. It is left behind on a thread of its own and
-        may still have its effect.
+      NoAnswerError: the call has not returned after `timeout_s`. It goes on in a thread of its own and may
+        still have its effect.
       Exception: what the call raises.
     """
-    # A thread for each call would do, but each that ends leaves some kilobytes of Reverb's memory behind.
+    # Threads are reused: each thread that ends leaks some kilobytes inside Reverb.
     try:
         caller = _idle.pop()
     except IndexError:
@@ -45,7 +45,7 @@ def within(timeout_s: float, call: Callable[[], _Result]) -> _Result:
 
 
 class _Caller(threading.Thread):
-    """Makes one call after another, until it is given None."""
+    """A thread that makes one call after another, until it receives None."""
 
     def __init__(self) -> None:
         super().__init__(name="reverb call", daemon=True)
@@ -59,9 +59,9 @@ class _Caller(threading.Thread):
             call, answer = work
             try:
                 answer.put((True, call()))
-            except BaseException as error:  # Raised again where the answer is waited for.
+            except BaseException as error:  # Raised again in the thread that waits for the answer.
                 answer.put((False, error))
-            del work, call, answer  # Or what was returned would be kept until the next call.
+            del work, call, answer  # Otherwise the result would stay in memory until the next call.
 
 
 _idle: collections.deque[_Caller] = collections.deque()

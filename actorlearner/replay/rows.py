@@ -2,7 +2,7 @@
 
 A stock replay item of two time steps is a dozen small tensors, each with its own bookkeeping in Reverb. Here
 the leaves of a transition (observation, action, reward, discount, next observation, ...) lie side by side,
-each in its own dtype, so that the bookkeeping is that of one tensor whatever a transition consists of.
+each in its own dtype, so Reverb keeps books for one tensor only, whatever a transition consists of.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ _UNUSED = -2
 
 
 class _Leaf(NamedTuple):
-    """Where one leaf of a StoredTransition lies: bytes start to stop of a row."""
+    """One leaf of a StoredTransition: the bytes from start to stop of a row."""
 
     start: int
     stop: int
@@ -35,7 +35,7 @@ class RowFormat:
     """Packs transitions into rows (NumPy, at the actor) and unpacks them (TensorFlow, at the learner).
 
     Attributes:
-      dtype: NumPy's record dtype of a row, a field `f0`, `f1`, ... for each leaf.
+      dtype: NumPy's record dtype of a row, with a field `f0`, `f1`, ... for each leaf.
       width: bytes in a row.
     """
 
@@ -62,7 +62,7 @@ class RowFormat:
             start = stop
 
     def unused(self, count: int) -> npt.NDArray[np.void]:
-        """Returns records that hold no transition; only what says so is initialised."""
+        """Returns records without transitions; only the field that marks this is initialised."""
         records = np.empty(count, self.dtype)
         records[self._names[-1]] = _UNUSED
         return records
@@ -70,10 +70,10 @@ class RowFormat:
     def write(
         self, transitions: StoredTransition, first: int, records: npt.NDArray[np.void], start: int
     ) -> int:
-        """Copies a batch of transitions ([batch, ...] arrays) from `first` on, as many as fit, to `records`.
+        """Copies transitions ([batch, ...] arrays) from index `first` on into `records`, as many as fit.
 
         Returns:
-          How many fitted into the records from `start` on.
+          The number of transitions copied into the records from index `start` on.
         """
         count = min(len(transitions.reward) - first, len(records) - start)
         for name, leaf in zip(self._names, tree.flatten(transitions), strict=True):
@@ -81,11 +81,11 @@ class RowFormat:
         return count
 
     def as_bytes(self, records: npt.NDArray[np.void]) -> npt.NDArray[np.uint8]:
-        """The records as a uint8 array [records, width], without a copy."""
+        """Returns the records as a uint8 array [records, width], without copying."""
         return records.view(np.uint8).reshape(len(records), self.width)
 
     def is_used(self, rows: tf.Tensor) -> tf.Tensor:
-        """Which rows (uint8 [batch, width]) hold a transition: bool [batch], in the graph."""
+        """Returns which rows (uint8 [batch, width]) hold a transition, in the graph: bool [batch]."""
         return self._read(rows, self._leaves[-1]) != _UNUSED
 
     def unpack(self, rows: tf.Tensor) -> StoredTransition:

@@ -1,6 +1,6 @@
-"""Which run a replay server serves: its run id and its configuration, in a table beside the variables.
+"""The run that a replay server serves: its run id and its configuration, in a table of their own.
 
-The id is part of the table's name, so that every look at the server tells it, without a wait for an item.
+The id is part of the table's name, so every `server_info` returns it without waiting for an item.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,13 +24,13 @@ _READ_TIMEOUT_S = 30.0
 class LengthError(ConfigurationError):
     """The configurations of a role and of its server differ in `learn.train_steps` alone.
 
-    A run that is made longer has that from its start to its end: the server restores the old configuration
-    with everything else, answers, and then announces the new one.
+    This happens while a run is resumed with more train steps: the server restores the old configuration with
+    everything else, answers, and then announces the new one.
     """
 
 
 def identity_table(run_id: str) -> reverb.Table:
-    """The table of a server of this run; it holds one item once it is `announce`d."""
+    """Returns the table of a server of this run; it holds one item after `announce`."""
     return reverb.Table(
         name=_PREFIX + run_id,
         sampler=reverb.selectors.Uniform(),
@@ -42,18 +42,18 @@ def identity_table(run_id: str) -> reverb.Table:
 
 
 def announce(client: reverb.Client, run_id: str, config: Config) -> None:
-    """Puts the configuration into the identity table; blocks until the server has taken it."""
+    """Writes the configuration into the identity table; blocks until the server has it."""
     text = np.frombuffer(canonical(config).encode(), np.uint8)
     client.insert({_CONFIGURATION: text}, {_PREFIX + run_id: 1.0})
 
 
 def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "") -> None:
-    """Checks that a server that answers again, at the same address, is still one of this run.
+    """Checks that the server at an address still serves this run.
 
     Args:
-      tables: the names of all its tables.
-      run_id: of this run; None accepts any.
-      address: its HOST:PORT where it is not the first replay server, whose run is that of the role.
+      tables: the names of the server's tables.
+      run_id: the expected run id; None accepts any.
+      address: HOST:PORT, for all servers but the first one, which decides the role's run.
 
     Raises:
       RunError: it serves another run.
@@ -76,27 +76,27 @@ def join(
     directory: RunDirectory,
     config: Config,
 ) -> str:
-    """Makes the server's run that of `directory`, unless it has one, and checks that both are the same.
+    """Records the server's run id in `directory` if it has none, and checks that both agree.
 
-    Of several servers the first one's run is that of all; the directory remembers the others' beside it.
+    Each of several servers has a run id of its own; the first one's is that of the run.
 
     Args:
-      client: of the server.
+      client: a client of the server.
       address: its HOST:PORT, for messages.
-      place: where `--replay_address` has it, counted from 0.
+      place: its index in `--replay_address`.
       others: the run ids of the servers that were joined before, by address.
-      tables: the names of all its tables.
-      directory: the role's own.
-      config: the role's own.
+      tables: the names of its tables.
+      directory: the role's run directory.
+      config: the role's configuration.
 
     Returns:
       The server's run id.
 
     Raises:
-      LengthError: the server serves another `learn.train_steps`, perhaps only for now.
+      LengthError: the server serves another `learn.train_steps`, perhaps only for a moment.
       ConfigurationError: the server serves another run or another configuration, or it is one of
         `others`.
-      reverb_calls.NoAnswerError: the server does not answer any more.
+      reverb_calls.NoAnswerError: the server no longer answers.
     """
     here, there = directory.server_run_ids().get(place), run_id_of(tables)
     if there is None:
@@ -121,7 +121,7 @@ def join(
 
 
 def configuration_of(client: reverb.Client, run_id: str) -> str:
-    """The canonical text of the configuration that a server of this run was started with.
+    """Returns the canonical text of the configuration that this run's server was started with.
 
     Raises:
       NoAnswerError: the server has not answered within _READ_TIMEOUT_S.
@@ -136,7 +136,7 @@ def configuration_of(client: reverb.Client, run_id: str) -> str:
 
 
 def run_id_of(tables: Iterable[str]) -> str | None:
-    """The run that a server with tables of these names serves; None if it is no replay server of a run."""
+    """Returns the run id of a server with these tables; None if it is no replay server of a run."""
     return next((name.removeprefix(_PREFIX) for name in tables if name.startswith(_PREFIX)), None)
 
 

@@ -1,4 +1,4 @@
-"""Watching several replay servers: what they hold together, and which of them do not answer."""
+"""Watches several replay servers: their status together, and which of them do not answer."""
 
 import logging
 import threading
@@ -17,12 +17,12 @@ _TIMEOUT_S = 5
 
 
 class ServerWatch:
-    """Looks at one replay server every second, on a thread of its own.
+    """Polls one replay server every second, in a thread of its own.
 
     Attributes:
       address: HOST:PORT of the server.
-      answers: whether it answered the last look within five seconds; true before the first.
-      status: its figures when it last answered.
+      answers: whether it answered the last poll within five seconds; true before the first one.
+      status: its last known status.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class ServerWatch:
         """Starts the thread; it ends with the process or at `stop`.
 
         Args:
-          server: that is watched.
-          layout: of its experience table.
-          stop: ends it.
-          changed: called, on the thread, whenever `answers` has changed.
+          server: the server to poll.
+          layout: the layout of its experience table.
+          stop: ends the thread.
+          changed: called in the thread whenever `answers` changes.
         """
         self.address = server.address
         self.answers = True
@@ -47,14 +47,14 @@ class ServerWatch:
         self._stop = stop
         self._changed = changed
         self._failure: BaseException | None = None
-        # A daemon, because it may be waiting for a server.
+        # A daemon, because it may be blocked by a server that does not answer.
         threading.Thread(target=self._watch, name="replay server", daemon=True).start()
 
     def check(self) -> None:
-        """Does not block.
+        """Raises the error of the thread, if there was one. Does not block.
 
         Raises:
-          RunError: another run's server has taken this one's place.
+          RunError: a server of another run has replaced this one.
         """
         if self._failure is not None:
             raise self._failure
@@ -66,7 +66,7 @@ class ServerWatch:
                 if self._stop.wait(_INTERVAL_S):
                     return
         except Exception as error:
-            self._failure = error  # Raised again by `check`, on the thread that does the role's work.
+            self._failure = error  # Raised again by `check`, in the thread that does the role's work.
 
     def _look(self) -> None:
         answered = self.answers
@@ -80,21 +80,21 @@ class ServerWatch:
 
 
 class ReplayWatch:
-    """See ReplayMonitor: knows the figures of several servers, and never blocks.
+    """A ReplayMonitor of several servers that never blocks.
 
-    They are at most some seconds old; those of a server that does not answer are its last known ones. Says
-    once when one does not answer, and once when it does again.
+    Its status is at most some seconds old; for a server that does not answer it is the last known one. Each
+    server that stops answering, or answers again, is logged once.
     """
 
     def __init__(self, servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> None:
         """Starts a thread for each server; they end with the process or at `stop`."""
         self._lock = threading.Lock()
         self._watches: list[ServerWatch] = []
-        with self._lock:  # Nothing is said before all of them are known.
+        with self._lock:  # Nothing is logged before all of them are known.
             self._watches += [ServerWatch(server, layout, stop, self._say) for server in servers]
 
     def status(self, timeout_s: int) -> ReplayStatus:
-        """See ReplayMonitor."""
+        """Returns the status of all servers together; does not block."""
         found = self._statuses()
         return ReplayStatus(
             size=sum(status.size for status in found),
@@ -105,7 +105,7 @@ class ReplayWatch:
         )
 
     def sizes(self, timeout_s: int) -> dict[str, int]:
-        """See ReplayMonitor."""
+        """Returns the transitions in each server, by its address; does not block."""
         statuses = self._statuses()
         return {watch.address: status.size for watch, status in zip(self._watches, statuses, strict=True)}
 

@@ -1,8 +1,8 @@
 """Counts how often each role of a run was started, in a table of the replay server.
 
-A role that is started again draws other random numbers than before. Its run directory cannot count its
-starts: in a container it may be new each time. The table is part of the replay server's checkpoints, so that
-the counts of a resumed run go on.
+A restarted role must draw other random numbers than before. Its run directory cannot count the starts: in a
+container it may be new each time. The table is part of the replay server's checkpoints, so a resumed run
+continues the counts.
 """
 
 import math
@@ -22,11 +22,11 @@ _MOST_ROLES = 100_000
 _STATUS_TIMEOUT_S = 5
 _CALL_TIMEOUT_S = 30.0
 _SURE = 20.0
-"""An item is missed with a probability of exp(-_SURE)."""
+"""The probability that the draws miss an item is at most exp(-_SURE)."""
 
 
 def starts_table() -> reverb.Table:
-    """The table: one item for each role that was started, with its name and the number of its newest life."""
+    """Returns the table: one item for each started role, with its name and its number of earlier starts."""
     return reverb.Table(
         name=_TABLE,
         sampler=reverb.selectors.Uniform(),
@@ -41,12 +41,12 @@ def count_start(client: reverb.Client, role: str, stop: Stop) -> int:
     """Registers a start of a role; blocks until the replay server answers, up to CONNECT_DEADLINE_S.
 
     Args:
-      client: of the replay server.
+      client: a client of the replay server.
       role: the role's name, with its index where there are several.
       stop: ends the wait.
 
     Returns:
-      How often the role was started in this run before; 0 at a stop.
+      The number of earlier starts of the role in this run; 0 at a stop.
 
     Raises:
       RunError: the server does not answer in time.
@@ -66,7 +66,7 @@ def count_start(client: reverb.Client, role: str, stop: Stop) -> int:
 
 
 def _register(client: reverb.Client, role: str, size: int) -> int:
-    """Replaces the role's item by one of its next life."""
+    """Replaces the role's item by one with the next count, and returns this count."""
     name = np.frombuffer(role.encode(), np.uint8)
     earlier = {key: life for key, (found, life) in _items(client, size).items() if found == role}
     life = 1 + max(earlier.values(), default=-1)
@@ -76,9 +76,9 @@ def _register(client: reverb.Client, role: str, size: int) -> int:
 
 
 def _items(client: reverb.Client, size: int) -> dict[int, tuple[str, int]]:
-    """Role and life of each item, by its key.
+    """Returns role and count of each item, by its key.
 
-    Reverb cannot list items. Of so many that are drawn at random, each is among them (coupon collector).
+    Reverb cannot list items. That many random draws contain each of them (coupon collector).
     """
     if size == 0:
         return {}

@@ -11,7 +11,7 @@ from actorlearner.replay.rate_limit import RateLimit, items, plan_rate_limit
 
 
 def experience_table(config: Config, layout: ReplayLayout) -> reverb.Table:
-    """The experience: sampled uniformly, the oldest removed first, in the items of `layout`."""
+    """Returns the experience table: sampled uniformly, oldest items removed first."""
     return reverb.Table(
         name=layout.table,
         sampler=reverb.selectors.Uniform(),
@@ -35,6 +35,6 @@ def _rate_limiter(limit: RateLimit) -> reverb.rate_limiters.RateLimiter:
 def start_server(
     tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpoints | None = None
 ) -> reverb.Server:
-    """Starts a server of `tables` on `port`; returns once it listens, with what `checkpoints` hold."""
+    """Starts a server of `tables` on `port`; returns when it listens and has restored its checkpoint."""
     checkpointer = checkpoints.restoring_checkpointer() if checkpoints else None
     return reverb.Server(tables=list(tables), port=port, checkpointer=checkpointer)

@@ -1,4 +1,4 @@
-"""What the learner trains on."""
+"""Converts decoded batches to the form that TF-Agents' agents train on."""
 
 import tensorflow as tf
 from tf_agents.trajectories import policy_step, time_step, trajectory
@@ -7,10 +7,10 @@ from actorlearner.replay.transition import StoredTransition
 
 
 def as_transition(stored: StoredTransition) -> trajectory.Transition:
-    """Gives a batch of stored transitions ([batch, ...] tensors) the form that agents train on.
+    """Converts a batch of stored transitions ([batch, ...] tensors).
 
-    Neither end is marked as FIRST or LAST: a transition is never a boundary, and the discount alone says
-    whether the next state has a value.
+    Both time steps are MID, never FIRST or LAST: a transition does not cross episodes, and its discount alone
+    determines whether the next state has a value.
     """
     middle = tf.fill(tf.shape(stored.reward), time_step.StepType.MID)
     before = time_step.TimeStep(

@@ -1,8 +1,8 @@
 """The trajectory layout: TF-Agents' own, so that its unmodified jobs can join a run.
 
-An item is a sequence of n + 1 time steps, as `ReverbAddTrajectoryObserver` writes them: a column for
-each part of a Trajectory, each with its own bookkeeping in Reverb. Its table has the name and signature of
-TF-Agents' distributed example.
+An item is a sequence of n + 1 time steps, as `ReverbAddTrajectoryObserver` writes them: one column for each
+part of a Trajectory, each with its own bookkeeping in Reverb. The table has the name and signature of the one
+in TF-Agents' distributed example.
 """
 
 import reverb
@@ -17,7 +17,7 @@ from actorlearner.replay.transition import RANDOM_POLICY, StoredTransition
 
 
 class TrajectoryLayout:
-    """See ReplayLayout: one transition an item, as a sequence of Trajectory steps."""
+    """A ReplayLayout whose items are one transition each, as a sequence of Trajectory steps."""
 
     table = reverb_replay_buffer.DEFAULT_TABLE
     transitions_per_item = 1
@@ -39,12 +39,12 @@ class TrajectoryLayout:
 
     @property
     def signature(self) -> trajectory.Trajectory:
-        """See ReplayLayout."""
+        """The spec of an item: a Trajectory with an unknown number of steps."""
         return self._with_steps(None)
 
     @property
     def item_specs(self) -> trajectory.Trajectory:
-        """See ReplayLayout."""
+        """The spec of a sampled item: a Trajectory of n + 1 steps."""
         return self._with_steps(self._n_step + 1)
 
     def _with_steps(self, steps: int | None) -> trajectory.Trajectory:
@@ -54,23 +54,23 @@ class TrajectoryLayout:
         return tree.map_structure(add_dimension, self._step_spec)
 
     def writer(self, client: reverb.Client, environments: int) -> TrajectoryWriter:
-        """See ReplayLayout."""
+        """Returns a writer with one observer for each environment."""
         return TrajectoryWriter(client, self.table, self._n_step, environments)
 
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """See ReplayLayout."""
-        # Batched first: a function for each batch, not for each of its items.
+        """Returns the dataset of batches: Trajectories [batch_size_per_replica, n + 1, ...]."""
+        # Batched first, so that the function runs once per batch and not once per item.
         return items.batch(batch_size_per_replica, drop_remainder=True).map(lambda batch: batch.data)
 
     def decode(self, batch: trajectory.Trajectory) -> StoredTransition:
-        """See ReplayLayout: the transition that starts each sequence ([batch, n + 1, ...] tensors).
+        """Decodes the transition that starts each sequence ([batch, n + 1, ...] tensors).
 
-        Which policies acted is unknown here, so all count as RANDOM_POLICY.
+        This layout does not store which policy acted: all transitions count as RANDOM_POLICY.
 
-        Where an episode ends inside a sequence, the first of the steps that are its end (they are all the
-        same) is the transition's next one.
+        If an episode ends inside a sequence, the transition's next state is the first of the end's time
+        steps, which are all equal.
         """
         ended = tf.equal(batch.step_type[:, :-1], time_step.StepType.LAST)
         taken = tf.cast(tf.math.cumsum(tf.cast(ended, tf.int32), axis=1) == 0, tf.float32)
@@ -91,5 +91,5 @@ class TrajectoryLayout:
         )
 
     def transitions(self, items: trajectory.Trajectory) -> StoredTransition:
-        """See ReplayLayout."""
+        """Decodes complete items: one transition of each."""
         return self.decode(items)

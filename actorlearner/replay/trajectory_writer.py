@@ -16,9 +16,9 @@ _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2
 
 
 class _Unended(trajectory.Trajectory):
-    """The end of an episode, which the observer is to take as if the episode went on.
+    """The last time step of an episode, which the observer takes for one in the middle.
 
-    At an end it waits, without a deadline, until the server has confirmed every item.
+    At an end the observer would wait, without a deadline, until the server has confirmed every item.
     """
 
     def is_boundary(self) -> bool:
@@ -28,8 +28,8 @@ class _Unended(trajectory.Trajectory):
 class TrajectoryWriter(ReplayWriter):
     """Writes every window of n + 1 time steps, with one observer for each environment.
 
-    An episode is written with its last time step n times: the windows then begin with every env step,
-    also with the last ones, which n-step windows inside the episode would leave out.
+    The last time step of an episode is written n times: then a window begins at every env step, also at the
+    last ones, which n-step windows inside the episode would leave out.
     """
 
     def __init__(self, client: reverb.Client, table: str, n_step: int, environments: int) -> None:
@@ -42,12 +42,12 @@ class TrajectoryWriter(ReplayWriter):
         )
         self._n_step = n_step
         self._newest: list[trajectory.Trajectory | None] = [None] * environments
-        """The end that an episode would have if it ended now; None where none has begun."""
+        """For each environment, the last time step if its episode ended now; None before an episode."""
         self._ended: set[int] = set()
-        """Environments whose observers are still to be told that their episodes have ended."""
+        """Environments whose observers have not been reset since the end of the episode."""
 
     def write(self, steps: EnvSteps) -> None:
-        """See ReplayWriter. It blocks where no `flush` has returned True since an episode ended."""
+        """Adds env steps; blocks if no `flush` has returned True since an episode ended."""
         for i, observer in enumerate(self._observers):
             self._finish_episode(i)
             if not steps.valid[i]:
@@ -75,7 +75,7 @@ class TrajectoryWriter(ReplayWriter):
             self._end_episode(i)
 
     def flush(self, timeout_s: float, pending_items: int = PENDING_ITEMS) -> bool:
-        """See ReplayWriter."""
+        """Waits for the server, first for all items of the episodes that have ended."""
         deadline = time.monotonic() + timeout_s
         for i in sorted(self._ended):
             if not flushed(self._writers[i], 0, deadline):
@@ -92,14 +92,14 @@ class TrajectoryWriter(ReplayWriter):
         self._ended.add(i)
 
     def _finish_episode(self, i: int) -> None:
-        """Lets the observer forget the episode's steps; blocks until the server has confirmed all items."""
+        """Resets the observer after an episode; blocks until the server has confirmed all items."""
         if i in self._ended:
             self._observers[i].reset(write_cached_steps=False)
             self._ended.remove(i)
 
 
 def _row(nest: Nest, i: int) -> Nest:
-    # A copy: the writer may still read it after the caller has reused the array.
+    # A copy: Reverb's writer may still read it after the caller has reused the array.
     return tree.map_structure(lambda leaf: np.array(leaf[i]), nest)
 
 

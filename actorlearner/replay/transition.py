@@ -1,4 +1,4 @@
-"""What is trained on, before any layout."""
+"""The transition that agents train on, independent of the layout that stores it."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ RANDOM_POLICY = -1
 
 
 class StoredTransition(NamedTuple):
-    """An n-step (s, a, R, D, s') as it is trained on; every leaf has a leading batch dimension.
+    """A batch of n-step transitions (s, a, R, D, s'); every leaf has a leading batch dimension.
 
-    With m env steps from s to s', where m is n or what is left of the episode, and with their rewards r
+    With m env steps from s to s', where m is n, or fewer at the end of an episode, and with their rewards r
     and discounts d,
 
         R = sum over k < m of gamma^k d_0 ... d_(k-1) r_k
@@ -21,9 +21,9 @@ class StoredTransition(NamedTuple):
     Reinforcement Learning, 2nd edition, section 7.1, with the discounts of a terminated episode.)
 
     Attributes:
-      observation, action, next_observation: nests as the environment's specs say.
-      reward, discount: float32 R and D; for n = 1 those of the env step itself.
-      policy_train_step: int64, of the policy that chose the action; RANDOM_POLICY for random actions.
+      observation, action, next_observation: nests of the environment's specs.
+      reward, discount: float32 R and D; for n = 1 the reward and discount of the env step.
+      policy_train_step: int64, the train step of the policy that acted; RANDOM_POLICY for random actions.
     """
 
     observation: Nest

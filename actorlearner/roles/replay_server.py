@@ -39,21 +39,21 @@ _STATUS_TIMEOUT_S = 30
 _END_INTERVAL_S = 0.5
 _SAVING_NOTICE_S = 2.0
 _SAVING_INTERVAL_S = 0.25
-"""How often the server asks itself whether the learner has ended, which waits for the answer."""
+"""Seconds between two polls of a write in progress."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> None:
-    """Serves until `stop`: the transitions of its newest whole checkpoint, and what comes. Saves at the end.
+    """Restores the newest complete checkpoint, serves until `stop`, and saves at the end.
 
     Args:
       config: the experiment.
-      directory: where the checkpoints are and the metrics are written.
+      directory: the run directory, for checkpoints and metrics.
       stop: ends the server.
       port: the TCP port to listen on, on all interfaces.
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made, or there is not enough memory.
-      RunError: the port is in use, or the checkpoint is not of these tables.
+      RunError: the port is in use, or the checkpoint does not fit the tables.
     """
     start_up = StartupTimer()
     use_cpu(threads=1)
@@ -91,10 +91,10 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
 
 
 def save_last(save: Callable[[], bool], stop: Stop) -> bool:
-    """Saves, however long that takes; a SIGINT that arrives after the log line about it gives up.
+    """Saves, however long that takes; a SIGINT after the log line about it gives up.
 
     Returns:
-      False after giving up, when the write may still be going on.
+      False after giving up, when the write may still be in progress.
     """
     saving = concurrent.futures.ThreadPoolExecutor(1, "save").submit(save)
     concurrent.futures.wait([saving], _SAVING_NOTICE_S)
@@ -134,7 +134,7 @@ def _record_metrics(
     last_policies: LastPolicies,
     config: Config,
 ) -> None:
-    """Writes a record every METRICS_INTERVAL_S, and saves when that is due, until `stop`."""
+    """Writes a record every METRICS_INTERVAL_S, and saves at its interval, until `stop`."""
     save_interval_s = config.replay.checkpoint_interval_s
     metrics = MetricsWriter(directory.metrics("replay"))
     summaries = Summaries(directory.summaries("replay"))
@@ -160,7 +160,7 @@ def _record_metrics(
             "memory_bytes": resident_bytes(),
         }
         metrics.write(record)
-        # What it has handed out, in train steps. Of several servers, each hands out a share.
+        # The sampled transitions in train steps. Each of several servers serves a share of them.
         train_step = status.samples // config.learn.batch_size
         summaries.scalars({f"replay/{key}": value for key, value in record.items()}, train_step)
         summaries.flush()

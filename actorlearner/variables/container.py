@@ -1,9 +1,9 @@
 """The variable container: the newest policy variables, held by the replay server.
 
-Its table holds one item: `policy_variables` and the `train_step` they belong to, always together. A
-second table is a queue of the variables that are to be evaluated, so that the eval actor gets exactly
-the train steps asked for, however long it takes over one. A third one holds one item once the learner has
-published its last policies: the end of the run, and whether the server has saved it.
+Its table holds one item: `policy_variables` and their `train_step`, always together. A second table is a
+queue of the variables to evaluate, so that the eval actor gets exactly the requested train steps, however
+long an evaluation takes. A third table gets one item when the learner has published its last policies: the
+end of the run, and whether the server has saved it.
 """
 
 import dataclasses
@@ -28,16 +28,16 @@ _GENERATION = 2**40
 """More than the train steps of any run."""
 
 MAX_GENERATIONS = 2**53 // _GENERATION
-"""Of a run; see `_priority`."""
+"""The most generations of learners in a run; see `_priority`."""
 
 EVALUATIONS_KEPT = 64
-"""Unevaluated versions in the queue; with no eval actor the oldest are dropped beyond that."""
+"""Versions in the queue; beyond that the oldest are dropped, as without an eval actor."""
 
 
 class PolicyOrder(NamedTuple):
-    """Where a version stands among all of a run: greater for a newer one.
+    """Orders the versions of a run: greater for a newer one.
 
-    That is one of a later learner, or of a later train step of the same one.
+    A version is newer if a later learner published it, or the same learner at a later train step.
 
     Attributes:
       generation, train_step: see PolicyVariables.
@@ -52,10 +52,9 @@ class PolicyVariables:
     """One version of the policy.
 
     Attributes:
-      train_step: the train step after which these were the weights.
+      train_step: the train step after which the policy had these weights.
       values: one array for each of the policy's variables, in their order.
-      generation: which of the run's learners published it, counted from 0; it grows when a learner is
-        started again.
+      generation: the number of the learner that published it, from 0; each restart of the learner adds one.
     """
 
     train_step: int
@@ -69,11 +68,11 @@ class PolicyVariables:
 
 
 class ContainerStatus(NamedTuple):
-    """What a container holds at one moment.
+    """The contents of a container at one moment.
 
     Attributes:
-      versions: that were ever published; 0 means that there is none to pull yet. There are fewer than before
-        where the replay server was started again.
+      versions: versions published so far; 0 means that there is none to pull yet. It falls when the replay
+        server is restarted.
       evaluations_waiting: versions that wait for their evaluation.
     """
 
@@ -82,10 +81,10 @@ class ContainerStatus(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """The end of a run, as its learner announces it and the replay server confirms it.
+    """The end of a run, which its learner announces and the replay server confirms.
 
     Attributes:
-      order: of the version of the last train step.
+      order: the order of the last train step's version.
       saved: whether the replay server has that version, and the evaluations that were queued before it, in
         a checkpoint.
     """
@@ -96,12 +95,12 @@ class RunEnd(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationRequest:
-    """A version that is to be evaluated.
+    """A version to evaluate.
 
     Attributes:
       version: the variables.
       env_steps: env steps of all actors when the version was published.
-      key: Reverb's, of the item that it is in the queue; 0 before it is.
+      key: Reverb's key of its item in the queue; 0 before it is queued.
     """
 
     version: PolicyVariables
@@ -117,7 +116,7 @@ def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
 
 
 def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
-    """The tables of the container, for policy variables shaped as these."""
+    """Returns the container's tables, for policy variables with these shapes."""
     signature = _signature(variables)
     newest = _newest_only(VARIABLES_TABLE, signature)
     # Not Table.queue: a full queue must not block the learner.
@@ -134,10 +133,10 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
 
 
 def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
-    """A table of one item, the one with the greatest order.
+    """Returns a table of one item, the one with the greatest order.
 
-    The item with the lowest priority goes, also if that is the one just inserted: no learner that was
-    thought dead can overwrite a newer version. Of equal priorities the one before goes.
+    Reverb removes the item with the lowest priority, even if it was just inserted: no learner thought dead
+    can overwrite a newer version. Of two equal priorities it removes the older item.
     """
     return reverb.Table(
         name=name,
@@ -156,23 +155,23 @@ class VariableContainer:
         """Does not connect yet.
 
         Args:
-          client: of the replay server.
-          run_id: of this run; None accepts a server of any.
+          client: a client of the replay server.
+          run_id: the expected run id; None accepts any.
         """
         self._client = client
         self._run_id = run_id
 
     def push(self, version: PolicyVariables) -> None:
-        """Publishes a version; blocks until the server has taken it, or dropped it for one that is newer."""
+        """Publishes a version; blocks until the server has stored it, or dropped it for a newer one."""
         self._client.insert(_nest(version), {VARIABLES_TABLE: _priority(version.order)})
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
-        """Queues a version for evaluation; blocks until the server has taken it."""
+        """Queues a version for evaluation; blocks until the server has stored it."""
         nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
         self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version.order)})
 
     def push_end(self, end: RunEnd) -> None:
-        """Announces or confirms the end of the run; blocks until the server has taken it."""
+        """Announces or confirms the end of the run; blocks until the server has stored it."""
         self._client.insert({"saved": np.bool_(end.saved)}, {END_TABLE: _priority(end.order)})
 
     def end(self, timeout_s: int) -> RunEnd | None:
@@ -182,7 +181,7 @@ class VariableContainer:
 
         Raises:
           reverb_calls.UNREACHABLE: the server does not answer in time.
-          RunError: another run's server has taken the place of this run's.
+          RunError: a server of another run has replaced this run's.
         """
         tables = self._client.server_info(timeout=timeout_s)
         check_same_run(tables, self._run_id)
@@ -192,11 +191,11 @@ class VariableContainer:
         return RunEnd(_order(sample), bool(sample.data["saved"][0]))
 
     def status(self, timeout_s: int) -> ContainerStatus:
-        """What it holds.
+        """Returns the contents.
 
         Raises:
           reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
-          RunError: another run's server has taken the place of this run's.
+          RunError: a server of another run has replaced this run's.
         """
         tables = self._client.server_info(timeout=timeout_s)
         check_same_run(tables, self._run_id)
@@ -207,36 +206,36 @@ class VariableContainer:
         )
 
     def version(self, timeout_s: int) -> int:
-        """The `versions` of its status; raises what that does."""
+        """Returns `versions` of the status; raises as `status`."""
         return self.status(timeout_s).versions
 
     def pull(self) -> PolicyVariables:
-        """The newest version; blocks while there is none (see `version`)."""
+        """Returns the newest version; blocks while there is none (see `version`)."""
         return _version(self._sample(VARIABLES_TABLE))
 
     def evaluations_waiting(self, timeout_s: int) -> int:
-        """The `evaluations_waiting` of its status; raises what that does."""
+        """Returns `evaluations_waiting` of the status; raises as `status`."""
         return self.status(timeout_s).evaluations_waiting
 
     def next_evaluation(self) -> EvaluationRequest:
-        """The oldest version to evaluate; blocks while there is none. It stays until it `is_evaluated`."""
+        """Returns the oldest queued version; blocks while there is none. It stays until `is_evaluated`."""
         sample = self._sample(EVALUATION_TABLE)
         return EvaluationRequest(
             _version(sample), int(sample.data["env_steps"][0]), key=int(np.ravel(sample.info.key)[0])
         )
 
     def is_evaluated(self, request: EvaluationRequest) -> None:
-        """Removes a request from the queue; blocks until the server has."""
+        """Removes a request from the queue; blocks until the server has removed it."""
         self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
 
     def forget(self) -> None:
-        """Removes all versions, also those that wait for their evaluation; blocks until the server has."""
+        """Removes all versions, queued ones included; blocks until the server has removed them."""
         self._client.reset(END_TABLE)
         self._client.reset(VARIABLES_TABLE)
         self.forget_evaluations()
 
     def forget_evaluations(self) -> None:
-        """Empties the queue; blocks until the server has."""
+        """Empties the queue; blocks until the server has done so."""
         self._client.reset(EVALUATION_TABLE)
 
     def _sample(self, table: str) -> Any:
@@ -249,17 +248,17 @@ def _nest(version: PolicyVariables) -> dict[str, Any]:
 
 
 def _priority(order: PolicyOrder) -> float:
-    """A version's order as one number: exact, because a double holds integers of 53 bits."""
+    """Returns an order as one number, exactly: a double holds integers of 53 bits."""
     return float(order.generation * _GENERATION + order.train_step)
 
 
 def _order(sample: Any) -> PolicyOrder:
-    """The order that an item's priority stands for."""
+    """Returns the order that an item's priority encodes."""
     return PolicyOrder(*divmod(int(np.ravel(sample.info.priority)[0]), _GENERATION))
 
 
 def _version(sample: Any) -> PolicyVariables:
-    # Every leaf has a leading dimension of one: the item's single step.
+    # Every leaf has a leading dimension of size one, for the item's single step.
     return PolicyVariables(
         train_step=int(sample.data["train_step"][0]),
         values=[values[0] for values in sample.data["policy_variables"]],
@@ -280,7 +279,7 @@ def assigner(variables: Sequence[tf.Variable], train_step: tf.Variable) -> Calla
     concrete = assign.get_concrete_function()
 
     def update(version: PolicyVariables) -> None:
-        # NumPy's number: of Python's, TensorFlow keeps a tensor of each that it has ever met.
+        # A NumPy integer, because TensorFlow caches a tensor for each Python integer that it has ever seen.
         concrete([tf.constant(value) for value in version.values], tf.constant(np.int64(version.train_step)))
 
     return update

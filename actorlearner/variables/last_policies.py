@@ -17,19 +17,19 @@ _RETRY_S = 5.0
 
 
 class LastPolicies:
-    """Makes the end of a run last: no learner is left to publish again what a restart would lose.
+    """Keeps the last policies through a restart of the server, when no learner is left to publish them again.
 
-    The learner announces the end after its last policies. The replay server then saves them, and confirms;
-    the learner waits for that. A server that is started again keeps them.
+    The learner announces the end of the run after its last policies. The replay server then saves them and
+    confirms this; the learner waits for the confirmation. A restarted server keeps them.
     """
 
     def __init__(self, client: reverb.Client, train_steps: int, save: Callable[[], bool]) -> None:
         """Neither reads nor saves yet.
 
         Args:
-          client: of the replay server, in its own process.
-          train_steps: after which the run has finished.
-          save: writes a checkpoint of the replay server; returns whether that worked.
+          client: a client of the replay server in this process.
+          train_steps: the train steps of the run.
+          save: writes a checkpoint of the replay server; returns whether it was written.
         """
         self._container = VariableContainer(client)
         self._train_steps = train_steps
@@ -37,10 +37,10 @@ class LastPolicies:
         self._retry_at = 0.0
 
     def restored(self) -> None:
-        """Forgets the restored policies, unless they are the last ones of the run.
+        """Removes the restored policies, unless they are the last ones of the run.
 
-        A learner that still trains has newer ones than a checkpoint, and publishes them again. An actor that
-        starts meanwhile waits for those; it would act with an older policy than the actor before it.
+        A learner that still trains has newer policies than the checkpoint and publishes them again. An actor
+        that starts meanwhile waits for them; otherwise it would act with an older policy than before.
         """
         newest = self._newest()
         if newest is None or newest.train_step < self._train_steps:
@@ -51,7 +51,7 @@ class LastPolicies:
     def save_once_published(self) -> None:
         """Saves the last policies if the learner has announced them and they are not saved.
 
-        Blocks while a checkpoint is written. One that could not be written is tried again after _RETRY_S.
+        Blocks while a checkpoint is written. A failed write is tried again after _RETRY_S.
         """
         if time.monotonic() < self._retry_at:
             return
@@ -61,7 +61,7 @@ class LastPolicies:
                 return
             newest = self._newest()
             if newest is None or newest.order < end.order:
-                return  # This server was started again: the learner publishes them again.
+                return  # This server was restarted: the learner publishes them again.
             if self._save():
                 within(_PULL_TIMEOUT_S, lambda: self._container.push_end(end._replace(saved=True)))
                 return

@@ -28,11 +28,11 @@ from actorlearner.variables.container import (
 _log = logging.getLogger(__name__)
 
 _LOOK_INTERVAL_S = 1.0
-"""How often the container is looked at while there is nothing to push."""
+"""Seconds between two polls of the container while there is nothing to push."""
 
 _TIMEOUT_S = 5
 _DELIVERED_TIMEOUT_S = 2
-"""Shorter: the thread that asks is the one that a stop ends."""
+"""Shorter than the others: the calling thread is the one that must react to a stop."""
 
 _PUSH_TIMEOUT_S = 30.0
 _RETRY_S = 0.5
@@ -40,11 +40,11 @@ _VARIABLES = "to take the policy variables"
 
 
 class Publisher:
-    """Copies variables when it is told to, and pushes them on a thread of its own.
+    """Copies the policy variables when requested, and pushes them in a thread of its own.
 
-    Of the versions for acting only the newest counts: one that training overtakes is never pushed.
-    Versions for evaluation are all pushed, in order. The end of the run is announced after all of them. A
-    replay server that was started again and has lost the last ones gets them again.
+    Of the versions for acting only the newest is pushed; a version that training overtakes is dropped.
+    Versions for evaluation are all pushed, in order, and the end of the run is announced after them. A
+    restarted replay server that has lost the last versions gets them again.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Publisher:
         """Starts the thread; it ends with the process.
 
         Args:
-          client: of the replay server.
-          parts: whose policy is published.
-          generation: of this learner, see PolicyVariables.
-          run_id: of this run; None accepts a server of any.
-          published: is called, on that thread, with each version for acting that the server has taken.
+          client: a client of the replay server.
+          parts: the agent whose policy is published.
+          generation: this learner's generation, see PolicyVariables.
+          run_id: the expected run id; None accepts any.
+          published: called in the thread with each version for acting that the server has stored.
         """
         self._container = VariableContainer(client, run_id)
         self._variables = parts.policy_variables
@@ -77,19 +77,19 @@ class Publisher:
         )
         self._ending: RunEnd | None = None
         self._end_pushed: RunEnd | None = None
-        self._versions = 0  # That the container should count, as far as this learner knows.
+        self._versions = 0  # The count that the container should report, as far as this learner knows.
         self._pushing = False
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
-        # A daemon, because it may be waiting for a server.
+        # A daemon, because it may be blocked by a server that does not answer.
         threading.Thread(target=self._push_for_ever, name="publisher", daemon=True).start()
 
     def publish(self) -> None:
         """Makes this train step's variables the newest. Does not block.
 
         Raises:
-          RunError: the variables are not finite; actors keep the version before. Or another learner has taken
-            over the run.
+          RunError: the variables are not finite, and actors keep the previous version; or another learner has
+            taken over the run.
           Exception: what an earlier push raised.
         """
         version = self._version()
@@ -111,7 +111,7 @@ class Publisher:
         self.queue([self.request(env_steps)])
 
     def request(self, env_steps: int) -> EvaluationRequest:
-        """Copies this train step's variables, to be queued later; see `publish_for_evaluation`.
+        """Copies this train step's variables, for `queue`.
 
         Raises:
           RunError: the variables are not finite.
@@ -130,10 +130,10 @@ class Publisher:
             self._changed.notify_all()
 
     def take_over(self, pending_evaluations: Sequence[EvaluationRequest], stop: Stop) -> None:
-        """Replaces the queued evaluations by those of this learner's checkpoint.
+        """Replaces the evaluations queued at the server by those of this learner's checkpoint.
 
-        Those may be of train steps that came after the checkpoint, which are lost and will be taken again.
-        Blocks until the queue is empty, however long the server is away, or until a stop.
+        The queued ones may belong to train steps after the checkpoint, which were rolled back and will be
+        repeated. Blocks until the queue is empty, however long the server does not answer, or until a stop.
 
         Args:
           pending_evaluations: the evaluations to queue.
@@ -147,17 +147,17 @@ class Publisher:
             self.queue(pending_evaluations)
 
     def pending_evaluations(self) -> list[EvaluationRequest]:
-        """The versions that may not have been evaluated yet, in order; blocks for up to _TIMEOUT_S."""
+        """Returns the versions that may not be evaluated yet, in order; blocks for up to _TIMEOUT_S."""
         with self._changed:
             pushed, queued = list(self._evaluations_pushed), list(self._evaluations)
         try:
             waiting = self._container.evaluations_waiting(_TIMEOUT_S)
         except UNREACHABLE:
-            waiting = len(pushed)  # As far as can be told.
+            waiting = len(pushed)  # An upper bound.
         return pushed[max(0, len(pushed) - waiting) :] + queued
 
     def finish(self) -> None:
-        """Announces, after everything that is queued, that this train step is the last. Does not block.
+        """Announces, after everything queued, that this train step is the last one. Does not block.
 
         Raises:
           Exception: what an earlier push raised.
@@ -169,7 +169,7 @@ class Publisher:
             self._changed.notify_all()
 
     def delivered(self) -> bool:
-        """Returns whether the server has everything, up to the end of the run, and has saved it.
+        """Returns whether the server has stored and saved everything up to the end of the run.
 
         Blocks while the server does not answer, see `VariableContainer.end`.
 
@@ -188,7 +188,7 @@ class Publisher:
         return end is not None and end.saved and end.order >= announced.order
 
     def flush(self, timeout_s: float) -> bool:
-        """Waits until the server has everything; returns False if that took longer than `timeout_s`.
+        """Waits until the server has stored everything; returns False if that takes longer than `timeout_s`.
 
         Raises:
           Exception: what a push raised.
@@ -232,7 +232,7 @@ class Publisher:
                 self._changed.notify_all()
 
     def _wait_for_work(self) -> bool:
-        """Waits for something to push; returns False after _LOOK_INTERVAL_S without."""
+        """Waits for work; returns False if there is none within _LOOK_INTERVAL_S."""
         with self._changed:
             self._pushing = False
             self._changed.notify_all()
@@ -247,7 +247,7 @@ class Publisher:
                 newest, self._newest = self._newest, None
         if request is not None:
             self._push_evaluation(request)
-            with self._changed:  # Never in neither of the two, see `unevaluated`.
+            with self._changed:  # Atomic: `pending_evaluations` must find it in one of the two.
                 self._evaluations_pushed.append(self._evaluations.popleft())
         elif newest is not None:
             self._push(newest)
@@ -269,22 +269,22 @@ class Publisher:
         self._until_taken("to take the end of the run", lambda: self._container.push_end(end))
 
     def _until_taken(self, what: str, push: Callable[[], None], stop: Stop | None = None) -> bool:
-        """Pushes, however long the server is away; pushing twice does no harm.
+        """Pushes until it succeeds, however long the server does not answer; pushing twice does no harm.
 
-        Pauses _RETRY_S between two tries, for some failures come at once.
+        Pauses _RETRY_S between two attempts, because some failures are immediate.
 
         Args:
-          what: what the server is waited for, as in "the replay server to ...".
-          push: the call; tried until it succeeds.
-          stop: ends the wait; only for the thread that does the role's work.
+          what: completes "waiting for the replay server ..." in messages.
+          push: the call.
+          stop: ends the wait; for callers in the thread that does the role's work.
 
         Returns:
-          Whether the server has taken it; False only at a stop.
+          Whether it succeeded; False only at a stop.
         """
         report = WaitReport()
         while True:
             try:
-                # Has a deadline: a push to a server that is away has none.
+                # It has a deadline; a push to a server that does not answer has none.
                 self._container.version(_TIMEOUT_S)
                 within(_PUSH_TIMEOUT_S, push)
                 return True
@@ -298,12 +298,12 @@ class Publisher:
                 return False
 
     def _look(self) -> None:
-        """Looks whether the server still has what was pushed, and whether another learner pushes, too."""
+        """Checks whether the server still has what was pushed, and whether another learner pushes."""
         try:
             versions, waiting = self._container.status(_TIMEOUT_S)
             newest = within(_PUSH_TIMEOUT_S, self._container.pull) if versions > self._versions else None
         except UNREACHABLE:
-            return  # The next push says so.
+            return  # The next push reports it.
         if newest is not None and newest.generation > self._generation:
             raise RunError(
                 f"another learner, which is at train step {newest.train_step}, has taken over this run"
@@ -322,7 +322,7 @@ class Publisher:
                 self._push_end(self._end_pushed)
 
     def _forget_evaluated(self, waiting: int) -> None:
-        """Keeps only the versions that wait for their evaluation: dozens of others are as many policies."""
+        """Drops the versions that were evaluated: each is a whole policy in memory."""
         with self._changed:
             while len(self._evaluations_pushed) > waiting:
                 self._evaluations_pushed.popleft()

@@ -1,4 +1,4 @@
-"""Pulls policy variables on a background thread, so that acting never waits for them."""
+"""Pulls policy variables in a background thread, so that acting never waits for them."""
 
 import logging
 import threading
@@ -18,16 +18,16 @@ _PULL_TIMEOUT_S = 30.0
 
 
 class VariablePuller:
-    """Looks for a newer version every `interval_s` and pulls it only if there is one."""
+    """Polls for a newer version every `interval_s`, and pulls it if there is one."""
 
     def __init__(self, address: str, interval_s: float, stop: Stop, run_id: str | None = None) -> None:
         """Starts the thread; it ends with the process or at `stop`.
 
         Args:
           address: HOST:PORT of the replay server.
-          interval_s: seconds between two looks.
-          stop: ends it.
-          run_id: of this run; None accepts a server of any.
+          interval_s: seconds between two polls.
+          stop: ends the thread.
+          run_id: the expected run id; None accepts any.
         """
         self._container = VariableContainer(reverb.Client(address), run_id)
         self._interval_s = interval_s
@@ -38,7 +38,7 @@ class VariablePuller:
         self._train_step = -1
         self._order = PolicyOrder(-1, -1)
         self._failure: BaseException | None = None
-        # A daemon, because it may be waiting for a server.
+        # A daemon, because it may be blocked by a server that does not answer.
         threading.Thread(target=self._pull_for_ever, name="variables", daemon=True).start()
 
     @property
@@ -46,7 +46,7 @@ class VariablePuller:
         """The train step of the newest version pulled; -1 before the first.
 
         Raises:
-          RunError: another run's server has taken the place of this run's.
+          RunError: a server of another run has replaced this run's.
         """
         self._raise_failure()
         return self._train_step
@@ -57,7 +57,7 @@ class VariablePuller:
         return time.monotonic() - self._pulled_at
 
     def take(self) -> PolicyVariables | None:
-        """The newest version, if it was not taken before. Does not block; raises as `train_step`."""
+        """Returns the newest version; None if it was taken before. Does not block; raises as `train_step`."""
         self._raise_failure()
         if self._fresh is None:
             return None
@@ -73,7 +73,7 @@ class VariablePuller:
         try:
             self._pull_until_stopped()
         except Exception as error:
-            self._failure = error  # Raised again on the acting thread, which ends the role.
+            self._failure = error  # Raised again in the acting thread, which ends the role.
 
     def _pull_until_stopped(self) -> None:
         seen = 0
@@ -83,9 +83,9 @@ class VariablePuller:
                 version = self._container.version(_TIMEOUT_S)
             except UNREACHABLE:
                 report.log("the variable container: the replay server does not answer")
-                seen = 0  # One that is started again counts anew, and may come to the same number.
+                seen = 0  # A restarted server counts from 0 and may reach the same number.
                 continue
-            # 0 where a server came back empty: a pull would block until there is a version.
+            # 0 if a restarted server is empty: a pull would block until there is a version.
             if version not in (0, seen):
                 try:
                     self._keep(within(_PULL_TIMEOUT_S, self._container.pull))
@@ -96,7 +96,7 @@ class VariablePuller:
             seen = version
 
     def _keep(self, version: PolicyVariables) -> None:
-        """Keeps a version unless it is older than the last, as after a restore of the replay server."""
+        """Keeps a version unless it is older than the last one, as after a restore of the replay server."""
         if version.order <= self._order:
             return
         if version.train_step < self._train_step:
