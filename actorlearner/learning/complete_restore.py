@@ -1,4 +1,4 @@
-"""Restoring a checkpoint completely, or not at all: TensorFlow by itself leaves out what does not match."""
+"""Restores a checkpoint completely or not at all: TensorFlow itself skips variables that do not match."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -15,17 +15,17 @@ _MOST_NAMES = 3
 
 
 def read_completely(checkpoint: tf.train.Checkpoint, path: Path, *, all_made: bool) -> None:
-    """Reads a checkpoint and checks that its variables are those of `checkpoint`.
+    """Reads a checkpoint and checks that its variables match those of `checkpoint`.
 
     Args:
-      checkpoint: whose variables get their values.
-      path: of the checkpoint that is read, without the endings of its files.
-      all_made: whether all variables exist. Optimisers make theirs when they are used first; until then, what
-        the checkpoint holds for them waits, and only the variables that exist are checked.
+      checkpoint: the object whose variables are assigned.
+      path: the checkpoint to read, without file suffixes.
+      all_made: whether all variables exist. Optimisers make theirs at their first use; until then TensorFlow
+        defers their values, and only existing variables are checked.
 
     Raises:
-      RunError: a variable is not in the checkpoint, or has another shape there; or, where all are made, the
-        checkpoint holds one that does not exist. The files are as they were.
+      RunError: a variable is missing in the checkpoint or has another shape; or, with `all_made`, the
+        checkpoint has a variable that does not exist. The files stay as they are.
     """
     plain = plain_path(path)
     # Earlier versions saved TensorFlow's own count of checkpoints in runs that had been resumed.
@@ -51,7 +51,7 @@ def _refusal(path: Path, why: str) -> RunError:
 
 
 def _difference(checkpoint: tf.train.Checkpoint, path: str, all_made: bool) -> str:
-    """Names the variables that only one side has; empty where those are the slots of optimisers."""
+    """Names the variables that only one side has; empty if these are slots of optimisers."""
     here, there = _variables(checkpoint), {name for name in _saved(path) if _SLOT not in name}
     parts = []
     if missing := here - there:

@@ -1,4 +1,4 @@
-"""A learner's strategy, and what learners that train as one have to do together."""
+"""A learner's strategy, and the steps that the learners of a group take together."""
 
 import logging
 import signal
@@ -21,7 +21,7 @@ from actorlearner.process.waiting import wait_until
 _log = logging.getLogger(__name__)
 
 _WORD_S = 5.0
-"""In which a learner that was stopped has told the others so, which it does several times a second."""
+"""Seconds within which a stopped learner has reported its stop, which it does several times a second."""
 
 _PEER_ERRORS = (
     tf.errors.AbortedError,
@@ -29,29 +29,29 @@ _PEER_ERRORS = (
     tf.errors.InternalError,
     tf.errors.UnavailableError,
 )
-"""What a collective fails with, where another learner is the reason."""
+"""The errors of a collective that another learner may have caused."""
 
 
 class Group(Together):
     """A learner that trains by itself.
 
-    To be used as a context, which all that is done with the strategy stands in.
+    A context manager; enter it before using the strategy.
 
     Attributes:
-      strategy: that the agent is made under and trained with.
-      index: of this learner; 0 for the chief, which alone publishes and saves.
-      size: how many learners there are.
-      data: what a train step waits for, in words.
+      strategy: the strategy under which the agent is made and trained.
+      index: the index of this learner; 0 is the chief, which alone publishes and saves.
+      size: the number of learners.
+      data: what a train step waits for, for messages.
     """
 
     data = "transitions to train on"
 
     def __init__(self, strategy: tf.distribute.Strategy, stop: Stop, index: int = 0, size: int = 1) -> None:
-        """Takes over a strategy.
+        """Wraps a strategy.
 
         Args:
           strategy: see above.
-          stop: of this learner.
+          stop: the stop of this learner.
           index: see above.
           size: see above.
         """
@@ -66,20 +66,20 @@ class Group(Together):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nobody has to be told."""
+        """No-op: there is no other learner."""
 
     def begin_call(self) -> None:
-        """To be called before each call of the training graph."""
+        """Call it before each call of the training graph."""
 
     @property
     def stopped(self) -> bool:
-        """Whether training ends now; the same for all learners after the same call of the training graph."""
+        """Whether training ends now; equal for all learners after the same call of the training graph."""
         return self._stop.requested
 
     def share(self, root: tf.Module, *others: tf.Variable) -> None:
-        """Makes all variables of `root`, of its optimisers and `others` what they are at the chief.
+        """Copies the chief's values of all variables of `root`, of its optimisers and of `others`.
 
-        All learners have to call this, when the optimisers have their slots.
+        All learners have to call this, once the optimisers have their slots.
         """
 
 
@@ -91,21 +91,21 @@ class Workers(Group):
     def __init__(
         self, strategy: tf.distribute.Strategy, stop: Stop, cluster: Cluster, link: GroupLink
     ) -> None:
-        """Takes over what `join_group` has made."""
+        """Wraps what `join_group` has made."""
         super().__init__(strategy, stop, cluster.index, len(cluster.addresses))
         self._link = link
         self._cluster = cluster
-        # Each learner's own, outside of the strategy's scope.
+        # These belong to this learner alone: they are made outside of the strategy's scope.
         self._asks_to_stop = tf.Variable(0.0, trainable=False)
         self._agreed = tf.Variable(0.0, trainable=False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Tells the others how this learner ended.
+        """Reports to the peers how this learner ended.
 
         Raises:
-          RunError: the error was that of a collective, and comes from another learner that was lost.
+          RunError: a collective failed because another learner was lost.
         """
         if isinstance(error, _PEER_ERRORS) and (lost := self._link.loss(SILENCE_S)):
             self._link.close()
@@ -115,7 +115,7 @@ class Workers(Group):
         self._link.close(None if error is None else _reason(error))
 
     def _wait_for_the_chief(self) -> None:
-        """If the chief is lost before everything is saved, all learners have to be started again."""
+        """Waits until the chief has saved everything; if it is lost before, all have to be restarted."""
         if self._cluster.is_chief:
             return
         self._link.leave()
@@ -129,14 +129,14 @@ class Workers(Group):
         wait_until(what, saved, self._stop, deadline_s=None)
 
     def begin_call(self) -> None:
-        """See Group: what this learner has to say on a stop is the same for the whole call."""
+        """Fixes this learner's vote on stopping for the whole call."""
         self._asks_to_stop.assign(float(self._stop.requested))
 
     @property
     def stopped(self) -> bool:
-        """See Group: as of the last call, in which all learners have summed up what each wants.
+        """Whether any learner voted to stop in the last call, which summed up all votes.
 
-        Blocks, if so, up to _WORD_S until the one that was stopped has said so, for the exit code.
+        If so, it blocks up to _WORD_S for the report of the stopped learner, which decides the exit code.
         """
         if not self._agreed.numpy():
             return False
@@ -146,19 +146,19 @@ class Workers(Group):
         return True
 
     def all_have_data(self) -> list[tf.Operation]:
-        """See Together: a collective, which also sums up who wants to stop.
+        """Returns a collective that ends when every learner has its batch; it also sums up the votes to stop.
 
-        No learner changes a variable before every one has its batch. So all are at the same train step while
-        one waits for data, and can be saved.
+        No learner changes a variable before every learner has its batch. So all are at the same train step
+        while one waits for data, and can be saved.
         """
         return [self._agreed.assign(self.sum(tf.identity(self._asks_to_stop)))]
 
     def sum(self, value: tf.Tensor) -> tf.Tensor:
-        """See Together."""
+        """Sums a float32 tensor over all learners."""
         return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
 
     def share(self, root: tf.Module, *others: tf.Variable) -> None:
-        """See Group: no learner but the chief needs a file for that."""
+        """Copies the chief's variables; the other learners need no checkpoint file."""
         variables = [*variables_of(root), *others]
 
         def chiefs(variable: tf.Variable) -> tf.Tensor:
@@ -180,14 +180,14 @@ class Workers(Group):
 def join_group(config: Config, stop: Stop) -> Group | None:
     """Makes the learner's strategy; in a group, waits for the other learners.
 
-    To be called before any other TensorFlow call.
+    Call it before any other TensorFlow call.
 
     Returns:
       The group; None if a stop was requested meanwhile.
 
     Raises:
-      ConfigurationError: TF_CONFIG or the strategy cannot work, or the chief is of another run.
-      RunError: another learner did not come in time.
+      ConfigurationError: TF_CONFIG or the strategy cannot work, or the chief belongs to another run.
+      RunError: another learner did not connect in time.
     """
     learn = config.learn
     cluster = learner_cluster(config)
@@ -214,10 +214,10 @@ def _reason(error: BaseException) -> str:
 
 
 def variables_of(root: tf.Module) -> list[tf.Variable]:
-    """All variables that a checkpoint of `root` holds, in an order that is the same in every process."""
+    """Returns all variables in a checkpoint of `root`, in the same order in every process."""
     found: dict[int, tf.Variable] = {}
     for part in tf.train.TrackableView(root).descendants():
-        # The slots of an optimiser are no children of it.
+        # The slots of an optimiser are not among its children.
         held: list[Any] = (
             part.variables() if isinstance(part, tf.keras.optimizers.legacy.Optimizer) else [part]
         )

@@ -1,6 +1,6 @@
-"""How the learners of a group find each other: on the chief's address, before TensorFlow listens there.
+"""Connects the learners of a group, on the chief's address, before TensorFlow listens there.
 
-TensorFlow itself waits for the others where no signal gets through, and does not say for whom.
+TensorFlow's own wait for the others blocks signals and does not report who is missing.
 """
 
 import contextlib
@@ -19,20 +19,20 @@ from actorlearner.process.waiting import wait_until
 _log = logging.getLogger(__name__)
 
 GATHER_DEADLINE_S = 300.0
-"""How long a learner waits for the others: they may be started in any order, on any machine."""
+"""Seconds that a learner waits for the others: they may be started in any order, on any machine."""
 
 _CONNECT_S = 2.0
 
 
 class Gathering:
-    """One learner's search for the others. Every wait says every ten seconds for whom."""
+    """One learner's search for the others; every ten seconds a wait logs whom it waits for."""
 
     def __init__(self, cluster: Cluster, fingerprint: str, stop: Stop) -> None:
-        """Connects to nobody yet.
+        """Does not connect yet.
 
         Args:
           cluster: the group.
-          fingerprint: of the configuration, which has to be that of all.
+          fingerprint: the configuration's fingerprint, which has to be equal for all learners.
           stop: ends the search.
         """
         self._cluster = cluster
@@ -40,13 +40,13 @@ class Gathering:
         self._stop = stop
 
     def others(self) -> list[Peer] | None:
-        """The chief's: waits until all others have connected; listens for them on its port until then.
+        """On the chief: listens on its port until all others have connected.
 
         Returns:
           Their connections; None at a stop.
 
         Raises:
-          RunError: one did not come within GATHER_DEADLINE_S, or the port is taken.
+          RunError: a learner did not connect within GATHER_DEADLINE_S, or the port is taken.
         """
         deadline = time.monotonic() + GATHER_DEADLINE_S
         waiting: dict[int, Peer] = {}
@@ -73,7 +73,7 @@ class Gathering:
     def _look_at_the_door(
         self, listener: socket.socket, unknown: list[Peer], waiting: dict[int, Peer]
     ) -> None:
-        """Takes in who has connected, and lets go of who is no longer there."""
+        """Accepts a new connection, reads messages, and removes closed connections."""
         with contextlib.suppress(BlockingIOError):
             unknown.append(Peer(listener.accept()[0]))
         for peer in list(unknown):
@@ -103,24 +103,24 @@ class Gathering:
                 say_farewell([peer.connection])
                 return
         peer.index = index
-        if index in waiting:  # It was started again.
+        if index in waiting:  # It was restarted.
             waiting[index].close()
         waiting[index] = peer
 
     def chief(self) -> list[Peer] | None:
-        """The others': waits until the chief has everybody's connection, and says so.
+        """On the other learners: waits until the chief reports that all have connected.
 
         Returns:
-          The connection to it; None at a stop.
+          The connection to the chief; None at a stop.
 
         Raises:
           ConfigurationError: the chief has another TF_CONFIG or another configuration.
-          RunError: it did not have everybody within GATHER_DEADLINE_S, or failed.
+          RunError: not all learners connected to it within GATHER_DEADLINE_S, or it failed.
         """
         found: list[Peer] = []
 
         def let_go() -> bool:
-            """Connects if it has to; whether the chief has said that all are there."""
+            """Connects if necessary; returns whether the chief has reported that all are connected."""
             if not found:
                 connection = _connect(self._cluster.addresses[0])
                 if connection is None:
@@ -131,7 +131,7 @@ class Gathering:
                 messages = found[0].receive()
             except (
                 ConnectionError
-            ):  # Perhaps it is TensorFlow's server of a chief that has yet to notice its end.
+            ):  # Perhaps the TensorFlow server of an earlier chief that has not ended yet.
                 found.pop().close()
                 return False
             for message in messages:
@@ -155,10 +155,10 @@ class Gathering:
 
 
 def _listen(address: str) -> socket.socket:
-    """Listens on an address's port, on all of the machine's interfaces, as TensorFlow will.
+    """Listens on an address's port, on all interfaces of the machine, as TensorFlow will.
 
     Raises:
-      RunError: somebody else does.
+      RunError: the port is taken.
     """
     _, port = split_address(address)
     both = socket.has_dualstack_ipv6()

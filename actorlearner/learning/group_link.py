@@ -1,8 +1,8 @@
-"""What the learners of a group tell each other beside TensorFlow: who stops, who failed, who is there.
+"""The learners' own connections beside TensorFlow: they report stops, failures and heartbeats.
 
-TensorFlow's collectives wait for a learner that does not come, and cannot tell which one that is. So the
-connections by which the learners have found each other stay. Each end says every few seconds that it lives;
-one that is closed or silent tells that a learner is lost.
+TensorFlow's collectives wait for a missing learner and cannot name it. So the connections through which the
+learners found each other stay open. Each end sends a heartbeat every few seconds; if a connection is closed
+or silent, a learner is lost.
 """
 
 import logging
@@ -20,10 +20,10 @@ from actorlearner.process.stop import Stop
 _log = logging.getLogger(__name__)
 
 SILENCE_S = 30.0
-"""Seconds without a word after which a learner is lost, whose connection nobody has closed."""
+"""Seconds without a heartbeat after which a learner counts as lost, although its connection is open."""
 
 GRACE_S = 5.0
-"""How long the role of a learner whose group has failed may take to end by itself."""
+"""Seconds within which a role whose group has failed has to end by itself."""
 
 _ALIVE_INTERVAL_S = 2.0
 _LOOK_INTERVAL_S = 0.2
@@ -32,20 +32,20 @@ _AGAIN = "all learners of the group have to be started again, and go on from the
 
 
 class GroupLink:
-    """This learner's connections: the chief's to all others, and theirs to the chief.
+    """This learner's connections: the chief is connected to all others, and each of them to the chief.
 
     Attributes:
-      lost: why the group cannot go on, in words; None while it can.
+      lost: the reason why the group cannot continue; None while it can.
     """
 
     def __init__(self, cluster: Cluster, fingerprint: str, stop: Stop, fail: Callable[[str], object]) -> None:
-        """Connects to nobody yet.
+        """Does not connect yet.
 
         Args:
           cluster: the group.
-          fingerprint: of the configuration, which has to be that of all.
-          stop: of this learner; requested when another one stops, and told to the others.
-          fail: ends this process; called on a thread, with `lost`, if it has not ended by itself in GRACE_S.
+          fingerprint: the configuration's fingerprint, which has to be equal for all learners.
+          stop: the stop of this learner; reported to the others, and requested when another learner stops.
+          fail: ends this process; called in a thread, with `lost`, if the role has not ended in GRACE_S.
         """
         self.lost: str | None = None
         self._cluster = cluster
@@ -59,41 +59,41 @@ class GroupLink:
         self._thread = threading.Thread(target=self._watch, name="group", daemon=True)
 
     def gather(self) -> bool:
-        """Waits for all others, see Gathering; returns False at a stop."""
+        """Waits until all learners are connected (see Gathering); returns False at a stop."""
         peers = self._gathering.others() if self._cluster.is_chief else self._gathering.chief()
         self._peers = peers or []
         return peers is not None
 
     def begin(self) -> None:
-        """Begins to watch the others; the chief, whose TensorFlow listens by now, lets them go on."""
+        """Starts to watch the others; the chief, where TensorFlow listens by now, lets them continue."""
         self._broadcast({"go": True})
         self._thread.start()
 
     def loss(self, timeout_s: float) -> str | None:
-        """Waits for `lost`; None if the group is still whole after `timeout_s`."""
+        """Waits for `lost`; returns None if the group is still complete after `timeout_s`."""
         with self._changed:
             self._changed.wait_for(lambda: self.lost is not None, timeout_s)
             return self.lost
 
     @property
     def others_have_left(self) -> bool:
-        """Whether all that this learner is connected to have ended as they should."""
+        """Whether all learners that this one is connected to have ended normally."""
         return all(peer.left for peer in self._peers)
 
     def leave(self) -> None:
-        """Tells the others that this learner's end is none that they have to mind."""
+        """Reports to the peers that this learner ends normally."""
         self._broadcast({"left": True})
 
     def close(self, failure: str | None = None) -> None:
-        """Ends the connections; blocks for some seconds at most.
+        """Closes the connections; blocks for some seconds at most.
 
         Args:
-          failure: what the others are told that this learner failed by; None if it did not.
+          failure: the reason, reported to the others, why this learner failed; None if it did not.
         """
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._tell_stop()  # One that came just now.
+        self._tell_stop()  # For a stop that was requested just now.
         if failure is not None and self.lost is None:
             self._broadcast({"failed": f"{self._cluster.name} failed: {failure}"})
         else:
@@ -106,7 +106,7 @@ class GroupLink:
             peer.send(message)
 
     def _watch(self) -> None:
-        """Listens to the others until the link is closed or the group is lost."""
+        """Reads the others' messages until the link is closed or the group is lost."""
         with selectors.DefaultSelector() as selector:
             for peer in self._peers:
                 selector.register(peer.connection, selectors.EVENT_READ, peer)
@@ -126,7 +126,7 @@ class GroupLink:
             self._fail(self.lost)
 
     def _listen_to(self, peer: Peer) -> bool:
-        """Takes in what a learner says; returns whether more may come."""
+        """Reads a learner's messages; returns whether more may come."""
         try:
             messages = peer.receive()
         except ConnectionError as error:

@@ -1,4 +1,4 @@
-"""A connection between two learners of a group: messages in JSON, one a line."""
+"""A connection between two learners of a group: JSON messages, one per line."""
 
 import contextlib
 import json
@@ -19,38 +19,38 @@ class Peer:
 
     Attributes:
       connection: its socket.
-      index: of that learner; -1 before it has said so.
-      left: whether it has ended as it should.
-      heard: when anything came from it last, in monotonic seconds.
+      index: the index of that learner; -1 before it has sent it.
+      left: whether it has ended normally.
+      heard: the monotonic time, in seconds, of its last message.
     """
 
     def __init__(self, connection: socket.socket, index: int = -1) -> None:
-        """Takes over a connection, which it makes one that does not block."""
+        """Wraps a connection and makes it non-blocking."""
         connection.setblocking(False)
         self.connection = connection
         self.index = index
         self.left = False
         self.heard = time.monotonic()
         self._unread = b""
-        self._lock = threading.Lock()  # The role's thread says other things than the one that watches.
+        self._lock = threading.Lock()  # Both the role's thread and the watching thread send.
 
     def send(self, message: Message) -> None:
-        """Sends a line; one that does not fit the socket's buffer, or finds nobody, is for a lost learner."""
+        """Sends a message. Failures are ignored: `receive` detects lost peers."""
         line = json.dumps(message).encode() + b"\n"
-        with self._lock, contextlib.suppress(OSError):  # The next `receive`, or the silence, tells.
+        with self._lock, contextlib.suppress(OSError):  # The next `receive`, or the silence, reports it.
             self.connection.sendall(line)
 
     def receive(self) -> list[Message]:
-        """What has come since the last call. Does not block.
+        """Returns the messages since the last call. Does not block.
 
         Raises:
-          ConnectionError: the connection is closed, or what comes is not from a learner.
+          ConnectionError: the connection is closed, or the peer is no learner.
         """
         try:
             received = self.connection.recv(_LONGEST_LINE)
         except BlockingIOError:
             return []
-        except OSError:  # As a reset, where the other end had not read everything when it ended.
+        except OSError:  # For example a reset: the other end had not read everything when it ended.
             received = b""
         if not received:
             raise ConnectionError("its connection was closed")
@@ -70,9 +70,9 @@ class Peer:
 
 
 def say_farewell(connections: Sequence[socket.socket]) -> None:
-    """Closes connections once the other ends have taken what was sent; a plain close might take it back.
+    """Closes connections once the other ends have read everything; a plain close might discard data.
 
-    Blocks for up to _FAREWELL_S, while the other ends stay open.
+    Blocks for up to _FAREWELL_S while the other ends stay open.
     """
     deadline = time.monotonic() + _FAREWELL_S
     for connection in connections:

@@ -1,4 +1,4 @@
-"""What becomes of the policies of before training, and when."""
+"""Evaluates and saves the policies from before training."""
 
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
@@ -6,21 +6,21 @@ from actorlearner.variables.publisher import Publisher
 
 
 class InitialPolicies:
-    """The policies of before training, for evaluation and as SavedModels.
+    """The policies from before training, for evaluation and as SavedModels.
 
-    To play and to save them takes a core for seconds, in which training could begin: both may wait for that.
+    Playing and saving them takes a core for seconds in which training could begin: both wait for that.
 
     Attributes:
       saving: whether they are being saved.
     """
 
     def __init__(self, publisher: Publisher, export: PolicyExport, train_step: int) -> None:
-        """Copies what is to be evaluated; a learner that goes on from a later train step has nothing.
+        """Copies the policy to evaluate; a learner that resumes at a later train step has none.
 
         Args:
-          publisher: takes the evaluation.
+          publisher: queues the evaluation.
           export: saves the policies, now and later.
-          train_step: at which the learner begins.
+          train_step: the train step at which the learner begins.
         """
         self._publisher = publisher
         self._requests = [publisher.request(env_steps=0)] if train_step == 0 else []
@@ -28,13 +28,13 @@ class InitialPolicies:
         self.saving = False
 
     def evaluate(self) -> None:
-        """Queues the evaluation, once; to be called before that of any later train step is queued."""
-        if self._requests:  # Called after every few train steps: the publisher is woken up once.
+        """Queues the evaluation, once; call it before a later train step's evaluation is queued."""
+        if self._requests:  # It is called often, and wakes up the publisher once.
             self._publisher.queue(self._requests)
             self._requests = []
 
     def save(self) -> bool:
-        """Saves the policies, which takes seconds, unless they are; returns whether it did."""
+        """Saves the policies, which takes seconds, unless they are saved; returns whether it did."""
         if self.export.begun:
             return False
         self.saving = True

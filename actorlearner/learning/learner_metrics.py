@@ -1,4 +1,4 @@
-"""What the learner reports: its metrics file and its TensorBoard curves of rates and staleness."""
+"""The learner's metrics file, and its TensorBoard curves of rates and staleness."""
 
 import logging
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ _log = logging.getLogger(__name__)
 
 
 class LearnerMetrics:
-    """Writes a record when one is due."""
+    """Writes the learner's records at their interval."""
 
     def __init__(self, directory: RunDirectory, summaries: Summaries, train_step: int) -> None:
-        """Lets the first rate count from now on.
+        """Starts the first rate.
 
         Args:
-          directory: that the records are written into.
-          summaries: that they are written to, with what the training graph has put there.
-          train_step: that training begins at; not 0 where it goes on from a checkpoint.
+          directory: the run directory.
+          summaries: the TensorBoard writer, which the training graph uses as well.
+          train_step: the train step at which training begins; greater than 0 after a restore.
         """
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
@@ -35,11 +35,11 @@ class LearnerMetrics:
         self._last_step = train_step
 
     def begin(self, train_step: int, replay: ReplayStatus) -> None:
-        """Lets rates and fractions count from now on.
+        """Restarts the measurement of rates and fractions.
 
         Args:
-          train_step: the last one.
-          replay: the state of replay.
+          train_step: the last train step.
+          replay: the status of replay.
         """
         self._rate = Rate(train_step)
         self._last_step = train_step
@@ -61,12 +61,11 @@ class LearnerMetrics:
         """Writes a record.
 
         Args:
-          train_step: the train step just taken.
+          train_step: the last train step.
           loss: its LossInfo, with scalar tensors.
-          replay: the state of replay.
-          data: what the learner measured since the last record.
-          fractions: which fractions of the time since then were spent outside of the training graph, on what,
-            by their keys.
+          replay: the status of replay.
+          data: the learner's measurements since the last record.
+          fractions: shares of the time since then spent outside of the training graph, by the record's keys.
         """
         rate = self._rate.update(train_step)
         elapsed_s = (train_step - self._last_step) / rate if rate else 0.0
@@ -82,7 +81,7 @@ class LearnerMetrics:
             **_losses(loss.extra),
             "samples_per_insert": replay.samples_per_insert,
             "data_wait_fraction": waited,
-            # While the rate limiter bars sampling, a wait for data is a wait for the limiter.
+            # While the rate limiter blocks sampling, a wait for data is a wait for the limiter.
             "rate_limiter_wait_fraction": limiter,
             **fractions,
             "staleness_mean": data.staleness_mean,
@@ -95,12 +94,12 @@ class LearnerMetrics:
         self._summaries.flush()
 
     def flush(self) -> bool:
-        """Writes what a full disk has kept out; returns whether everything is written."""
+        """Writes the records that a full disk has delayed; returns whether everything is written."""
         written = [self._metrics.flush(), self._summaries.flush()]
         return all(written)
 
 
 def _losses(extra: Any) -> dict[str, float]:
-    """The agent's own losses: the scalar fields of its LossInfo's extra."""
+    """Returns the agent's own losses: the scalar fields of its LossInfo's extra."""
     fields = extra._asdict() if hasattr(extra, "_asdict") else {}
     return {name: float(value) for name, value in fields.items() if np.ndim(value) == 0}

@@ -1,4 +1,4 @@
-"""TF-Agents' Learner, with what it waits for data and how old the data is measured in its graph."""
+"""TF-Agents' Learner, which also measures in its graph how long it waits for data and how old the data is."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ Decode = Callable[[Any], StoredTransition]
 
 
 class Together:
-    """What learners that train as one do together inside the training graph: nothing, for one by itself."""
+    """Collectives of a group inside the training graph; no-ops for a learner that trains by itself."""
 
     def all_have_data(self) -> list[tf.Operation]:
-        """What ends once every learner has the batch of its train step."""
+        """Returns operations that end when every learner has the batch of its train step."""
         return []
 
     def sum(self, value: tf.Tensor) -> tf.Tensor:
-        """The sum of a float32 tensor over all learners, of the same shape."""
+        """Returns the sum of a float32 tensor over all learners, with the same shape."""
         return value
 
 
@@ -34,13 +34,13 @@ _ALONE = Together()
 
 @dataclasses.dataclass(frozen=True)
 class DataStatistics:
-    """What was measured since the last look.
+    """Measurements since the last `take_statistics`.
 
     Attributes:
       wait_s: seconds in which training waited for the next batch.
-      staleness_mean, staleness_max: age of the transitions trained on, in train steps between the
-        policy that acted and the train step that used them. Random actions are left out, and so are
-        policies of train steps that were rolled back and not reached again; None without any others.
+      staleness_mean, staleness_max: the age of the transitions trained on: train steps between the policy
+        that acted and the train step that used them. Random actions are left out, as are policies of train
+        steps that were rolled back and not reached again; None if nothing else is left.
     """
 
     wait_s: float
@@ -49,7 +49,7 @@ class DataStatistics:
 
 
 class _DecodingAgent(tf.Module):
-    """An agent that trains on batches as they come from replay."""
+    """An agent that trains on encoded batches from replay."""
 
     def __init__(self, agent: tf_agent.TFAgent, decode: Decode) -> None:
         super().__init__()
@@ -64,11 +64,11 @@ class _DecodingAgent(tf.Module):
 
 
 class MeasuredLearner(learner.Learner):
-    """Trains on batches as they come from replay, which are decoded inside the train step.
+    """Trains on encoded batches from replay and decodes them inside the train step.
 
-    Everything else is TF-Agents' `Learner`: `strategy.run` for each train step, several of them in one
-    graph call, summaries. Only its graph is traced just once, and before there is data:
-    tracing takes seconds, in which replay can fill.
+    Everything else is TF-Agents' `Learner`: `strategy.run` for each train step, several train steps in one
+    graph call, summaries. But its graph is traced only once, and before there is data: tracing takes seconds,
+    in which replay can fill.
     """
 
     def __init__(
@@ -84,19 +84,18 @@ class MeasuredLearner(learner.Learner):
     ) -> None:
         """Traces the training graph, without taking a train step.
 
-        As its base class does, it initialises the agent: a checkpoint has to be restored after this.
+        The base class initialises the agent: restore a checkpoint after this.
 
         Args:
-          writer: where TensorBoard summaries go; to be flushed by the caller.
+          writer: receives TensorBoard summaries; the caller flushes it.
           parts: the agent and its train step.
           dataset: makes the dataset of (batch, ()).
-          decode: turns a batch into transitions, in the graph.
+          decode: decodes a batch into transitions, in the graph.
           summary_interval: train steps between two summaries.
-          strategy: that the agent was made under.
-          together: what is done together with other learners that train on the same variables.
+          strategy: the strategy under which the agent was made.
+          together: the collectives of this learner's group.
         """
-        # Outside of the strategy's scope: these are
-        # only touched between replicas.
+        # Outside of the strategy's scope: no replica uses them.
         self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self._staleness_sum = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -112,7 +111,7 @@ class MeasuredLearner(learner.Learner):
             checkpoint_interval=-1,  # Ours go to the run directory's own place and are written at a stop.
             summary_interval=0,  # No writer of its own: see Summaries.
             strategy=strategy,
-            # It would trace a train step for the optimisers' variables alone. The one trace makes them, too.
+            # It would trace a train step only to make the optimisers' variables; our single trace makes them.
             run_optimizer_variable_init=False,
         )
         self.train_summary_writer = writer
@@ -122,27 +121,26 @@ class MeasuredLearner(learner.Learner):
 
     @property
     def waiting_for_data(self) -> bool:
-        """Whether a train step waits for its batch right now, or for that of another learner.
+        """Whether a train step waits for its batch now, or for the batch of another learner.
 
-        May be asked from another thread. While it does, the variables are those of a whole number of train
-        steps.
+        Safe to read from another thread. While it is True, no variable is in the middle of a train step.
         """
         return bool(self._waiting.numpy())
 
     def _train(self, iterations: tf.Tensor, iterator: Iterator[Any], parallel_iterations: int) -> Any:
-        """Called by the base class's `run`, within its writer and its strategy; at first, only traces."""
+        """Called by the base class's `run`, within its writer and strategy; the first call only traces."""
         if self._traced:
             return self._train_steps(iterations, iterator)
         self._train_steps.get_concrete_function(iterations, iterator)
         self._traced = True
         return None
 
-    @common.function(autograph=False)  # Converting all that is called here takes longer than tracing it.
+    @common.function(autograph=False)  # Converting all called code would take longer than tracing it.
     def _train_steps(self, iterations: tf.Tensor, iterator: Iterator[Any]) -> tf_agent.LossInfo:
-        """Takes train steps; returns the losses of the last, each a mean over the whole batch.
+        """Takes train steps; returns the losses of the last one, each a mean over the whole batch.
 
-        A loop's variables need their structure before the loop, but only a train step tells that of the
-        losses. A vector has the same structure whatever they are.
+        A tf.while_loop needs the structure of its variables in advance, but the structure of the losses is
+        only known from a train step. So the loop carries them as a vector.
         """
 
         def train_step(count: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -160,7 +158,7 @@ class MeasuredLearner(learner.Learner):
     def _as_vector(self, loss_info: tf_agent.LossInfo) -> tf.Tensor:
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
         shares = self.strategy.run(_shares, args=(loss_info,))
-        # Those of this process; over several, they are added up once in a call.
+        # The replicas of this process; a group adds up its learners once in a call.
         return tf.add_n(self.strategy.experimental_local_results(shares))
 
     def _as_loss_info(self, losses: tf.Tensor) -> tf_agent.LossInfo:
@@ -181,8 +179,8 @@ class MeasuredLearner(learner.Learner):
             everybodys = self._together.all_have_data()
         with tf.control_dependencies([*waited, *everybodys]):
             measured = [*waited, self._waiting.assign(False)]
-        # Training depends on that: the clock would otherwise be read only when the train step leaves a
-        # thread for it.
+        # Training depends on the measurement; otherwise the clock might be read only after the train step has
+        # freed a thread.
         with tf.control_dependencies(measured):
             sample = tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
         for batch in self.strategy.experimental_local_results(sample[0]):
@@ -191,7 +189,7 @@ class MeasuredLearner(learner.Learner):
 
     def _measure_staleness(self, policy_train_step: tf.Tensor) -> None:
         ages = self.train_step - policy_train_step
-        # Random actions have no age, and neither has a policy of a train step that was rolled back.
+        # Random actions have no age, nor have policies of train steps that were rolled back.
         known = (policy_train_step >= 0) & (ages >= 0)
         ages = tf.where(known, ages, tf.zeros_like(ages))
         self._staleness_sum.assign_add(tf.reduce_sum(ages))
@@ -199,7 +197,7 @@ class MeasuredLearner(learner.Learner):
         self._staleness_max.assign(tf.maximum(self._staleness_max, tf.reduce_max(ages)))
 
     def take_statistics(self) -> DataStatistics:
-        """Returns what was measured since the last call, and starts anew."""
+        """Returns the measurements since the last call, and resets them."""
         count = int(self._staleness_count)
         statistics = DataStatistics(
             wait_s=float(self._wait_s),
@@ -213,10 +211,10 @@ class MeasuredLearner(learner.Learner):
 
 
 def _shares(loss_info: tf_agent.LossInfo) -> tf.Tensor:
-    """One replica's share of each loss of the whole batch; float32, one element for each loss.
+    """Returns one replica's share of each loss of the whole batch: float32, one element per loss.
 
-    Agents divide a scalar loss by the size of the whole batch. What has an element for each transition, as
-    DQN's `td_loss`, is not divided yet.
+    Agents divide a scalar loss by the size of the whole batch. A loss with one element per transition, such
+    as DQN's `td_loss`, is not divided yet.
     """
     replicas = tf.distribute.get_replica_context().num_replicas_in_sync
 
@@ -228,6 +226,6 @@ def _shares(loss_info: tf_agent.LossInfo) -> tf.Tensor:
 
 
 def _copy_in_place(tensor: tf.Tensor) -> tf.Tensor:
-    """The same tensor on the same device, as a new operation in the graph."""
+    """Returns the same tensor on the same device, as a new operation in the graph."""
     with tf.device(tensor.device):
         return tf.identity(tensor)

@@ -1,4 +1,4 @@
-"""A file of the policies that were still to be evaluated when the learner was saved."""
+"""The file of the policies whose evaluation was pending when the learner was saved."""
 
 import io
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ _VARIABLE = "variable_{}"
 
 
 def write_pending_evaluations(path: Path, requests: Sequence[EvaluationRequest]) -> None:
-    """Writes requests as an .npz file; each array's first dimension is that of the requests.
+    """Writes requests as an .npz file; the first dimension of each array is the request.
 
     Args:
-      path: of the file; its name has to end with .npz.
+      path: the file; its name has to end with .npz.
       requests: policies of the same structure; may be none.
 
     Raises:
@@ -24,9 +24,7 @@ def write_pending_evaluations(path: Path, requests: Sequence[EvaluationRequest])
     """
     versions = [request.version for request in requests]
     columns = zip(*(version.values for version in versions), strict=True)
-    file = (
-        io.BytesIO()
-    )  # On a full disk, an archive that cannot be closed would say so wherever it is deleted.
+    file = io.BytesIO()  # On a full disk, an archive would raise again wherever it is deleted.
     np.savez(
         file,
         **{_TRAIN_STEPS: np.array([version.train_step for version in versions], np.int64)},
@@ -37,11 +35,11 @@ def write_pending_evaluations(path: Path, requests: Sequence[EvaluationRequest])
 
 
 def read_pending_evaluations(path: Path, generation: int) -> list[EvaluationRequest]:
-    """Reads what `write_unevaluated` wrote.
+    """Reads the file of `write_pending_evaluations`.
 
     Args:
-      path: of the file.
-      generation: of the learner that will ask for these evaluations, see PolicyVariables.
+      path: the file.
+      generation: the generation of the learner that will queue them, see PolicyVariables.
 
     Raises:
       OSError: the file cannot be read.

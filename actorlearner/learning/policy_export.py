@@ -16,15 +16,15 @@ _log = logging.getLogger(__name__)
 
 
 class PolicyExport:
-    """Saves `policy`, `collect_policy` and `greedy_policy`, each replacing the one before as a whole."""
+    """Saves `policy`, `collect_policy` and `greedy_policy`; each replaces its predecessor atomically."""
 
     def __init__(self, directory: Path, parts: AgentParts, config: Config) -> None:
         """Nothing is traced or written yet.
 
         Args:
-          directory: of all policies.
+          directory: the directory of all policies.
           parts: the agent.
-          config: of the run, to be saved with each policy.
+          config: the run's configuration, which is saved with each policy.
         """
         self._directory = directory
         self._parts = parts
@@ -34,16 +34,16 @@ class PolicyExport:
 
     @property
     def begun(self) -> bool:
-        """Whether `save` was called, by this learner."""
+        """Whether this learner has called `save`."""
         return bool(self._policies)
 
     def save(self) -> bool:
         """Writes the three SavedModels.
 
-        The first call traces them and takes seconds; later ones write only the variables anew.
+        The first call traces them and takes seconds; later calls write only the variables.
 
         Returns:
-          Whether that worked. A disk that is full or fails is logged, and what was saved before is kept.
+          Whether they were written. A disk that is full or fails is logged, and the earlier policies stay.
         """
         started = time.monotonic()
         self._policies = self._policies or self._trace()

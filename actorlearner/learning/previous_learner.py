@@ -1,4 +1,4 @@
-"""The learner that published before this one."""
+"""Finds the generation of the learner that published before this one."""
 
 import logging
 
@@ -17,17 +17,16 @@ _PULL_TIMEOUT_S = 30.0
 
 
 def published_generation(client: reverb.Client, stop: Stop) -> int:
-    """The generation of the learner that published last; -1 if none has, or at a stop.
+    """Returns the generation of the learner that published last; -1 if none has, or at a stop.
 
-    Blocks until the replay server tells, up to CONNECT_DEADLINE_S: it may be saving, or have just been
-    started again.
+    Blocks until the replay server answers, up to CONNECT_DEADLINE_S: it may be saving or restarting.
 
     Args:
-      client: of the replay server.
+      client: a client of the replay server.
       stop: ends the wait.
 
     Raises:
-      RunError: the server does not tell in time.
+      RunError: the server does not answer in time.
     """
     told = [-1]
 

@@ -15,22 +15,22 @@ _log = logging.getLogger(__name__)
 class Profiler:
     """Profiles this process from one train step to another.
 
-    TensorFlow's profile shows what each operation took on every device and thread, and where a GPU waits.
+    TensorFlow's profile shows the time of each operation on every device and thread, and where a GPU waits.
     """
 
     def __init__(self, profile: str | None, directory: Path) -> None:
-        """Nothing is profiled yet.
+        """Does not profile yet.
 
         Args:
           profile: `learn.profile`.
-          directory: of TensorBoard; the profile goes into plugins/profile/ there.
+          directory: TensorBoard's directory; the profile goes into plugins/profile/ there.
         """
         self._steps = profiled_steps(profile)
         self._directory = directory
         self._running = False
 
     def at(self, train_step: int) -> None:
-        """Begins or ends the profile if that is due; blocks for seconds while one is written."""
+        """Starts or ends the profile at its train steps; blocks for seconds while it is written."""
         if self._steps is None:
             return
         start, stop = self._steps
@@ -41,7 +41,7 @@ class Profiler:
             self.end()
 
     def end(self) -> None:
-        """Ends a profile that was begun; blocks as `at` does."""
+        """Ends a running profile; blocks as `at` does."""
         if not self._running:
             return
         self._running = False

@@ -1,4 +1,4 @@
-"""The training loop: calls the training graph, and publishes, saves and reports what is due."""
+"""The training loop: calls the training graph, and publishes, saves and reports at their intervals."""
 
 import math
 import re
@@ -21,11 +21,11 @@ from actorlearner.process.waiting import wait_until
 from actorlearner.records.time_shares import TimeShares
 
 _ROOM_INTERVAL_S = 1.0
-"""Seconds between two attempts to save what came of a run on a disk that is full."""
+"""Seconds between two attempts to save the results of a run on a full disk."""
 
 
 class TrainingLoop:
-    """Calls the training graph and does what is due between two calls."""
+    """Calls the training graph; publishes, saves and reports between two calls."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TrainingLoop:
         stop: Stop,
         start_up: StartupTimer,
     ) -> None:
-        """Begins at the learner's train step."""
+        """Starts at the learner's train step."""
         self._config = config
         self._group = group
         self._learner = learner
@@ -67,7 +67,7 @@ class TrainingLoop:
                 self._start_up.ended("first train steps")
                 self._start_up.report("started")
                 self._record(step, loss)
-                self._outputs.count_from_here()  # The first call optimises the graph; no later rate has that.
+                self._outputs.count_from_here()  # Rates leave out the first call, which optimises the graph.
             elif self._outputs.record_due or step == self._config.learn.train_steps:
                 self._record(step, loss)
             saved = self._save(step)
@@ -75,7 +75,7 @@ class TrainingLoop:
                 self._time.take()
         if step > self._recorded:  # A stop: the last record names the train step of the checkpoint.
             self._record(step, loss)
-        if step == self._config.learn.train_steps:  # What came of the run is not given up.
+        if step == self._config.learn.train_steps:  # The results of the run must be saved.
             self._wait_for_room("the last checkpoint and policies", lambda: saved or self._save(step))
             self._wait_for_room("the last metrics", self._outputs.flush)
 
@@ -85,7 +85,7 @@ class TrainingLoop:
         )
 
     def _iterations_until_due(self, step: int) -> int:
-        """Train steps of the next call: none may run past a train step at which something is due."""
+        """Returns the train steps of the next call, which must not run past the next interval's end."""
         learn = self._config.learn
         intervals = (learn.publish_interval, learn.checkpoint_interval, self._config.evaluate.interval)
         ends = (learn.train_steps, *(profiled_steps(learn.profile) or ()))
@@ -96,7 +96,7 @@ class TrainingLoop:
         )
 
     def _train(self, step: int, iterations: int) -> LossInfo:
-        """Takes train steps; ends training before what a NaN has spoilt is published or saved."""
+        """Takes train steps; ends training before variables spoilt by a NaN are published or saved."""
         self._group.begin_call()
         try:
             loss = self._learner.run(iterations=iterations)
@@ -125,7 +125,7 @@ class TrainingLoop:
             self._outputs.publish()
 
     def _save(self, step: int) -> bool:
-        """Saves what is due; returns False if the disk has no room for it."""
+        """Saves at the interval; returns False if the disk has no room."""
         return not self._due(self._config.learn.checkpoint_interval, step) or self._outputs.save()
 
     def _record(self, step: int, loss: LossInfo) -> None:
@@ -133,7 +133,7 @@ class TrainingLoop:
         self._recorded = step
 
     def _fractions(self) -> dict[str, float]:
-        """Of the time since the last record, outside of the training graph; by the keys of the record."""
+        """Returns the shares of time, since the last record, spent outside of the training graph."""
         spent = self._time.take()
         overhead = max(0.0, 1.0 - spent["graph"] - spent["publish"])
         return {"publish_fraction": spent["publish"], "overhead_fraction": overhead}

@@ -1,4 +1,4 @@
-"""Training on a thread of its own, so that the one that gets the signals never blocks inside TensorFlow."""
+"""Runs training in a thread of its own, so that the main thread, which gets signals, never blocks."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ from actorlearner.process.stop import Stop
 _log = logging.getLogger(__name__)
 
 _STARVED_AFTER_S = 3.0
-"""How long a train step may wait for its batch until it is said to; after a stop it is left behind then."""
+"""Seconds a train step may wait for its batch before this is reported; after a stop it is then abandoned."""
 
 
 def train_on_a_thread(
@@ -22,19 +22,19 @@ def train_on_a_thread(
 ) -> Callable[[], bool]:
     """Runs the loop so that this thread, which gets the signals, never blocks inside TensorFlow.
 
-    A graph call that waits for data cannot be interrupted. When a stop comes and no data does, the
-    thread is left waiting: between two train steps, where the variables are whole.
+    A graph call that waits for data cannot be interrupted. If a stop is requested and no data arrives, the
+    thread is abandoned while it waits: between two train steps, where the variables are consistent.
 
     Args:
-      loop: what is run.
-      learner: that it trains with.
-      outputs: that it has.
-      stop: see above.
-      data: what a train step waits for, in words.
+      loop: the training loop.
+      learner: its learner.
+      outputs: its outputs.
+      stop: requests the end of training.
+      data: what a train step waits for, for messages.
 
     Returns:
-      A function that returns whether no train step is in progress: a thread that was left waiting may get
-      its data later. It raises what ended that thread.
+      A function that returns whether no train step is in progress: an abandoned thread may still get its
+      data. It raises the error that ended the thread.
 
     Raises:
       Exception: what the loop raises.
@@ -73,7 +73,7 @@ def train_on_a_thread(
 
 
 class _Starvation:
-    """Whether one train step has been waiting for its batch for longer than _STARVED_AFTER_S."""
+    """Detects that one train step has been waiting for its batch for longer than _STARVED_AFTER_S."""
 
     def __init__(self, learner: MeasuredLearner) -> None:
         self._learner = learner
@@ -81,7 +81,7 @@ class _Starvation:
         self._since = 0.0
 
     def lasts(self) -> bool:
-        """Looks once more; to be called several times a second."""
+        """Returns whether it has; call it several times a second."""
         train_step = int(self._learner.train_step_numpy)
         if not self._learner.waiting_for_data or train_step != self._train_step:
             self._train_step = train_step
