@@ -19,12 +19,16 @@ import sys
 
 import actorlearner
 
-config = actorlearner.load_config("td3_pendulum", sys.argv[1:])
-assert "tensorflow" not in sys.modules
-run = actorlearner.train(config, "run")
-print("returned:", run.finished, flush=True)
+def train(train_steps, run_dir):
+    settings = [*sys.argv[1:], f"learn.train_steps={train_steps}"]
+    return actorlearner.train(actorlearner.load_config("td3_pendulum", settings), run_dir)
+
+run = train(1_000_000, "long")
+print("interrupted:", run.finished, flush=True)
+run = train(500, "run")
+run = train(1000, "run")
 run = actorlearner.resume("run")
-print("resumed:", run.finished, [record["train_step"] for record in run.evaluations()], flush=True)
+print("finished:", run.finished, [record["train_step"] for record in run.evaluations()], flush=True)
 assert "tensorflow" not in sys.modules
 policy = run.best_policy()
 print("action:", policy([0.0, 1.0, 0.0]).shape)
@@ -36,17 +40,17 @@ run.plot("plot.png")
 def test_a_script_trains_is_interrupted_resumes_and_plays_the_best_policy(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
-    settings = ("learn.train_steps=2000", "evaluate.interval=1000")
-    command = start("-c", _SCRIPT, *TINY_RUN, *settings, fresh=True)
-    learner = tmp_path / "run" / "metrics" / "learner.jsonl"
+    command = start("-c", _SCRIPT, *TINY_RUN, "evaluate.interval=500", fresh=True)
+    learner = tmp_path / "long" / "metrics" / "learner.jsonl"
     wait_for(lambda: any(record["train_step"] > 0 for record in records(learner)), "the first train steps")
     # As a notebook's stop button does: the signal reaches this process alone, not its children.
     command.process.send_signal(signal.SIGINT)
     assert command.finish(timeout_s=150) == 0, command.out + command.err
     lines = command.out.splitlines()
-    returned, resumed = lines.index("returned: False"), lines.index("resumed: True [0, 1000, 2000]")
-    assert any(line.startswith("stopped at train step ") for line in lines[:returned])
-    assert any(line.startswith("resuming at train step ") for line in lines[returned:resumed])
+    interrupted, finished = lines.index("interrupted: False"), lines.index("finished: True [0, 500, 1000]")
+    assert any(line.startswith("stopped at train step ") for line in lines[:interrupted])
+    assert any(line.startswith("resuming at train step 500,") for line in lines[interrupted:finished])
+    assert any(line.startswith("this run has finished at train step 1,000") for line in lines)
     assert lines[-2:] == ["action: (1,)", "episodes: [200, 200]"]
     assert (tmp_path / "plot.png").stat().st_size > 10_000
     assert marked_processes(mark) == []
