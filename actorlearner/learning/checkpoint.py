@@ -30,13 +30,13 @@ from actorlearner.variables.container import MAX_GENERATIONS, EvaluationRequest
 _log = logging.getLogger(__name__)
 
 KEPT = 3
-"""Checkpoints that stay, beside the one that is being written."""
+"""Complete checkpoints that are kept while another one is being written."""
 
 _PREFIX = "ckpt"
 _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
 _LEAP = 100
-"""More learners than begin one after the other and save nothing."""
+"""More than the learners that start one after the other without saving."""
 
 _SETTLE_S = 30.0
 _SETTLE_INTERVAL_S = 0.01
@@ -45,11 +45,11 @@ _FILES = (".data", ".index", _UNEVALUATED)
 
 
 class LearnerCheckpoint:
-    """Saves what training goes on from, and restores the newest that is whole.
+    """Saves the state of training, and restores the newest complete checkpoint.
 
     Attributes:
-      generation: of the learner, see PolicyVariables; -1 before it begins. A restore makes it at least that
-        of the learner which saved.
+      generation: this learner's generation, see PolicyVariables; -1 before it begins. A restore raises it to
+        at least the generation of the learner that saved.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class LearnerCheckpoint:
         """Neither reads nor writes yet.
 
         Args:
-          directory: of all checkpoints.
-          parts: what is saved.
-          written: is called with the train step and the path of each checkpoint, once it is whole.
+          directory: the directory of all checkpoints.
+          parts: the agent and its train step.
+          written: called with the train step and the path of each complete checkpoint.
         """
         self._written = written
         self._directory = directory
@@ -72,16 +72,16 @@ class LearnerCheckpoint:
         self._outage = Outage("checkpoints", directory)
         self._saved = -1
         self.generation = -1
-        # A stop saves from the main thread while the training thread may be saving, too.
+        # At a stop the main thread saves, while the training thread may be saving as well.
         self._lock = threading.Lock()
 
     def restore(self) -> None:
         """Restores the newest complete checkpoint, if any; slots of optimisers follow once they exist.
 
-        To find out whether it is complete, it is read twice.
+        It reads the files twice: the first time to check that they are complete.
 
         Raises:
-          RunError: it is not of this agent. No older one is restored instead: its files are not damaged.
+          RunError: it belongs to another agent. No older one is restored instead: its files are not damaged.
         """
         whole = newest_complete(self._directory, _leave_out)
         if whole is None:
@@ -93,9 +93,9 @@ class LearnerCheckpoint:
         _log.info("restored train step %d", self._saved)
 
     def restore_again(self) -> None:
-        """Restores what `restore` did, after something else has changed it, and what was made since.
+        """Restores the same checkpoint again, including variables that were made since.
 
-        To be called once the optimisers have their slots. The files are not checked again.
+        Call it once the optimisers have their slots. The files are not checked again.
 
         Raises:
           RunError: the checkpoint and the agent differ in a variable.
@@ -104,14 +104,14 @@ class LearnerCheckpoint:
             read_completely(self._checkpoint, self._directory / _name(self._saved), all_made=True)
 
     def begin_generation(self, published: int) -> None:
-        """Makes `generation` that of a new learner, and notes it.
+        """Sets `generation` for a new learner, and records it in a file.
 
-        It is greater than that of the restored checkpoint, of all learners that began with this directory,
-        also those that saved nothing, and than `published`. Where the note of those cannot be read, it leaves
-        room for them. That, and a disk that is full or fails, is logged.
+        It is greater than the generations of the restored checkpoint, of all earlier learners of this
+        directory, including those that saved nothing, and than `published`. If the file cannot be read, it
+        leaves room for them. This, and a disk that is full or fails, is logged.
 
         Args:
-          published: the generation of the newest policy that the variable container holds; -1 without any.
+          published: the generation of the newest policy in the variable container; -1 without any.
         """
         path = self._directory / _GENERATION
         known = max(self.generation, published)
@@ -131,13 +131,13 @@ class LearnerCheckpoint:
             _log.error("the generation of this learner was not noted: %s", one_line(error))
 
     def pending_evaluations(self) -> list[EvaluationRequest]:
-        """Reads the policies that were still to be evaluated when what was restored was saved."""
+        """Reads the evaluations that were pending when the restored checkpoint was saved."""
         if self._saved < 0:
             return []
         return read_pending_evaluations(self._pending_evaluations(self._saved), self.generation)
 
     def describe(self) -> str:
-        """Which checkpoint is the newest, in words."""
+        """Names the newest checkpoint, for messages."""
         return f"the checkpoint of train step {self._saved}" if self._saved >= 0 else "the start"
 
     def save(
@@ -145,20 +145,20 @@ class LearnerCheckpoint:
         pending_evaluations: Sequence[EvaluationRequest] = (),
         settled: Callable[[], bool] = lambda: True,
     ) -> bool:
-        """Writes a checkpoint of this train step, unless it was just written.
+        """Writes a checkpoint of this train step, unless it is written already.
 
         Blocks while a train step is in progress on another thread, up to _SETTLE_S.
 
         Args:
-          pending_evaluations: the policies that are still to be evaluated.
+          pending_evaluations: the policies whose evaluation is pending.
           settled: returns whether no train step is in progress, see `train_on_a_thread`.
 
         Returns:
-          Whether there is one. A disk that is full or fails is logged, and what was saved before is kept.
+          Whether it exists. A disk that is full or fails is logged, and earlier checkpoints are kept.
 
         Raises:
           RunError: a train step did not end in time; nothing was saved.
-          Exception: what `settled` raises.
+          Exception: an error of `settled`.
         """
         with self._lock:
             step = int(self._train_step.numpy())
@@ -182,14 +182,14 @@ class LearnerCheckpoint:
     def _write(self, settled: Callable[[], bool]) -> int:
         """Writes the variables; returns their train step.
 
-        A training thread that a stop has left waiting for data may get it meanwhile. What was written is then
-        a mixture of two train steps, and is written again; that thread ends after its call.
+        A training thread that a stop has left waiting for data may get its data meanwhile. The file then
+        mixes two train steps and is written again; that thread ends after its call.
         """
         while True:
             self._settle(settled)
             step = int(self._train_step.numpy())
             self._checkpoint.write(str(self._directory / _name(step)))
-            # In this order: a train step that ends after the first look has counted before the second.
+            # In this order: a train step that ends after the first check is counted before the second.
             if settled() and int(self._train_step.numpy()) == step:
                 return step
             self._remove(_name(step))
@@ -211,17 +211,17 @@ class LearnerCheckpoint:
         return [file for suffix in _FILES for file in self._directory.glob(f"{_name(step)}{suffix}*")]
 
     def _remove(self, name: str) -> None:
-        """Removes all that there is of a checkpoint; its room may be needed."""
+        """Removes all files of a checkpoint, because their room may be needed."""
         for left in self._directory.glob(f"{name}[._]*"):
-            if left.is_dir():  # TensorFlow's, while it writes.
+            if left.is_dir():  # TensorFlow's temporary directory.
                 shutil.rmtree(left)
             else:
                 left.unlink(missing_ok=True)
 
     def _remove_leftovers(self, step: int) -> None:
-        """Removes all but the newest KEPT up to `step`, and what a killed learner had not sealed.
+        """Removes unsealed checkpoints, and all but the newest KEPT up to `step`.
 
-        What is newer was left out at the restore, as damaged, and must not count as one of those.
+        Newer checkpoints were skipped at the restore because they are damaged; they do not count.
         """
         names = sealed(self._directory)
         now = names.index(_name(step)) + 1
@@ -233,10 +233,10 @@ class LearnerCheckpoint:
 
 
 def _noted(path: Path) -> int:
-    """The generation of the last learner that began; -1 if none has.
+    """Returns the generation of the last learner that began; -1 if there was none.
 
     Raises:
-      OSError, ValueError, TypeError, KeyError: the note is not what was written.
+      OSError, ValueError, TypeError, KeyError: the file is damaged.
     """
     if not path.exists():
         return -1
@@ -247,7 +247,7 @@ def _noted(path: Path) -> int:
 
 
 def _name(step: int) -> str:
-    """Of the checkpoint of a train step."""
+    """Returns the name of a train step's checkpoint."""
     return f"{_PREFIX}-{step}"
 
 

@@ -1,4 +1,4 @@
-"""The group of learners that train as one, each a process, as the environment variable TF_CONFIG tells it."""
+"""The group of learners that train as one, as the environment variable TF_CONFIG describes it."""
 
 import dataclasses
 import json
@@ -21,11 +21,11 @@ _FORM = (
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """All learners of a group, and which of them this process is.
+    """The learners of a group, and the index of this process.
 
     Attributes:
-      addresses: HOST:PORT of each; the first is the chief.
-      index: of this one.
+      addresses: HOST:PORT of each learner; the first is the chief.
+      index: the index of this learner.
     """
 
     addresses: tuple[str, ...]
@@ -38,35 +38,35 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """Of this learner, see `learner_name`."""
+        """The name of this learner, see `learner_name`."""
         return learner_name(self.index)
 
     def describe(self, index: int) -> str:
-        """A learner, and where it is."""
+        """Returns a learner's name and address, for messages."""
         return f"{learner_name(index)} at {self.addresses[index]}"
 
 
 def learner_name(index: int) -> str:
-    """The name of a learner's log and sign of life; the chief has that of one that trains by itself."""
+    """Returns the name of a learner's log and heartbeat; the chief's is that of a single learner."""
     return f"learner-{index}" if index else "learner"
 
 
 def learner_cluster(config: Config) -> Cluster | None:
-    """The group that this process is a learner of; None where a learner trains by itself.
+    """Returns the group of this learner; None for a learner that trains by itself.
 
     Raises:
-      ConfigurationError: TF_CONFIG does not tell that.
+      ConfigurationError: TF_CONFIG does not describe a group with this learner.
     """
     return read_cluster(os.environ.get(VARIABLE)) if config.learn.strategy == MULTI_WORKER else None
 
 
 def read_cluster(text: str | None) -> Cluster:
-    """Reads a TF_CONFIG.
+    """Parses TF_CONFIG.
 
-    A `chief` job of one task comes before the `worker` job, as in TensorFlow.
+    A `chief` job with one task comes before the `worker` job, as in TensorFlow.
 
     Raises:
-      ConfigurationError: it is not given, it is malformed, or its task is no learner of its cluster.
+      ConfigurationError: it is not set, it is malformed, or its task is no learner of its cluster.
     """
     if not text:
         _refuse("is not set")

@@ -1,4 +1,4 @@
-"""What a learner leaves: published policies, checkpoints, SavedModels, metrics and curves."""
+"""The outputs of a learner: published policies, checkpoints, SavedModels, metrics and curves."""
 
 import functools
 import logging
@@ -36,22 +36,22 @@ _PUBLISH_TIMEOUT_S = 3.0
 
 
 class Outputs:
-    """Those of a learner that is not its group's chief: none. Whatever it is told to do is done already."""
+    """No-op implementation for the learners of a group that are not the chief."""
 
     @functools.cached_property
     def writer(self) -> tf.summary.SummaryWriter:
-        """TensorFlow's, of the curves; the first look begins their file."""
+        """TensorFlow's writer of the curves; reading it creates their file."""
         return tf.summary.create_noop_writer()
 
     def restore(self) -> None:
         """Restores the newest complete checkpoint, if any.
 
         Raises:
-          RunError: it is not of this agent.
+          RunError: it belongs to another agent.
         """
 
     def restore_again(self) -> None:
-        """Restores the same again, once all variables are made; something else may have changed them.
+        """Restores the same checkpoint again once all variables exist; some may have changed meanwhile.
 
         Raises:
           RunError: the checkpoint and the agent differ in a variable.
@@ -60,41 +60,41 @@ class Outputs:
     def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
         """Takes over the run as a new generation, and publishes the policy.
 
-        Blocks until the replay server tells which generation was the last, up to CONNECT_DEADLINE_S.
+        Blocks until the replay server reports the last generation, up to CONNECT_DEADLINE_S.
 
         Args:
-          client: of the replay server.
-          replay: asks it for its status.
+          client: a client of the replay server.
+          replay: reports the status of replay.
           stop: ends the wait.
 
         Raises:
-          RunError: the replay server does not tell in time.
+          RunError: the replay server does not answer in time.
         """
 
     def begin_training(self) -> None:
-        """Begins the metrics, whose first rate counts from now on."""
+        """Starts the metrics and their first rate."""
 
     def hand_out(self) -> None:
-        """Lets the policies of before training be evaluated and saved, though training has not begun."""
+        """Evaluates and saves the initial policies, although training has not begun."""
 
     def evaluate_first(self) -> None:
-        """Lets the policy of before training be evaluated, see FirstPolicies."""
+        """Queues the evaluation of the initial policy, see InitialPolicies."""
 
     def save_first(self) -> bool:
-        """Saves the policies unless they are, see FirstPolicies; no rate has the seconds that it takes.
+        """Saves the policies unless they are saved, see InitialPolicies; rates leave these seconds out.
 
         Returns:
-          Whether it took them.
+          Whether it saved them.
         """
         return False
 
     @property
     def saving_first(self) -> bool:
-        """Whether the policies are being saved for the first time; may be asked from another thread."""
+        """Whether the policies are being saved for the first time; safe to read from another thread."""
         return False
 
     def profile(self, train_step: int) -> None:
-        """Begins or ends the profile if that is due at this train step, see Profiler."""
+        """Starts or ends the profile at its train steps, see Profiler."""
 
     def publish(self) -> None:
         """Publishes the policy for acting, see Publisher."""
@@ -104,31 +104,32 @@ class Outputs:
 
     @property
     def record_due(self) -> bool:
-        """Whether the next record of metrics is."""
+        """Whether the next record of metrics is due."""
         return False
 
     def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
         """Writes a record of metrics, see LearnerMetrics."""
 
     def count_from_here(self) -> None:
-        """Lets rates count from now on."""
+        """Restarts the measurement of rates."""
 
     def flush(self) -> bool:
-        """Writes what a full disk has kept out of the metrics; returns whether everything is written."""
+        """Writes the metrics that a full disk has delayed; returns whether everything is written."""
         return True
 
     def save(self) -> bool:
-        """Writes a checkpoint and the policies; returns False if the disk has no room for them."""
+        """Writes a checkpoint and the policies; returns False if the disk has no room."""
         return True
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """Writes the last checkpoint, unless it is written, and delivers the last policies.
 
-        After the last train step it blocks until the replay server has saved them, or until a stop: no other
-        learner publishes them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to take them.
+        After the last train step it blocks until the replay server has saved them, or until a stop: no later
+        learner would publish them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to store
+        them.
 
         Args:
-          stopped: whether a signal ends the learner, and not its last train step.
+          stopped: whether a signal ends the learner, instead of its last train step.
           settled: returns whether no train step is in progress, see `train_on_a_thread`.
 
         Raises:
@@ -136,15 +137,15 @@ class Outputs:
         """
 
     def remains(self) -> str:
-        """What there is of a training that has failed, in words."""
+        """Describes what remains of a failed training, for messages."""
         return "the chief says what was saved before"
 
 
 class ChiefOutputs(Outputs):
-    """See Outputs: those of a chief, or of a learner that trains by itself."""
+    """The outputs of a chief, or of a learner that trains by itself."""
 
     def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config) -> None:
-        """Neither restores nor publishes nor writes anything yet: a run that is refused leaves nothing."""
+        """Does not restore, publish or write yet: a refused run leaves nothing behind."""
         self._directory = directory
         self._parts = parts
         self._config = config
@@ -163,19 +164,19 @@ class ChiefOutputs(Outputs):
 
     @functools.cached_property
     def writer(self) -> tf.summary.SummaryWriter:
-        """See Outputs."""
+        """TensorFlow's writer of the curves."""
         return self._summaries.writer
 
     def restore(self) -> None:
-        """See Outputs."""
+        """Restores the newest complete checkpoint, if any."""
         self._checkpoint.restore()
 
     def restore_again(self) -> None:
-        """See Outputs."""
+        """Restores it again once all variables exist."""
         self._checkpoint.restore_again()
 
     def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
-        """See Outputs."""
+        """Takes over the run as a new generation, and publishes the policy."""
         self._monitor = replay
         self._stop = stop
         self._callbacks.begin(self._directory)
@@ -194,20 +195,20 @@ class ChiefOutputs(Outputs):
         self._first = InitialPolicies(self._publisher, export, self._train_step)
 
     def begin_training(self) -> None:
-        """See Outputs."""
+        """Starts the metrics."""
         self._metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
 
     def hand_out(self) -> None:
-        """See Outputs."""
+        """Evaluates and saves the initial policies."""
         self._first.evaluate()
         self._first.save()
 
     def evaluate_first(self) -> None:
-        """See Outputs."""
+        """Queues the evaluation of the initial policy."""
         self._first.evaluate()
 
     def save_first(self) -> bool:
-        """See Outputs."""
+        """Saves the policies unless they are saved; returns whether it did."""
         saved = self._first.save()
         if saved:
             self.count_from_here()
@@ -215,49 +216,49 @@ class ChiefOutputs(Outputs):
 
     @property
     def saving_first(self) -> bool:
-        """See Outputs."""
+        """Whether the policies are being saved for the first time."""
         return self._first.saving
 
     def profile(self, train_step: int) -> None:
-        """See Outputs."""
+        """Starts or ends the profile at its train steps."""
         self._profiler.at(train_step)
 
     def publish(self) -> None:
-        """See Outputs."""
+        """Publishes the policy for acting."""
         self._publisher.publish()
 
     def publish_for_evaluation(self) -> None:
-        """See Outputs."""
+        """Queues the policy for evaluation."""
         self._look_at_replay()
         self._publisher.publish_for_evaluation(self._replay.inserts)
 
     @property
     def record_due(self) -> bool:
-        """See Outputs."""
+        """Whether the next record of metrics is due."""
         return self._metrics.due
 
     def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
-        """See Outputs."""
+        """Writes a record of metrics."""
         self._look_at_replay()
         self._metrics.write(self._train_step, loss, self._replay, data, fractions)
 
     def count_from_here(self) -> None:
-        """See Outputs."""
+        """Restarts the measurement of rates."""
         self._look_at_replay()
         self._metrics.begin(self._train_step, self._replay)
 
     def flush(self) -> bool:
-        """See Outputs."""
+        """Writes delayed metrics; returns whether everything is written."""
         return self._metrics.flush()
 
     def save(self) -> bool:
-        """See Outputs."""
+        """Writes a checkpoint and the policies; returns False if the disk has no room."""
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
         saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._first.export.save()]
         return all(saved)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
-        """See Outputs."""
+        """Writes the last checkpoint and delivers the last policies."""
         self._profiler.end()
         if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
@@ -273,7 +274,7 @@ class ChiefOutputs(Outputs):
         return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
     def remains(self) -> str:
-        """See Outputs."""
+        """Describes the last checkpoint."""
         saved = f"nothing was saved since {self._checkpoint.describe()}"
         return f"{saved}, and no policy of it was published"
 

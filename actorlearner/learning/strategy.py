@@ -16,9 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 def configure_learner(config: Config) -> None:
-    """Sets the threads, and the devices of `mirrored:N`, that training is to use.
+    """Sets the threads of training, and the devices of `mirrored:N`.
 
-    What is set here may be set again to the same, also when TensorFlow has been used meanwhile.
+    It may be called again with the same configuration, even after TensorFlow was used.
     """
     share_cpus(config.learn.intra_op_threads)
     if count := replicas(config.learn.strategy):
@@ -30,7 +30,7 @@ def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:
 
     Args:
       name: `learn.strategy`.
-      batch_size: the global batch, which the replicas divide among them.
+      batch_size: the global batch size; the replicas divide it among themselves.
 
     Raises:
       ConfigurationError: the replicas do not divide the batch, or there is no such device.
@@ -41,7 +41,7 @@ def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:
 
 
 def check_group_batch(cluster: Cluster, batch_size: int) -> None:
-    """Checks that the replicas of all learners divide the batch, where each has as many GPUs as this one.
+    """Checks that the replicas of all learners divide the batch, if each has as many GPUs as this one.
 
     Raises:
       ConfigurationError: they do not.
@@ -53,16 +53,16 @@ def check_group_batch(cluster: Cluster, batch_size: int) -> None:
 def make_group_strategy(cluster: Cluster) -> tf.distribute.Strategy:
     """Makes the strategy of a group of learners; call before any other TensorFlow call. Does not block.
 
-    TensorFlow's server listens on this learner's address when it returns. The first variable that is made
-    under the strategy waits for all learners, without a deadline: they have to be there.
+    TensorFlow's server listens on this learner's address when it returns. The first variable made under the
+    strategy waits for all learners, without a deadline: they have to be connected already.
 
     Args:
-      cluster: the group, and which of it this process is.
+      cluster: the group, and the index of this process.
 
     Raises:
       RunError: the learner's port is taken.
     """
-    # Without TensorFlow's coordination service, whose start blocks and cannot be stopped, and without its
+    # Without TensorFlow's coordination service, whose start blocks and cannot be interrupted, and without its
     # check of the other tasks, which takes a minute: a GroupLink does both.
     context.context().configure_coordination_service(service_type="")
     collective_all_reduce_strategy.CollectiveAllReduceExtended._enable_check_health = False

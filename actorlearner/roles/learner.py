@@ -31,24 +31,24 @@ from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
 _HAND_OUT_AFTER_S = 5.0
-"""How long replay is given to fill before the first policies are handed out ahead of training."""
+"""Seconds that replay has to fill before the initial policies are published ahead of training."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
-    """Trains until `learn.train_steps`, or `stop`; either way a checkpoint is written at the end.
+    """Trains until `learn.train_steps` or `stop`, and writes a checkpoint at the end.
 
-    Of a group of learners (see `actorlearner.learning.cluster`) each waits for the others first, and leaves
-    training after the same call of the training graph; the chief alone writes and publishes.
+    In a group (see `actorlearner.learning.cluster`) each learner first waits for the others, and all end
+    after the same call of the training graph; only the chief writes and publishes.
 
     Args:
       config: the experiment.
-      directory: where checkpoints, policies, metrics and summaries are written.
+      directory: the run directory, for checkpoints, policies, metrics and summaries.
       stop: ends training after the current call of the training graph.
       replay_address: HOST:PORT of each replay server; the first has the policy variables.
 
     Raises:
       ConfigurationError: the environment, the agent or the strategy cannot be made.
-      RunError: a replay server or another learner did not come in time, or one was lost.
+      RunError: a replay server or another learner did not connect in time, or was lost.
     """
     start_up = StartupTimer()
     share_cpus(config.learn.intra_op_threads)
@@ -81,22 +81,22 @@ def _train(
     client = servers[0].client
     start_up.ended("replay server")
     replay = _monitor(servers, layout, stop)
-    if alone:  # Before the training graph is traced, so that actors and evaluation need not wait for that.
+    if alone:  # Before tracing the training graph, so that actors and evaluation do not wait for it.
         outputs.begin(client, replay, stop)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
     learner = _make_learner(config, outputs.writer, group, parts, replay_address, layout)
     keep_until_exit(learner)
     if alone:
-        outputs.restore_again()  # Making the learner made the target networks copies of the trained ones.
+        outputs.restore_again()  # Making the learner has reset the target networks.
     else:
-        # Not before: a restore makes the slots of optimisers, which all learners have to make together.
+        # Not earlier: a restore makes the optimisers' slots, which all learners have to make together.
         outputs.restore()
         outputs.restore_again()  # Checks the slots as well.
         group.share(parts.agent, parts.train_step)
         outputs.begin(client, replay, stop)
     start_up.ended("training graph")
     start_up.report("ready")
-    # A learner that has finished needs no replay: it publishes its last policies again, and ends.
+    # A finished learner needs no replay: it publishes its last policies again, and ends.
     finished = int(parts.train_step.numpy()) >= config.learn.train_steps
     if finished or _wait_for_replay(config, replay, stop, outputs):
         beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
@@ -120,16 +120,16 @@ def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> 
 
 
 def seed_training(seed: int, restored: int) -> None:
-    """Seeds the training graph, before it is traced, of a learner that goes on after `restored` train steps.
+    """Seeds the training graph, before it is traced, of a learner that resumes.
 
-    It would otherwise repeat the random numbers with which training began.
+    Otherwise it would repeat the random numbers with which training began.
     """
     if restored > 0:
         tf.random.set_seed(seed_for(seed, _ROLE, 0, life=restored))
 
 
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:
-    """Asks the only server when its figures are wanted; one of several must not hold up training."""
+    """Returns a monitor that asks a single server, or polls several without blocking training."""
     if len(servers) == 1:
         return ServerMonitor(servers[0].client, layout)
     return ReplayWatch(servers, layout, stop)
@@ -161,9 +161,9 @@ def _make_learner(
 
 
 def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs) -> bool:
-    """Waits for `replay.min_size` in every server, however long; returns False at a stop.
+    """Waits for `replay.min_size` in every server, without a deadline; returns False at a stop.
 
-    Only where replay does not fill the first policies cannot wait for it: the jobs that are to fill it may
+    If replay does not fill for a while, the initial policies are published: the jobs that fill replay may
     wait for them.
     """
     hand_out_at = time.monotonic() + _HAND_OUT_AFTER_S
@@ -184,7 +184,7 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs:
 
 
 def _missing(min_size: int, sizes: Mapping[str, int]) -> str:
-    """Returns what the learner waits for, with the servers that perhaps no actor writes to."""
+    """Describes what the learner waits for, with the servers that perhaps no actor writes to."""
     wanted = f"{min_size} transitions in each replay server"
     short = [f"{address} holds {size}" for address, size in sizes.items() if size < min_size]
     if len(sizes) == 1 or not short:
