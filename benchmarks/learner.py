@@ -12,7 +12,9 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.learning.group import Group
+from actorlearner.learning.learner import Learner
+from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
@@ -95,7 +97,7 @@ def _stock_learner(
 class Training:
     """A learner as the learner role runs it, some train steps a call."""
 
-    def __init__(self, learner: MeasuredLearner, train_steps: int, parts: AgentParts) -> None:
+    def __init__(self, learner: Learner, train_steps: int, parts: AgentParts) -> None:
         """Takes the first train steps, which trace the graph."""
         self.learner = learner
         self.train_steps = train_steps
@@ -111,7 +113,7 @@ class Training:
 
     def step(self) -> None:
         """Calls the training graph once; publishes if the interval is over."""
-        self.learner.run(iterations=self.train_steps)
+        self.learner.train(self.train_steps)
         self._since_publication += self.train_steps
         if self._publisher is not None and self._since_publication >= self._publish_interval:
             self._publisher.publish()
@@ -123,13 +125,13 @@ def training(
 ) -> Training:
     """Makes an agent and a learner of it that trains on `dataset`."""
     parts = make_agent(config, specs)
-    learner = MeasuredLearner(
-        Summaries(directory).writer,
+    learner = Learner(
         parts,
         dataset,
         make_layout(config, specs).decode,
+        group=Group(tf.distribute.get_strategy(), Stop()),
+        writer=Summaries(directory).writer,
         summary_interval=config.learn.summary_interval,
-        strategy=tf.distribute.get_strategy(),
     )
     return Training(learner, config.learn.train_steps_per_call, parts)
 

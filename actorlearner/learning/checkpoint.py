@@ -35,8 +35,8 @@ KEPT = 3
 _PREFIX = "ckpt"
 _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
-_LEAP = 100
-"""More than the learners that start one after the other without saving."""
+_GENERATION_MARGIN = 100
+"""More than the number of learners that start one after the other without saving."""
 
 _SETTLE_S = 30.0
 _SETTLE_INTERVAL_S = 0.01
@@ -70,45 +70,44 @@ class LearnerCheckpoint:
         self._train_step = parts.train_step
         self._checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)
         self._outage = Outage("checkpoints", directory)
+        self._check_restored: Callable[[], None] = lambda: None
         self._saved = -1
         self.generation = -1
         # At a stop the main thread saves, while the training thread may be saving as well.
         self._lock = threading.Lock()
 
     def restore(self) -> None:
-        """Restores the newest complete checkpoint, if any; slots of optimisers follow once they exist.
+        """Restores the newest complete checkpoint, if any.
 
-        It reads the files twice: the first time to check that they are complete.
+        Variables that do not exist yet, such as the slots of some optimisers, get their values when they are
+        created.
 
         Raises:
           RunError: it belongs to another agent. No older one is restored instead: its files are not damaged.
         """
-        whole = newest_complete(self._directory, _leave_out)
-        if whole is None:
+        complete = newest_complete(self._directory, _warn_skipped)
+        if complete is None:
             return
-        name, facts = whole
-        read_completely(self._checkpoint, self._directory / name, all_made=False)
+        name, facts = complete
+        self._check_restored = read_completely(self._checkpoint, self._directory / name)
         self._saved = facts["train_step"]
         self.generation = max(self.generation, facts["generation"])
         _log.info("restored train step %d", self._saved)
 
-    def restore_again(self) -> None:
-        """Restores the same checkpoint again, including variables that were made since.
-
-        Call it once the optimisers have their slots. The files are not checked again.
+    def check_restored(self) -> None:
+        """Checks that the restored checkpoint has exactly the agent's variables; call once all exist.
 
         Raises:
-          RunError: the checkpoint and the agent differ in a variable.
+          RunError: they differ.
         """
-        if self._saved >= 0:
-            read_completely(self._checkpoint, self._directory / _name(self._saved), all_made=True)
+        self._check_restored()
 
     def begin_generation(self, published: int) -> None:
         """Sets `generation` for a new learner, and records it in a file.
 
-        It is greater than the generations of the restored checkpoint, of all earlier learners of this
-        directory, including those that saved nothing, and than `published`. If the file cannot be read, it
-        leaves room for them. This, and a disk that is full or fails, is logged.
+        It is greater than the generation of every earlier learner of this directory, even of one that saved
+        nothing, and than `published`. If the file cannot be read, the generation leaves room for them. This,
+        and a disk that is full or fails, is logged.
 
         Args:
           published: the generation of the newest policy in the variable container; -1 without any.
@@ -116,19 +115,19 @@ class LearnerCheckpoint:
         path = self._directory / _GENERATION
         known = max(self.generation, published)
         try:
-            self.generation = 1 + max(known, _noted(path))
+            self.generation = 1 + max(known, _recorded_generation(path))
         except (OSError, ValueError, TypeError, KeyError) as error:
-            self.generation = 1 + known + _LEAP
+            self.generation = 1 + known + _GENERATION_MARGIN
             warn(
-                f"{path} cannot be read ({one_line(error)}): this learner is of generation "
-                f"{self.generation}, {_LEAP + 1} more than the newest known, so that actors take its "
-                "policies for newer than all before"
+                f"{path} cannot be read ({one_line(error)}): this learner takes generation "
+                f"{self.generation}, {_GENERATION_MARGIN + 1} more than the newest known, so that its policies "
+                "are newer than all before"
             )
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             write_atomically(path, json.dumps({"generation": self.generation}) + "\n")
         except OSError as error:
-            _log.error("the generation of this learner was not noted: %s", one_line(error))
+            _log.error("the generation of this learner was not recorded: %s", one_line(error))
 
     def pending_evaluations(self) -> list[EvaluationRequest]:
         """Reads the evaluations that were pending when the restored checkpoint was saved."""
@@ -211,12 +210,12 @@ class LearnerCheckpoint:
         return [file for suffix in _FILES for file in self._directory.glob(f"{_name(step)}{suffix}*")]
 
     def _remove(self, name: str) -> None:
-        """Removes all files of a checkpoint, because their room may be needed."""
-        for left in self._directory.glob(f"{name}[._]*"):
-            if left.is_dir():  # TensorFlow's temporary directory.
-                shutil.rmtree(left)
+        """Removes all files of a checkpoint."""
+        for path in self._directory.glob(f"{name}[._]*"):
+            if path.is_dir():  # TensorFlow's temporary directory.
+                shutil.rmtree(path)
             else:
-                left.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
     def _remove_leftovers(self, step: int) -> None:
         """Removes unsealed checkpoints, and all but the newest KEPT up to `step`.
@@ -225,14 +224,14 @@ class LearnerCheckpoint:
         """
         names = sealed(self._directory)
         now = names.index(_name(step)) + 1
-        whole = [*names[:now][-KEPT:], *names[now:]]
+        kept = [*names[:now][-KEPT:], *names[now:]]
         for path in self._directory.glob(f"{_PREFIX}-*"):
             name = re.split("[._]", path.name)[0]
-            if name not in whole:
+            if name not in kept:
                 self._remove(name)
 
 
-def _noted(path: Path) -> int:
+def _recorded_generation(path: Path) -> int:
     """Returns the generation of the last learner that began; -1 if there was none.
 
     Raises:
@@ -251,5 +250,5 @@ def _name(step: int) -> str:
     return f"{_PREFIX}-{step}"
 
 
-def _leave_out(name: str, error: BrokenError) -> None:
+def _warn_skipped(name: str, error: BrokenError) -> None:
     warn(f"the checkpoint {name} is left out: {error}")

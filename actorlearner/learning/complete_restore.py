@@ -1,6 +1,7 @@
 """Restores a checkpoint completely or not at all: TensorFlow itself skips variables that do not match."""
 
-from collections.abc import Collection
+import functools
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import tensorflow as tf
@@ -11,36 +12,42 @@ from actorlearner.records.plain_path import plain_path
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"
 _SAVE_COUNTER = "save_counter"
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
-def read_completely(checkpoint: tf.train.Checkpoint, path: Path, *, all_made: bool) -> None:
-    """Reads a checkpoint and checks that its variables match those of `checkpoint`.
+def read_completely(checkpoint: tf.train.Checkpoint, path: Path) -> Callable[[], None]:
+    """Reads a checkpoint, and checks that it has all variables of `checkpoint` that exist by now.
+
+    TensorFlow assigns the others when they are created: optimisers create theirs at their first use.
 
     Args:
       checkpoint: the object whose variables are assigned.
       path: the checkpoint to read, without file suffixes.
-      all_made: whether all variables exist. Optimisers make theirs at their first use; until then TensorFlow
-        defers their values, and only existing variables are checked.
+
+    Returns:
+      A function to call once all variables exist. It raises a RunError if the checkpoint has a variable that
+      does not exist, or the other way round.
 
     Raises:
-      RunError: a variable is missing in the checkpoint or has another shape; or, with `all_made`, the
-        checkpoint has a variable that does not exist. The files stay as they are.
+      RunError: a variable is missing in the checkpoint or has another shape. The files stay as they are.
     """
     plain = plain_path(path)
     # Earlier versions saved TensorFlow's own count of checkpoints in runs that had been resumed.
     if _SAVE_COUNTER in _saved(plain):
-        _ = checkpoint.save_counter  # Makes the counter.
+        _ = checkpoint.save_counter  # Creates the counter.
     try:
         status = checkpoint.read(plain)
-        if all_made:
-            status.assert_consumed()
-        else:
-            status.assert_existing_objects_matched()
-    except AssertionError as error:
-        raise _refusal(path, _difference(checkpoint, plain, all_made) or one_line(error)) from error
     except ValueError as error:  # Shapes differ.
         raise _refusal(path, one_line(error)) from error
+
+    def check(assertion: Callable[[], object], *, all_exist: bool) -> None:
+        try:
+            assertion()
+        except AssertionError as error:
+            raise _refusal(path, _difference(checkpoint, plain, all_exist) or one_line(error)) from error
+
+    check(status.assert_existing_objects_matched, all_exist=False)
+    return functools.partial(check, status.assert_consumed, all_exist=True)
 
 
 def _refusal(path: Path, why: str) -> RunError:
@@ -50,26 +57,26 @@ def _refusal(path: Path, why: str) -> RunError:
     )
 
 
-def _difference(checkpoint: tf.train.Checkpoint, path: str, all_made: bool) -> str:
+def _difference(checkpoint: tf.train.Checkpoint, path: str, all_exist: bool) -> str:
     """Names the variables that only one side has; empty if these are slots of optimisers."""
     here, there = _variables(checkpoint), {name for name in _saved(path) if _SLOT not in name}
     parts = []
     if missing := here - there:
         parts.append(f"it does not hold {_list(missing)}")
-    if all_made and (unknown := there - here):
+    if all_exist and (unknown := there - here):
         parts.append(f"the agent does not have {_list(unknown)}")
     return ", and ".join(parts)
 
 
 def _saved(path: str) -> set[str]:
-    """The names of all variables in a checkpoint."""
+    """Returns the names of all variables in a checkpoint."""
     return {name.removesuffix(_VALUE) for name, _ in tf.train.list_variables(path) if name.endswith(_VALUE)}
 
 
 def _variables(checkpoint: tf.train.Checkpoint) -> set[str]:
-    """The names that a checkpoint's variables are saved under, without the slots of optimisers.
+    """Returns the names under which TensorFlow saves variables, without the slots of optimisers.
 
-    TensorFlow names each by the shortest way to it.
+    Each is named by the shortest path to it.
     """
     view = tf.train.TrackableView(checkpoint)
     found, seen = [(checkpoint, "")], {id(checkpoint)}
@@ -82,6 +89,6 @@ def _variables(checkpoint: tf.train.Checkpoint) -> set[str]:
 
 
 def _list(names: Collection[str]) -> str:
-    shown = sorted(names)[:_MOST_NAMES]
+    shown = sorted(names)[:_MAX_NAMES]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

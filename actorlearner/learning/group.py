@@ -3,7 +3,7 @@
 import logging
 import signal
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import tensorflow as tf
 
@@ -12,7 +12,6 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.cluster import Cluster, learner_cluster
 from actorlearner.learning.group_link import SILENCE_S, GroupLink
-from actorlearner.learning.measured_learner import Together
 from actorlearner.learning.strategy import check_group_batch, make_group_strategy, make_strategy
 from actorlearner.process.process import end_failed
 from actorlearner.process.stop import Stop
@@ -20,7 +19,7 @@ from actorlearner.process.waiting import wait_until
 
 _log = logging.getLogger(__name__)
 
-_WORD_S = 5.0
+_REPORT_S = 5.0
 """Seconds within which a stopped learner has reported its stop, which it does several times a second."""
 
 _PEER_ERRORS = (
@@ -32,7 +31,7 @@ _PEER_ERRORS = (
 """The errors of a collective that another learner may have caused."""
 
 
-class Group(Together):
+class Group:
     """A learner that trains by itself.
 
     A context manager; enter it before using the strategy.
@@ -47,20 +46,13 @@ class Group(Together):
     data = "transitions to train on"
 
     def __init__(self, strategy: tf.distribute.Strategy, stop: Stop, index: int = 0, size: int = 1) -> None:
-        """Wraps a strategy.
-
-        Args:
-          strategy: see above.
-          stop: the stop of this learner.
-          index: see above.
-          size: see above.
-        """
+        """Wraps a strategy; `stop` is this learner's."""
         self.strategy = strategy
         self.index = index
         self.size = size
         self._stop = stop
 
-    def __enter__(self) -> "Group":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -75,6 +67,14 @@ class Group(Together):
     def stopped(self) -> bool:
         """Whether training ends now; equal for all learners after the same call of the training graph."""
         return self._stop.requested
+
+    def all_have_data(self) -> list[tf.Operation]:
+        """Returns operations, in the graph, that end when every learner has the batch of its train step."""
+        return []
+
+    def sum(self, value: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of a float32 tensor over all learners, in the graph."""
+        return value
 
     def share(self, root: tf.Module, *others: tf.Variable) -> None:
         """Copies the chief's values of all variables of `root`, of its optimisers and of `others`.
@@ -96,7 +96,7 @@ class Workers(Group):
         self._link = link
         self._cluster = cluster
         # These belong to this learner alone: they are made outside of the strategy's scope.
-        self._asks_to_stop = tf.Variable(0.0, trainable=False)
+        self._votes_to_stop = tf.Variable(0.0, trainable=False)
         self._agreed = tf.Variable(0.0, trainable=False)
 
     def __exit__(
@@ -119,7 +119,7 @@ class Workers(Group):
         if self._cluster.is_chief:
             return
         self._link.leave()
-        what = f"the chief, {self._cluster.describe(0)}, to save what came of the run"
+        what = f"the chief, {self._cluster.describe(0)}, to save the results of the run"
 
         def saved() -> bool:
             if self._link.lost is not None:
@@ -130,18 +130,18 @@ class Workers(Group):
 
     def begin_call(self) -> None:
         """Fixes this learner's vote on stopping for the whole call."""
-        self._asks_to_stop.assign(float(self._stop.requested))
+        self._votes_to_stop.assign(float(self._stop.requested))
 
     @property
     def stopped(self) -> bool:
         """Whether any learner voted to stop in the last call, which summed up all votes.
 
-        If so, it blocks up to _WORD_S for the report of the stopped learner, which decides the exit code.
+        If so, it blocks up to _REPORT_S for the report of the stopped learner, which decides the exit code.
         """
         if not self._agreed.numpy():
             return False
-        if not self._stop.wait(_WORD_S):
-            _log.info("stopping, for another learner was stopped")
+        if not self._stop.wait(_REPORT_S):
+            _log.info("stopping, because another learner was stopped")
             self._stop.request(signal.SIGTERM)
         return True
 
@@ -151,7 +151,7 @@ class Workers(Group):
         No learner changes a variable before every learner has its batch. So all are at the same train step
         while one waits for data, and can be saved.
         """
-        return [self._agreed.assign(self.sum(tf.identity(self._asks_to_stop)))]
+        return [self._agreed.assign(self.sum(tf.identity(self._votes_to_stop)))]
 
     def sum(self, value: tf.Tensor) -> tf.Tensor:
         """Sums a float32 tensor over all learners."""

@@ -1,20 +1,18 @@
 """The learner's metrics file, and its TensorBoard curves of rates and staleness."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from tf_agents.agents.tf_agent import LossInfo
 
-from actorlearner.learning.measured_learner import DataStatistics
+from actorlearner.learning.learner import DataStatistics
 from actorlearner.process.memory import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.status import ReplayStatus
-
-_log = logging.getLogger(__name__)
 
 
 class LearnerMetrics:
@@ -30,7 +28,7 @@ class LearnerMetrics:
         """
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
-        self._barred = BlockedTime()
+        self._blocked = BlockedTime()
         self._rate = Rate(train_step)
         self._last_step = train_step
 
@@ -43,7 +41,7 @@ class LearnerMetrics:
         """
         self._rate = Rate(train_step)
         self._last_step = train_step
-        self._barred.update(replay)
+        self._blocked.update(replay)
 
     @property
     def due(self) -> bool:
@@ -53,26 +51,26 @@ class LearnerMetrics:
     def write(
         self,
         train_step: int,
-        loss: Any,
+        loss: LossInfo,
         replay: ReplayStatus,
         data: DataStatistics,
-        fractions: Mapping[str, float],
+        shares: Mapping[str, float],
     ) -> None:
         """Writes a record.
 
         Args:
           train_step: the last train step.
-          loss: its LossInfo, with scalar tensors.
+          loss: its losses, scalars.
           replay: the status of replay.
           data: the learner's measurements since the last record.
-          fractions: shares of the time since then spent outside of the training graph, by the record's keys.
+          shares: the shares of the time since then that "graph" and "publish" took.
         """
         rate = self._rate.update(train_step)
         elapsed_s = (train_step - self._last_step) / rate if rate else 0.0
         self._last_step = train_step
         waited = min(1.0, data.wait_s / elapsed_s) if elapsed_s else None
-        barred = self._barred.update(replay)
-        limiter = None if barred is None or waited is None else min(waited, barred.sampling)
+        blocked = self._blocked.update(replay)
+        limiter = None if blocked is None or waited is None else min(waited, blocked.sampling)
         record = {
             "train_step": train_step,
             "train_steps_per_s": round(rate, 2),
@@ -83,7 +81,8 @@ class LearnerMetrics:
             "data_wait_fraction": waited,
             # While the rate limiter blocks sampling, a wait for data is a wait for the limiter.
             "rate_limiter_wait_fraction": limiter,
-            **fractions,
+            "publish_fraction": shares["publish"],
+            "overhead_fraction": max(0.0, 1.0 - shares["graph"] - shares["publish"]),
             "staleness_mean": data.staleness_mean,
             "staleness_max": data.staleness_max,
             "memory_bytes": resident_bytes(),

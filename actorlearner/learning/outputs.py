@@ -1,23 +1,21 @@
-"""The outputs of a learner: published policies, checkpoints, SavedModels, metrics and curves."""
+"""The outputs of the chief learner: published policies, checkpoints, SavedModels, metrics and curves."""
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import reverb
 import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.callbacks.callback import Checkpoint, Publication
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.initial_policies import InitialPolicies
+from actorlearner.learning.learner import Learner
 from actorlearner.learning.learner_metrics import LearnerMetrics
-from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.learning.policy_export import PolicyExport
-from actorlearner.learning.previous_learner import published_generation
 from actorlearner.learning.profiler import Profiler
 from actorlearner.process.health import LEARNER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
@@ -25,101 +23,155 @@ from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.records.time_shares import TimeShares
+from actorlearner.replay.connection import CONNECT_DEADLINE_S
+from actorlearner.replay.reverb_calls import UNREACHABLE, within
 from actorlearner.replay.status import ReplayMonitor, ReplayStatus
+from actorlearner.variables.container import EvaluationRequest, VariableContainer
 from actorlearner.variables.publisher import Publisher
 
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
+_PULL_TIMEOUT_S = 30.0
 _PUBLISH_TIMEOUT_S = 3.0
+_ROOM_INTERVAL_S = 1.0
+"""Seconds between two attempts to save the results of a run on a full disk."""
 
 
 class Outputs:
-    """No-op implementation for the learners of a group that are not the chief."""
+    """The outputs of a learner that trains by itself, or of a group's chief; other learners have none.
+
+    Call in this order: `restore`, `take_over`, `begin_training`, `after_call` after each call of the training
+    graph, `after_training`, and `end`.
+
+    Attributes:
+      saving_initial_policies: whether the policies are being saved for the first time, which takes seconds.
+        Safe to read from another thread.
+    """
+
+    def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> None:
+        """Does not restore, publish or write yet: a refused run leaves nothing behind."""
+        self._directory = directory
+        self._parts = parts
+        self._config = config
+        self._stop = stop
+        self._callbacks = Callbacks(config, LEARNER)
+        self._checkpoint = LearnerCheckpoint(
+            directory.learner_checkpoints,
+            parts,
+            lambda train_step, path: self._callbacks.notify(Checkpoint(train_step, path)),
+        )
+        self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
+        self._export = PolicyExport(directory.policies, parts, config)
+        self._initial_evaluation: list[EvaluationRequest] = []
+        self.saving_initial_policies = False
 
     @functools.cached_property
+    def _summaries(self) -> Summaries:
+        return Summaries(self._directory.summaries("learner"))
+
+    @property
     def writer(self) -> tf.summary.SummaryWriter:
-        """TensorFlow's writer of the curves; reading it creates their file."""
-        return tf.summary.create_noop_writer()
+        """TensorFlow's writer of the curves; the first read creates their file."""
+        return self._summaries.writer
 
     def restore(self) -> None:
-        """Restores the newest complete checkpoint, if any.
+        """Restores the newest complete checkpoint, see `LearnerCheckpoint.restore`."""
+        self._checkpoint.restore()
 
-        Raises:
-          RunError: it belongs to another agent.
-        """
+    def check_restored(self) -> None:
+        """Checks the restored checkpoint once all variables exist, see `LearnerCheckpoint.check_restored`."""
+        self._checkpoint.check_restored()
 
-    def restore_again(self) -> None:
-        """Restores the same checkpoint again once all variables exist; some may have changed meanwhile.
-
-        Raises:
-          RunError: the checkpoint and the agent differ in a variable.
-        """
-
-    def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
+    def take_over(self, client: reverb.Client, replay: ReplayMonitor) -> None:
         """Takes over the run as a new generation, and publishes the policy.
 
-        Blocks until the replay server reports the last generation, up to CONNECT_DEADLINE_S.
+        Blocks until the replay server reports the last generation, up to CONNECT_DEADLINE_S, and in a resumed
+        run until it has dropped the evaluations queued by the last learner.
 
         Args:
           client: a client of the replay server.
           replay: reports the status of replay.
-          stop: ends the wait.
 
         Raises:
           RunError: the replay server does not answer in time.
         """
+        self._monitor = replay
+        self._replay = ReplayStatus(0, 0, 0)
+        self._callbacks.begin(self._directory)
+        self._checkpoint.begin_generation(published_generation(client, self._stop))
+        self._publisher = Publisher(
+            client,
+            self._parts,
+            self._checkpoint.generation,
+            self._directory.run_id,
+            lambda version: self._callbacks.notify(Publication(version.train_step, version.generation)),
+        )
+        self._publisher.publish()
+        if self._checkpoint.generation > 0:
+            self._publisher.take_over(self._checkpoint.pending_evaluations(), self._stop)
+        if self._train_step == 0:
+            self._initial_evaluation = [self._publisher.request(env_steps=0)]
 
-    def begin_training(self) -> None:
-        """Starts the metrics and their first rate."""
+    def publish_initial_policies(self) -> None:
+        """Evaluates and saves the policies from before training, unless this is done already."""
+        self._evaluate_initial_policy()
+        self._save_initial_policies()
 
-    def hand_out(self) -> None:
-        """Evaluates and saves the initial policies, although training has not begun."""
+    def begin_training(self, learner: Learner) -> None:
+        """Starts the measurements."""
+        self._learner = learner
+        self._first_call = True
+        self._metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
+        self._time = TimeShares("graph", "publish")
+        self._unrecorded: tuple[int, LossInfo] | None = None
+        self._saved = True
+        self._profiler.update(self._train_step)
 
-    def evaluate_first(self) -> None:
-        """Queues the evaluation of the initial policy, see InitialPolicies."""
+    def after_call(self, train_step: int, loss: LossInfo) -> None:
+        """Publishes, saves and records what is due after a call of the training graph.
 
-    def save_first(self) -> bool:
-        """Saves the policies unless they are saved, see InitialPolicies; rates leave these seconds out.
-
-        Returns:
-          Whether it saved them.
+        Args:
+          train_step: the last train step.
+          loss: its losses, scalars.
         """
-        return False
-
-    @property
-    def saving_first(self) -> bool:
-        """Whether the policies are being saved for the first time; safe to read from another thread."""
-        return False
-
-    def profile(self, train_step: int) -> None:
-        """Starts or ends the profile at its train steps, see Profiler."""
-
-    def publish(self) -> None:
-        """Publishes the policy for acting, see Publisher."""
+        learn = self._config.learn
+        self._time.spent("graph")
+        self._evaluate_initial_policy()
+        if self._due(self._config.evaluate.interval, train_step):
+            self.publish_for_evaluation()
+        if self._due(learn.publish_interval, train_step):
+            self._publisher.publish()
+        self._time.spent("publish")
+        self._unrecorded = (train_step, loss)
+        if self._first_call:
+            self._first_call = False
+            self._record()
+            self._restart_rates()  # Rates leave out the first call, which optimises the graph.
+        elif self._metrics.due or self._last(train_step):
+            self._record()
+        if self._due(learn.checkpoint_interval, train_step):
+            self._saved = self._save()
+        if self._save_initial_policies():
+            self._restart_rates()
+        self._profiler.update(train_step)
+        self._time.spent()
 
     def publish_for_evaluation(self) -> None:
-        """Publishes the policy for its evaluation, see Publisher."""
+        """Queues the policy of this train step for evaluation."""
+        self._poll_replay()
+        self._publisher.publish_for_evaluation(self._replay.inserts)
 
-    @property
-    def record_due(self) -> bool:
-        """Whether the next record of metrics is due."""
-        return False
+    def after_training(self) -> None:
+        """Records the last train step; after the end of the run, waits until its results are saved.
 
-    def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
-        """Writes a record of metrics, see LearnerMetrics."""
-
-    def count_from_here(self) -> None:
-        """Restarts the measurement of rates."""
-
-    def flush(self) -> bool:
-        """Writes the metrics that a full disk has delayed; returns whether everything is written."""
-        return True
-
-    def save(self) -> bool:
-        """Writes a checkpoint and the policies; returns False if the disk has no room."""
-        return True
+        While the disk has no room, it blocks until there is, or until a stop.
+        """
+        self._record()
+        if self._last(self._train_step):
+            self._wait_for_room("the last checkpoint and policies", lambda: self._saved or self._save())
+            self._wait_for_room("the last metrics", self._metrics.flush)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """Writes the last checkpoint, unless it is written, and delivers the last policies.
@@ -130,135 +182,11 @@ class Outputs:
 
         Args:
           stopped: whether a signal ends the learner, instead of its last train step.
-          settled: returns whether no train step is in progress, see `train_on_a_thread`.
+          settled: returns whether no train step is in progress, see `train_on_thread`.
 
         Raises:
           RunError: a train step is in progress and does not end.
         """
-
-    def remains(self) -> str:
-        """Describes what remains of a failed training, for messages."""
-        return "the chief says what was saved before"
-
-
-class ChiefOutputs(Outputs):
-    """The outputs of a chief, or of a learner that trains by itself."""
-
-    def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config) -> None:
-        """Does not restore, publish or write yet: a refused run leaves nothing behind."""
-        self._directory = directory
-        self._parts = parts
-        self._config = config
-        self._callbacks = Callbacks(config, LEARNER)
-        self._checkpoint = LearnerCheckpoint(
-            directory.learner_checkpoints,
-            parts,
-            lambda train_step, path: self._callbacks.notify(Checkpoint(train_step, path)),
-        )
-        self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
-        self._replay = ReplayStatus(0, 0, 0)
-
-    @functools.cached_property
-    def _summaries(self) -> Summaries:
-        return Summaries(self._directory.summaries("learner"))
-
-    @functools.cached_property
-    def writer(self) -> tf.summary.SummaryWriter:
-        """TensorFlow's writer of the curves."""
-        return self._summaries.writer
-
-    def restore(self) -> None:
-        """Restores the newest complete checkpoint, if any."""
-        self._checkpoint.restore()
-
-    def restore_again(self) -> None:
-        """Restores it again once all variables exist."""
-        self._checkpoint.restore_again()
-
-    def begin(self, client: reverb.Client, replay: ReplayMonitor, stop: Stop) -> None:
-        """Takes over the run as a new generation, and publishes the policy."""
-        self._monitor = replay
-        self._stop = stop
-        self._callbacks.begin(self._directory)
-        self._checkpoint.begin_generation(published_generation(client, stop))
-        self._publisher = Publisher(
-            client,
-            self._parts,
-            self._checkpoint.generation,
-            self._directory.run_id,
-            lambda version: self._callbacks.notify(Publication(version.train_step, version.generation)),
-        )
-        self._publisher.publish()
-        if self._checkpoint.generation > 0:
-            self._publisher.take_over(self._checkpoint.pending_evaluations(), stop)
-        export = PolicyExport(self._directory.policies, self._parts, self._config)
-        self._first = InitialPolicies(self._publisher, export, self._train_step)
-
-    def begin_training(self) -> None:
-        """Starts the metrics."""
-        self._metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
-
-    def hand_out(self) -> None:
-        """Evaluates and saves the initial policies."""
-        self._first.evaluate()
-        self._first.save()
-
-    def evaluate_first(self) -> None:
-        """Queues the evaluation of the initial policy."""
-        self._first.evaluate()
-
-    def save_first(self) -> bool:
-        """Saves the policies unless they are saved; returns whether it did."""
-        saved = self._first.save()
-        if saved:
-            self.count_from_here()
-        return saved
-
-    @property
-    def saving_first(self) -> bool:
-        """Whether the policies are being saved for the first time."""
-        return self._first.saving
-
-    def profile(self, train_step: int) -> None:
-        """Starts or ends the profile at its train steps."""
-        self._profiler.at(train_step)
-
-    def publish(self) -> None:
-        """Publishes the policy for acting."""
-        self._publisher.publish()
-
-    def publish_for_evaluation(self) -> None:
-        """Queues the policy for evaluation."""
-        self._look_at_replay()
-        self._publisher.publish_for_evaluation(self._replay.inserts)
-
-    @property
-    def record_due(self) -> bool:
-        """Whether the next record of metrics is due."""
-        return self._metrics.due
-
-    def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
-        """Writes a record of metrics."""
-        self._look_at_replay()
-        self._metrics.write(self._train_step, loss, self._replay, data, fractions)
-
-    def count_from_here(self) -> None:
-        """Restarts the measurement of rates."""
-        self._look_at_replay()
-        self._metrics.begin(self._train_step, self._replay)
-
-    def flush(self) -> bool:
-        """Writes delayed metrics; returns whether everything is written."""
-        return self._metrics.flush()
-
-    def save(self) -> bool:
-        """Writes a checkpoint and the policies; returns False if the disk has no room."""
-        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-        saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._first.export.save()]
-        return all(saved)
-
-    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
-        """Writes the last checkpoint and delivers the last policies."""
         self._profiler.end()
         if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
@@ -267,23 +195,99 @@ class ChiefOutputs(Outputs):
             _log.warning("the last policy was not published: the replay server does not answer")
         self._callbacks.close(stopped=stopped)
 
+    def _evaluate_initial_policy(self) -> None:
+        """Queues the evaluation of the policy from before training, once.
+
+        Evaluating and saving the initial policies takes a core for seconds. Both wait for the first call of
+        the training graph, so that training begins earlier.
+        """
+        if self._initial_evaluation:  # Queueing wakes the publisher up.
+            self._publisher.queue(self._initial_evaluation)
+            self._initial_evaluation = []
+
+    def _save_initial_policies(self) -> bool:
+        """Saves the policies unless this learner has saved some; returns whether it did."""
+        if self._export.begun:
+            return False
+        self.saving_initial_policies = True
+        beat("saving the policies", patience_s=LONG_PATIENCE_S)
+        self._export.save()
+        self.saving_initial_policies = False
+        return True
+
+    def _save(self) -> bool:
+        """Writes a checkpoint and the policies; returns False if the disk has no room."""
+        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
+        saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._export.save()]
+        return all(saved)
+
+    def _record(self) -> None:
+        """Writes a record of the last call, unless there is one."""
+        if self._unrecorded is not None:
+            self._poll_replay()
+            statistics, shares = self._learner.take_statistics(), self._time.take()
+            self._metrics.write(*self._unrecorded, self._replay, statistics, shares)
+            self._unrecorded = None
+
+    def _restart_rates(self) -> None:
+        self._poll_replay()
+        self._metrics.begin(self._train_step, self._replay)
+        self._time.take()
+
+    def _wait_for_room(self, what: str, write: Callable[[], bool]) -> None:
+        what = f"room on the disk for {what}"
+        wait_until(what, write, self._stop, deadline_s=None, interval_s=_ROOM_INTERVAL_S)
+
     def _deliver(self) -> bool:
         """Waits until the replay server has saved the last policies; returns False at a stop."""
         self._publisher.finish()
         what = "the replay server to save the last policies"
         return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
-    def remains(self) -> str:
-        """Describes the last checkpoint."""
-        saved = f"nothing was saved since {self._checkpoint.describe()}"
-        return f"{saved}, and no policy of it was published"
+    def _due(self, interval: int, train_step: int) -> bool:
+        return train_step % interval == 0 or self._last(train_step)
+
+    def _last(self, train_step: int) -> bool:
+        return train_step == self._config.learn.train_steps
 
     @property
     def _train_step(self) -> int:
         return int(self._parts.train_step.numpy())
 
-    def _look_at_replay(self) -> None:
+    def _poll_replay(self) -> None:
         try:
             self._replay = self._monitor.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
-            _log.warning("the replay server does not answer; its figures are those of the last look")
+            _log.warning("the replay server does not answer; its last known figures are used")
+
+
+def published_generation(client: reverb.Client, stop: Stop) -> int:
+    """Returns the generation of the learner that published last; -1 if none has, or at a stop.
+
+    Blocks until the replay server answers, up to CONNECT_DEADLINE_S: it may be saving or restarting.
+
+    Args:
+      client: a client of the replay server.
+      stop: ends the wait.
+
+    Raises:
+      RunError: the server does not answer in time.
+    """
+    generations = [-1]
+
+    def answered() -> bool:
+        container = VariableContainer(client)
+        try:
+            if container.version(_STATUS_TIMEOUT_S):
+                newest = within(_PULL_TIMEOUT_S, container.pull)
+                _log.warning(
+                    "this learner takes over from one that had published train step %d", newest.train_step
+                )
+                generations.append(newest.generation)
+        except UNREACHABLE:
+            return False
+        return True
+
+    what = "the replay server to report which learner published last"
+    wait_until(what, answered, stop, deadline_s=CONNECT_DEADLINE_S)
+    return generations[-1]

@@ -29,8 +29,8 @@ class Profiler:
         self._directory = directory
         self._running = False
 
-    def at(self, train_step: int) -> None:
-        """Starts or ends the profile at its train steps; blocks for seconds while it is written."""
+    def update(self, train_step: int) -> None:
+        """Starts or ends the profile if this is its train step; blocks for seconds while it is written."""
         if self._steps is None:
             return
         start, stop = self._steps
@@ -41,7 +41,7 @@ class Profiler:
             self.end()
 
     def end(self) -> None:
-        """Ends a running profile; blocks as `at` does."""
+        """Ends a running profile; blocks as `update` does."""
         if not self._running:
             return
         self._running = False

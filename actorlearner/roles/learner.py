@@ -1,7 +1,7 @@
 """The learner: trains the agent on replay under a strategy and publishes its policy's variables."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -10,10 +10,9 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.learning.group import Group, join_group
-from actorlearner.learning.measured_learner import MeasuredLearner
-from actorlearner.learning.outputs import ChiefOutputs, Outputs
-from actorlearner.learning.training_loop import TrainingLoop
-from actorlearner.learning.training_thread import train_on_a_thread
+from actorlearner.learning.learner import Learner
+from actorlearner.learning.outputs import Outputs
+from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.devices import share_cpus
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
@@ -30,7 +29,7 @@ from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
-_HAND_OUT_AFTER_S = 5.0
+_PUBLISH_AFTER_S = 5.0
 """Seconds that replay has to fill before the initial policies are published ahead of training."""
 
 
@@ -68,45 +67,67 @@ def _train(
 ) -> None:
     specs = load_specs(config.environment)
     parts = make_seeded_agent(config, specs, group)
-    outputs = ChiefOutputs(directory, parts, config) if group.index == 0 else Outputs()
-    alone = group.size == 1
-    if alone:
-        outputs.restore()
-        seed_training(config.seed, int(parts.train_step.numpy()))
+    outputs = Outputs(directory, parts, config, stop) if group.index == 0 else None
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
     servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
     if servers is None:
         return
-    client = servers[0].client
     start_up.ended("replay server")
     replay = _monitor(servers, layout, stop)
-    if alone:  # Before tracing the training graph, so that actors and evaluation do not wait for it.
-        outputs.begin(client, replay, stop)
-    beat("making the training graph", patience_s=LONG_PATIENCE_S)
-    learner = _make_learner(config, outputs.writer, group, parts, replay_address, layout)
-    keep_until_exit(learner)
-    if alone:
-        outputs.restore_again()  # Making the learner has reset the target networks.
-    else:
-        # Not earlier: a restore makes the optimisers' slots, which all learners have to make together.
-        outputs.restore()
-        outputs.restore_again()  # Checks the slots as well.
+
+    def begin_run() -> None:
+        """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
+        if outputs is not None:
+            outputs.restore()
         group.share(parts.agent, parts.train_step)
-        outputs.begin(client, replay, stop)
+        if outputs is not None:
+            outputs.take_over(servers[0].client, replay)
+
+    alone = group.size == 1
+    if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
+        begin_run()
+        seed_training(config.seed, int(parts.train_step.numpy()))
+    beat("making the training graph", patience_s=LONG_PATIENCE_S)
+    writer = tf.summary.create_noop_writer() if outputs is None else outputs.writer
+    learner = _make_learner(config, writer, group, parts, replay_address, layout)
+    keep_until_exit(learner)
+    if not alone:  # Not earlier: all learners of a group create the optimisers' slots together.
+        begin_run()
+    if outputs is not None:
+        outputs.check_restored()
     start_up.ended("training graph")
     start_up.report("ready")
     # A finished learner needs no replay: it publishes its last policies again, and ends.
     finished = int(parts.train_step.numpy()) >= config.learn.train_steps
     if finished or _wait_for_replay(config, replay, stop, outputs):
-        beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
         start_up.ended("filling replay")
-        outputs.begin_training()
-        loop = TrainingLoop(config, group, learner, outputs, stop, start_up)
-        settled = train_on_a_thread(loop, learner, outputs, stop, group.data)
-        outputs.end(stopped=stop.requested, settled=settled)
-    else:
+        settled = _run_training(config, group, learner, outputs, stop, start_up)
+        if outputs is not None:
+            outputs.end(stopped=stop.requested, settled=settled)
+    elif outputs is not None:
         outputs.end(stopped=stop.requested)
+
+
+def _run_training(
+    config: Config,
+    group: Group,
+    learner: Learner,
+    outputs: Outputs | None,
+    stop: Stop,
+    start_up: StartupTimer,
+) -> Callable[[], bool]:
+    """Trains; returns the function `settled` of `train_on_thread`."""
+    beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
+    if outputs is not None:
+        outputs.begin_training(learner)
+    return train_on_thread(
+        lambda: train(config, group, learner, outputs, start_up),
+        learner,
+        stop,
+        group.data,
+        saving=lambda: outputs is not None and outputs.saving_initial_policies,
+    )
 
 
 def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> AgentParts:
@@ -142,31 +163,30 @@ def _make_learner(
     parts: AgentParts,
     replay_address: tuple[str, ...],
     layout: ReplayLayout,
-) -> MeasuredLearner:
+) -> Learner:
     own = config.learn.batch_size // group.size
     per_replica = config.learn.batch_size // group.strategy.num_replicas_in_sync
 
     def dataset() -> tf.data.Dataset:
         return experience_dataset(replay_address, layout, own, per_replica)
 
-    return MeasuredLearner(
-        writer,
+    return Learner(
         parts,
         dataset,
         layout.decode,
+        group=group,
+        writer=writer,
         summary_interval=config.learn.summary_interval,
-        strategy=group.strategy,
-        together=group,
     )
 
 
-def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs) -> bool:
+def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs | None) -> bool:
     """Waits for `replay.min_size` in every server, without a deadline; returns False at a stop.
 
     If replay does not fill for a while, the initial policies are published: the jobs that fill replay may
     wait for them.
     """
-    hand_out_at = time.monotonic() + _HAND_OUT_AFTER_S
+    publish_at = time.monotonic() + _PUBLISH_AFTER_S
     sizes: dict[str, int] = {}
 
     def filled() -> bool:
@@ -176,8 +196,8 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs:
             return False
         if min(sizes.values()) >= config.replay.min_size:
             return True
-        if time.monotonic() >= hand_out_at:
-            outputs.hand_out()
+        if outputs is not None and time.monotonic() >= publish_at:
+            outputs.publish_initial_policies()
         return False
 
     return wait_until(lambda: _missing(config.replay.min_size, sizes), filled, stop, deadline_s=None)

@@ -31,7 +31,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning import group as learning_group
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group, join_group
-from actorlearner.learning.measured_learner import MeasuredLearner
+from actorlearner.learning.learner import Learner
 from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.transition import StoredTransition
@@ -140,7 +140,7 @@ class Training:
         with self.group.strategy.scope():
             return make_agent(Config(agent=self.kind.config), self.kind.specs)
 
-    def learner(self, parts: AgentParts, taken: int = 0, last: int = TRAIN_STEPS) -> MeasuredLearner:
+    def learner(self, parts: AgentParts, taken: int = 0, last: int = TRAIN_STEPS) -> Learner:
         """A learner of the data that follows after so many train steps, and comes until the last."""
 
         def dataset() -> tf.data.Dataset:
@@ -152,16 +152,14 @@ class Training:
                 own = own.take(last).concatenate(endless_wait(own.element_spec))
             return with_info(own.repeat())
 
-        return make_learner(
-            self.directory, parts, dataset, self.group.strategy, self.kind.layout.decode, together=self.group
-        )
+        return make_learner(self.directory, parts, dataset, self.kind.layout.decode, self.group)
 
     def checkpoint(self, parts: AgentParts) -> LearnerCheckpoint:
         return LearnerCheckpoint(self.directory / "checkpoints", parts)
 
-    def run(self, learner: MeasuredLearner, iterations: int) -> Any:
+    def run(self, learner: Learner, iterations: int) -> Any:
         self.group.begin_call()
-        loss = learner.run(iterations=iterations).loss
+        loss = learner.train(iterations).loss
         assert not self.group.stopped
         return float(loss)
 
@@ -224,8 +222,9 @@ def resumed(training: Training) -> Values:
         checkpoint.restore()
     learner = training.learner(parts, STOPPED_AT)
     if training.group.index == 0:
-        checkpoint.restore()  # Making the learner initialises the agent again.
-        checkpoint.restore_again()
+        if training.group.size > 1:
+            checkpoint.restore()
+        checkpoint.check_restored()
     else:
         for variable in training.kind.variables(parts).values():
             variable.assign(tf.zeros_like(variable) - 1)
@@ -240,7 +239,7 @@ def starved(training: Training) -> Values:
     learner = training.learner(parts, last=TRAIN_STEPS if training.group.index == 0 else STOPPED_AT)
     # Blocked for good: main ends the process with it.
     threading.Thread(target=lambda: training.run(learner, TRAIN_STEPS), daemon=True).start()
-    wait_for(lambda: learner.train_step_numpy >= STOPPED_AT, "the last data")
+    wait_for(lambda: learner.train_step.numpy() >= STOPPED_AT, "the last data")
     time.sleep(1.0)  # Nothing tells that what must not happen now has not happened.
     assert learner.waiting_for_data
     return training.values(parts)

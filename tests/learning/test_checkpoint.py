@@ -64,13 +64,13 @@ def test_a_new_run_has_nothing_to_restore(tmp_path: Path) -> None:
 def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     whole = make_parts()
     learner = make_learner(tmp_path, whole, lambda: fixed_dataset(BATCH, STEPS))
-    learner.run(iterations=STOPPED_AT)
-    learner.run(iterations=STEPS - STOPPED_AT)
+    learner.train(STOPPED_AT)
+    learner.train(STEPS - STOPPED_AT)
 
     stopped = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", stopped)
     learner = make_learner(tmp_path, stopped, lambda: fixed_dataset(BATCH, STEPS))
-    learner.run(iterations=STOPPED_AT)
+    learner.train(STOPPED_AT)
     at_stop = values_of(stopped)
     checkpoint.save()
 
@@ -85,7 +85,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     assert any(np.any(at_stop[f"trained/{i}"] != at_stop[f"target/{i}"]) for i in range(4))
     assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
     assert_equal(values_of(resumed), at_stop)
-    learner.run(iterations=STEPS - STOPPED_AT)
+    learner.train(STEPS - STOPPED_AT)
     assert_equal(values_of(resumed), values_of(whole))
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from tf_agents.agents.tf_agent import LossInfo
 
+from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.learner_metrics import LearnerMetrics
-from actorlearner.learning.measured_learner import DataStatistics
 from actorlearner.records import metrics as metrics_module
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory

@@ -11,7 +11,7 @@ import tensorflow as tf
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.learning import training_loop
 from actorlearner.learning.group import Group
-from actorlearner.learning.measured_learner import DataStatistics
+from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import TrainingLoop
 from actorlearner.process.startup_timer import StartupTimer

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +12,9 @@ from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.learning.measured_learner import Decode, MeasuredLearner
+from actorlearner.learning.group import Group
+from actorlearner.learning.learner import Decode, Learner
+from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import RowFormat
@@ -108,17 +109,15 @@ def make_learner(
     directory: Path,
     parts: AgentParts,
     dataset: Callable[[], tf.data.Dataset],
-    strategy: tf.distribute.Strategy | None = None,
     decode: Decode = LAYOUT.decode,
-    **options: Any,
-) -> MeasuredLearner:
+    group: Group | None = None,
+) -> Learner:
     """A learner as the learner role makes it."""
-    return MeasuredLearner(
-        Summaries(directory).writer,
+    return Learner(
         parts,
         dataset,
         decode,
+        group=group or Group(tf.distribute.get_strategy(), Stop()),
+        writer=Summaries(directory).writer,
         summary_interval=1_000,
-        strategy=strategy or tf.distribute.get_strategy(),
-        **options,
     )

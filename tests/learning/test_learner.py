@@ -15,7 +15,7 @@ from tf_agents.train import learner as stock_learner
 
 from actorlearner.learning import training_thread
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.measured_learner import DataStatistics, MeasuredLearner
+from actorlearner.learning.learner import DataStatistics, Learner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.process.stop import Stop
 from actorlearner.replay.training_data import as_transition
@@ -32,7 +32,7 @@ from tests.support.training import (
 BATCH = 6
 
 
-def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> MeasuredLearner:
+def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> Learner:
     """A learner whose n-th batch was collected by the policies of these train steps."""
     rows = fixed_rows(sum(len(batch) for batch in policy_train_steps))
     rows[:, -8:] = np.concatenate(policy_train_steps).astype(np.int64)[:, None].view(np.uint8)
@@ -56,17 +56,17 @@ def test_staleness_is_the_age_in_train_steps_of_what_was_not_random(tmp_path: Pa
             [-1, -1, 1],  # Train step 5: age 4.
         ],
     )
-    learner.run(iterations=4)
+    learner.train(4)
     assert staleness(learner.take_statistics()) == (pytest.approx(5 / 7), 3)
-    learner.run(iterations=1)
+    learner.train(1)
     assert staleness(learner.take_statistics()) == (None, None)
-    learner.run(iterations=1)
+    learner.train(1)
     assert staleness(learner.take_statistics()) == (4.0, 4)
 
 
 def test_random_actions_do_not_count_as_old(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, [[-1] * 4] * 9 + [[-1, -1, -1, 9]])
-    learner.run(iterations=10)
+    learner.train(10)
     assert staleness(learner.take_statistics()) == (0.0, 0)
 
 
@@ -75,7 +75,7 @@ def test_policies_of_train_steps_that_were_rolled_back_have_no_age(tmp_path: Pat
     learner = learner_of(tmp_path, [[900, 900, 0], [1, 900, -1], [900, 900, 900], [4, 3, 0]])
     learner.run(iterations=2)  # Train step 0: age 0. Train step 1: age 0.
     assert staleness(learner.take_statistics()) == (0.0, 0)
-    learner.run(iterations=1)
+    learner.train(1)
     assert staleness(learner.take_statistics()) == (None, None)
     learner.run(iterations=1)  # Train step 3: ages 0 and 3.
     assert staleness(learner.take_statistics()) == (1.5, 3)
@@ -87,7 +87,7 @@ def test_losses_are_means_over_the_batch(tmp_path: Path) -> None:
     for repeats in (1, 4):
         rows = tf.data.Dataset.from_tensors(np.tile(fixed_rows(BATCH), (repeats, 1)))
         learner = make_learner(tmp_path, make_parts(), lambda rows=rows: with_info(rows))
-        loss = learner.run(iterations=1)
+        loss = learner.train(1)
         np.testing.assert_allclose(loss.extra.td_loss, loss.loss, rtol=1e-6)
         means.append([float(value) for value in (loss.loss, *loss.extra)])
     np.testing.assert_allclose(*means, rtol=1e-5)  # The same transitions, four times as many.
@@ -99,10 +99,10 @@ def test_nothing_is_measured_before_training(tmp_path: Path) -> None:
 
 def test_taking_the_statistics_starts_anew(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, [[0, 0]] * 6)
-    learner.run(iterations=3)
+    learner.train(3)
     assert learner.take_statistics().wait_s > 0
     assert learner.take_statistics() == DataStatistics(0.0, None, None)
-    learner.run(iterations=1)
+    learner.train(1)
     assert staleness(learner.take_statistics()) == (3.0, 3)
 
 
@@ -162,9 +162,9 @@ def test_waiting_is_the_time_until_a_batch_comes_and_not_that_of_the_train_step(
     )
     learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset), decode=clock.decode)
     try:
-        learner.run(iterations=1)
+        learner.train(1)
         assert learner.take_statistics().wait_s == fetch_s
-        learner.run(iterations=6)
+        learner.train(6)
         assert learner.take_statistics().wait_s == 6 * fetch_s
     finally:
         clock.ended = True
@@ -187,17 +187,17 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
     dataset = tf.data.Dataset.from_generator(rows_when_put, output_signature=signature)
     learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset))
     assert not learner.waiting_for_data
-    training = threading.Thread(target=lambda: learner.run(iterations=3))
+    training = threading.Thread(target=lambda: learner.train(3))
     training.start()
     try:
         for done in range(3):
-            eventually(lambda done=done: learner.waiting_for_data and learner.train_step_numpy == done)
+            eventually(lambda done=done: learner.waiting_for_data and learner.train_step.numpy() == done)
             batches.put(rows)
     finally:
         ended.set()
         training.join()
     assert not learner.waiting_for_data
-    assert learner.train_step_numpy == 3
+    assert learner.train_step.numpy() == 3
 
 
 def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: p
     learner = make_learner(tmp_path, parts, lambda: with_info(dataset), decode=decode)
     stop = Stop()
     stop.request()
-    loop: Any = SimpleNamespace(run=lambda: learner.run(iterations=1))
+    loop: Any = SimpleNamespace(run=lambda: learner.train(1))
     settled = training_thread.train_on_a_thread(loop, learner, Outputs(), stop, "data")
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove
@@ -248,7 +248,7 @@ def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: p
 
 def test_it_trains_as_the_stock_learner_does(tmp_path: Path) -> None:
     ours = make_parts()
-    make_learner(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).run(iterations=4)
+    make_learner(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).train(4)
     stock = make_parts()
     decoded = fixed_dataset(BATCH, 4).map(lambda rows, info: (as_transition(LAYOUT.decode(rows)), info))
     stock_learner.Learner(

@@ -1,0 +1,212 @@
+"""Trains an agent on batches from replay: one TensorFlow graph under the learner's strategy.
+
+The graph also measures how long training waits for data and how old the data is.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo
+from tf_agents.utils import common
+
+from actorlearner.agents.make import AgentParts
+from actorlearner.learning.group import Group
+from actorlearner.replay.training_data import as_transition
+from actorlearner.replay.transition import StoredTransition
+
+Decode = Callable[[Any], StoredTransition]
+
+
+@dataclasses.dataclass(frozen=True)
+class DataStatistics:
+    """Measurements since the last `take_statistics`.
+
+    Attributes:
+      wait_s: seconds in which training waited for the next batch.
+      staleness_mean, staleness_max: the age of the transitions trained on: train steps between the policy
+        that acted and the train step that used them. Random actions are left out, as are policies of train
+        steps that were rolled back and not reached again; None if nothing else is left.
+    """
+
+    wait_s: float
+    staleness_mean: float | None
+    staleness_max: int | None
+
+
+class Learner:
+    """Takes train steps. A train step decodes its batch on each replica and calls the agent's `train`."""
+
+    def __init__(
+        self,
+        parts: AgentParts,
+        dataset: Callable[[], tf.data.Dataset],
+        decode: Decode,
+        *,
+        group: Group,
+        writer: tf.summary.SummaryWriter,
+        summary_interval: int,
+    ) -> None:
+        """Traces the training graph without taking a train step: replay can fill during these seconds.
+
+        Args:
+          parts: the agent and its train step, made under the group's strategy.
+          dataset: makes the dataset of (batch, ()), one batch for each replica.
+          decode: decodes a batch into transitions, in the graph.
+          group: this learner's strategy, and its collectives with other learners.
+          writer: receives the agent's TensorBoard summaries; the caller flushes it.
+          summary_interval: train steps between two summaries.
+        """
+        self.train_step = parts.train_step
+        self._agent = parts.agent
+        self._decode = decode
+        self._group = group
+        self._strategy = group.strategy
+        self._writer = writer
+        self._summary_interval = summary_interval
+        # Made outside of the strategy's scope, because no replica uses them.
+        self._waiting = tf.Variable(False, trainable=False)
+        self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self._staleness_sum = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
+        with self._training_context():
+            batches = self._strategy.distribute_datasets_from_function(lambda _: dataset())
+            self._batches: Iterator[Any] = iter(batches)
+            # Without autograph: converting all called code would take longer than tracing it.
+            self._train_steps = tf.function(self._take_train_steps, autograph=False)
+            self._train_steps.get_concrete_function(tf.constant(1), self._batches)
+
+    @property
+    def waiting_for_data(self) -> bool:
+        """Whether a train step waits for its batch now, or for the batch of another learner.
+
+        Safe to read from another thread. While it is True, no variable is in the middle of a train step.
+        """
+        return bool(self._waiting.numpy())
+
+    def train(self, iterations: int) -> LossInfo:
+        """Takes train steps in one call of the graph. Blocks until they have their batches.
+
+        Returns:
+          The losses of the last train step, each a scalar: a mean over the whole batch.
+        """
+        with self._training_context():
+            return self._train_steps(tf.constant(iterations), self._batches)
+
+    def take_statistics(self) -> DataStatistics:
+        """Returns the measurements since the last call, and resets them."""
+        count = int(self._staleness_count)
+        statistics = DataStatistics(
+            wait_s=float(self._wait_s),
+            staleness_mean=int(self._staleness_sum) / count if count else None,
+            staleness_max=int(self._staleness_max) if count else None,
+        )
+        self._wait_s.assign(0.0)
+        for counter in (self._staleness_sum, self._staleness_max, self._staleness_count):
+            counter.assign(0)
+        return statistics
+
+    @contextlib.contextmanager
+    def _training_context(self) -> Iterator[None]:
+        def summary_due() -> tf.Tensor:
+            return tf.equal(self.train_step % self._summary_interval, 0)
+
+        with (
+            self._writer.as_default(),
+            tf.summary.record_if(summary_due),
+            common.soft_device_placement(),
+            self._strategy.scope(),
+        ):
+            yield
+
+    def _take_train_steps(self, iterations: tf.Tensor, batches: Iterator[Any]) -> LossInfo:
+        """Takes train steps, in the graph.
+
+        A tf.while_loop needs the structure of its variables in advance, but the structure of the losses is
+        only known from a train step. So the loop carries them as a vector.
+        """
+
+        def train_step(count: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return count + 1, self._take_train_step(batches)
+
+        _, losses = tf.while_loop(
+            lambda count, _: count < iterations,
+            train_step,
+            (tf.zeros_like(iterations), tf.zeros([0])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+            parallel_iterations=1,
+        )
+        losses = self._group.sum(losses)
+        losses.set_shape([len(tf.nest.flatten(self._loss_structure))])
+        return tf.nest.pack_sequence_as(self._loss_structure, tf.unstack(losses))
+
+    def _take_train_step(self, batches: Iterator[Any]) -> tf.Tensor:
+        """Takes one train step; returns the losses over this learner's replicas as a vector."""
+        batch, _ = self._wait_for_batch(batches)
+        train = tf.autograph.experimental.do_not_convert(self._train_replica)
+        losses, ages = self._strategy.run(train, args=(batch,))
+        for replica_ages in self._strategy.experimental_local_results(ages):
+            self._measure_staleness(replica_ages)
+        # The replicas of this process; a group adds up its learners once in a call.
+        return tf.add_n(self._strategy.experimental_local_results(losses))
+
+    def _wait_for_batch(self, batches: Iterator[Any]) -> Any:
+        """Returns the next batch; measures how long it took, and waits until all learners have theirs."""
+        with tf.control_dependencies([self._waiting.assign(True)]):
+            started = tf.timestamp()
+        with tf.control_dependencies([started]):
+            sample = next(batches)
+        with tf.control_dependencies(tf.nest.flatten(sample, expand_composites=True)):
+            ended = tf.timestamp()
+        with tf.control_dependencies([ended]):
+            waited = [self._wait_s.assign_add(ended - started)]
+        with tf.control_dependencies(waited):
+            all_have_data = self._group.all_have_data()
+        with tf.control_dependencies([*waited, *all_have_data]):
+            measured = [*waited, self._waiting.assign(False)]
+        # Training depends on the measurement; otherwise the clock might be read only after the train step has
+        # freed a thread.
+        with tf.control_dependencies(measured):
+            return tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
+
+    def _train_replica(self, batch: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        """Trains on one replica's batch; returns its share of each loss, and the ages of the transitions.
+
+        An age, in train steps, is -1 for random actions and for policies of train steps rolled back.
+        """
+        stored = self._decode(batch)
+        ages = self.train_step - stored.policy_train_step
+        ages = tf.where((stored.policy_train_step >= 0) & (ages >= 0), ages, -tf.ones_like(ages))
+        loss_info = self._agent.train(as_transition(stored))
+        self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
+        return _shares(loss_info), ages
+
+    def _measure_staleness(self, ages: tf.Tensor) -> None:
+        known = ages >= 0
+        self._staleness_sum.assign_add(tf.reduce_sum(tf.where(known, ages, tf.zeros_like(ages))))
+        self._staleness_count.assign_add(tf.math.count_nonzero(known))
+        self._staleness_max.assign(tf.maximum(self._staleness_max, tf.reduce_max(ages)))
+
+
+def _shares(loss_info: LossInfo) -> tf.Tensor:
+    """Returns one replica's share of each loss of the whole batch: float32, one element per loss.
+
+    Agents divide a scalar loss by the size of the whole batch. A loss with one element per transition, such
+    as DQN's `td_loss`, is not divided yet.
+    """
+    replicas = tf.distribute.get_replica_context().num_replicas_in_sync
+
+    def share(loss: tf.Tensor) -> tf.Tensor:
+        loss = tf.cast(loss, tf.float32)
+        return loss if loss.shape.rank == 0 else tf.reduce_mean(loss) / replicas
+
+    return tf.stack([share(loss) for loss in tf.nest.flatten(loss_info)])
+
+
+def _copy_in_place(tensor: tf.Tensor) -> tf.Tensor:
+    """Returns the same tensor on the same device, as a new operation in the graph."""
+    with tf.device(tensor.device):
+        return tf.identity(tensor)
