@@ -120,7 +120,7 @@ class LearnerCheckpoint:
             self.generation = 1 + known + _GENERATION_MARGIN
             warn(
                 f"{path} cannot be read ({one_line(error)}): this learner takes generation "
-                f"{self.generation}, {_GENERATION_MARGIN + 1} more than the newest known, so that its policies "
+                f"{self.generation}, {_GENERATION_MARGIN + 1} more than the newest known, so its policies "
                 "are newer than all before"
             )
         try:

@@ -29,7 +29,6 @@ from tests.support.harm import corrupt, no_room, truncate
 from tests.support.training import (
     DQN,
     SPECS,
-    all_variables,
     fixed_dataset,
     make_learner,
     make_parts,
@@ -81,7 +80,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     checkpoint.restore()
     assert int(resumed.train_step) == STOPPED_AT
     learner = make_learner(tmp_path, resumed, lambda: fixed_dataset(BATCH, STEPS, skipped=STOPPED_AT))
-    checkpoint.restore_again()  # As the learner role does: making the learner initialised the agent again.
+    checkpoint.check_restored()
     assert any(np.any(at_stop[f"trained/{i}"] != at_stop[f"target/{i}"]) for i in range(4))
     assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
     assert_equal(values_of(resumed), at_stop)
@@ -126,7 +125,8 @@ def test_every_variable_is_saved_and_restored(tmp_path: Path, agent: AgentConfig
     checkpoint.save()
     for variable in variables:
         variable.assign(tf.zeros_like(variable))
-    checkpoint.restore_again()
+    checkpoint.restore()
+    checkpoint.check_restored()
     assert [bool(np.any(variable)) for variable in variables] == [i % 2 == 1 for i in range(len(variables))]
 
 
@@ -159,7 +159,7 @@ def test_a_saved_variable_that_the_agent_does_not_have_is_not_dropped(tmp_path: 
     trained(tmp_path, DQN, extra="former")[1].save()
     _, checkpoint = trained(tmp_path, DQN)
     with pytest.raises(RunError, match="ckpt-0 was not restored: the agent does not have agent/former;"):
-        checkpoint.restore_again()
+        checkpoint.check_restored()
 
 
 def test_slots_that_the_checkpoint_does_not_hold_are_not_left_fresh(
@@ -184,29 +184,24 @@ def test_the_checkpoint_of_a_resumed_run_of_an_earlier_version(tmp_path: Path) -
     assert int(checkpoint._checkpoint.save_counter) == 0
     checkpoint.save()
     _, checkpoint = trained(tmp_path, DQN)
-    checkpoint.restore_again()
+    checkpoint.check_restored()
     assert checkpoint.describe() == "the checkpoint of train step 0"
 
 
-def test_only_the_first_restore_checks_the_files(tmp_path: Path) -> None:
-    """They are large: the second one, after the learner was made, believes what the first has found."""
-    parts = make_parts()
-    all_variables(parts)  # Makes the optimiser's.
-    saving = LearnerCheckpoint(tmp_path, parts)
-    for train_step in (10, 20):
-        parts.train_step.assign(train_step)
-        saving.save()
-    corrupt(tmp_path / "ckpt-20.unevaluated.npz")
+def test_slots_created_after_the_restore_get_the_saved_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of an algorithm whose optimiser creates its slots in the first train step."""
+    saved = make_parts()
+    make_learner(tmp_path, saved, lambda: fixed_dataset(BATCH, STEPS)).train(STOPPED_AT)
+    LearnerCheckpoint(tmp_path / "checkpoints", saved).save()
+    monkeypatch.setattr(dqn, "create_moments", lambda *_: None)
     restored = make_parts()
-    checkpoint = LearnerCheckpoint(tmp_path, restored)
+    checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", restored)
     checkpoint.restore()
-    expected = values_of(restored)
-    for variable in all_variables(restored).values():
-        variable.assign(tf.zeros_like(variable))
-    corrupt(tmp_path / "ckpt-10.unevaluated.npz")  # Not of what TensorFlow restores.
-    checkpoint.restore_again()
-    assert int(restored.train_step) == 10
-    assert_equal(values_of(restored), expected)
+    make_learner(tmp_path, restored, lambda: fixed_dataset(BATCH, STEPS))
+    checkpoint.check_restored()
+    assert_equal(values_of(restored), values_of(saved))
 
 
 def test_what_train_steps_were_taken_during_is_written_again(
@@ -242,12 +237,12 @@ def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch
     assert not list(tmp_path.glob("*"))
 
 
-def test_without_a_checkpoint_nothing_is_restored_again(tmp_path: Path) -> None:
+def test_without_a_checkpoint_nothing_is_restored(tmp_path: Path) -> None:
     parts = make_parts()
     parts.train_step.assign(3)
     checkpoint = LearnerCheckpoint(tmp_path, parts)
     checkpoint.restore()
-    checkpoint.restore_again()
+    checkpoint.check_restored()
     assert int(parts.train_step) == 3
 
 
@@ -424,14 +419,14 @@ def test_every_learner_is_of_a_later_generation(tmp_path: Path) -> None:
     assert generations == [0, 1, 8, 9]
 
 
-def test_a_generation_that_cannot_be_noted_still_begins(
+def test_a_generation_that_cannot_be_recorded_still_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("actorlearner.learning.checkpoint.write_atomically", no_room)
     checkpoint = LearnerCheckpoint(tmp_path, make_parts())
     checkpoint.begin_generation(4)
     assert checkpoint.generation == 5
-    assert "the generation of this learner was not noted: OSError" in caplog.text
+    assert "the generation of this learner was not recorded: OSError" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -459,10 +454,10 @@ def test_a_damaged_note_of_the_generation(
     assert not caplog.text
 
 
-def test_a_directory_in_place_of_the_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_in_place_of_the_generation_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "generation.json").mkdir()
     checkpoint = LearnerCheckpoint(tmp_path, make_parts())
     checkpoint.begin_generation(5)
     assert checkpoint.generation > 5
     assert "generation.json cannot be read (IsADirectoryError" in caplog.text
-    assert "the generation of this learner was not noted" in caplog.text
+    assert "the generation of this learner was not recorded" in caplog.text

@@ -35,21 +35,21 @@ def test_nobody_stops(workers: Workers, stop: Stop) -> None:
     assert not stop.requested
 
 
-def test_the_word_of_the_one_that_was_stopped_may_come_after_the_agreement(
+def test_the_stopped_learners_report_may_come_after_the_agreement(
     workers: Workers, stop: Stop
 ) -> None:
     agree(workers)
-    word = threading.Timer(0.3, stop.request, [signal.SIGINT])
-    word.start()
+    report = threading.Timer(0.3, stop.request, [signal.SIGINT])
+    report.start()
     assert workers.stopped
     assert stop.exit_code == EXIT_INTERRUPTED
-    word.join()
+    report.join()
 
 
-def test_without_that_word_it_is_a_stop_all_the_same(
+def test_without_its_report_all_stop_as_well(
     workers: Workers, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group, "_WORD_S", 0.01)
+    monkeypatch.setattr(group, "_REPORT_S", 0.01)
     agree(workers)
     assert workers.stopped
     assert stop.requested

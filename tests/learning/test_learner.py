@@ -5,7 +5,6 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,9 @@ import pytest
 import tensorflow as tf
 from tf_agents.train import learner as stock_learner
 
-from actorlearner.learning import training_thread
+from actorlearner.learning import training_loop
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.learner import DataStatistics, Learner
-from actorlearner.learning.outputs import Outputs
 from actorlearner.process.stop import Stop
 from actorlearner.replay.training_data import as_transition
 from tests.support.training import (
@@ -73,11 +71,11 @@ def test_random_actions_do_not_count_as_old(tmp_path: Path) -> None:
 def test_policies_of_train_steps_that_were_rolled_back_have_no_age(tmp_path: Path) -> None:
     """Transitions that a lost learner's policy collected stay in replay."""
     learner = learner_of(tmp_path, [[900, 900, 0], [1, 900, -1], [900, 900, 900], [4, 3, 0]])
-    learner.run(iterations=2)  # Train step 0: age 0. Train step 1: age 0.
+    learner.train(2)  # Train step 0: age 0. Train step 1: age 0.
     assert staleness(learner.take_statistics()) == (0.0, 0)
     learner.train(1)
     assert staleness(learner.take_statistics()) == (None, None)
-    learner.run(iterations=1)  # Train step 3: ages 0 and 3.
+    learner.train(1)  # Train step 3: ages 0 and 3.
     assert staleness(learner.take_statistics()) == (1.5, 3)
 
 
@@ -97,7 +95,7 @@ def test_nothing_is_measured_before_training(tmp_path: Path) -> None:
     assert learner_of(tmp_path, [[0]]).take_statistics() == DataStatistics(0.0, None, None)
 
 
-def test_taking_the_statistics_starts_anew(tmp_path: Path) -> None:
+def test_taking_the_statistics_resets_them(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, [[0, 0]] * 6)
     learner.train(3)
     assert learner.take_statistics().wait_s > 0
@@ -170,7 +168,7 @@ def test_waiting_is_the_time_until_a_batch_comes_and_not_that_of_the_train_step(
         clock.ended = True
 
 
-def test_it_tells_whether_a_train_step_waits_for_its_batch(
+def test_it_reports_whether_a_train_step_waits_for_its_batch(
     tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     rows = fixed_rows(BATCH)
@@ -202,7 +200,7 @@ def test_it_tells_whether_a_train_step_waits_for_its_batch(
 
 def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data comes while a stop's checkpoint is written, and the train step outlasts the write."""
-    monkeypatch.setattr(training_thread, "_STARVED_AFTER_S", 0.0)
+    monkeypatch.setattr(training_loop, "_STARVED_AFTER_S", 0.0)
     rows = fixed_rows(BATCH)
     batches: queue.Queue[np.ndarray] = queue.Queue()
     begun, go_on = threading.Event(), threading.Event()
@@ -225,8 +223,7 @@ def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: p
     learner = make_learner(tmp_path, parts, lambda: with_info(dataset), decode=decode)
     stop = Stop()
     stop.request()
-    loop: Any = SimpleNamespace(run=lambda: learner.train(1))
-    settled = training_thread.train_on_a_thread(loop, learner, Outputs(), stop, "data")
+    settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, "data")
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove
 

@@ -25,8 +25,11 @@ def test_the_first_rate_of_a_run_that_goes_on_is_that_of_its_own_train_steps(
     directory.metrics("learner").parent.mkdir()
     metrics = LearnerMetrics(directory, Summaries(tmp_path / "summaries"), 5_000)
     clock.now += 4.0
-    metrics.write(5_010, LossInfo(1.0, ()), ReplayStatus(10, 10, 10), DataStatistics(1.0, 0.0, 0), {})
+    shares = {"graph": 0.5, "publish": 0.25}
+    metrics.write(5_010, LossInfo(1.0, ()), ReplayStatus(10, 10, 10), DataStatistics(1.0, 0.0, 0), shares)
     (record,) = read_records(directory.metrics("learner"))
     assert record["train_step"] == 5_010
     assert record["train_steps_per_s"] == 2.5
     assert record["data_wait_fraction"] == 0.25
+    assert record["publish_fraction"] == 0.25
+    assert record["overhead_fraction"] == 0.25

@@ -1,6 +1,8 @@
 """Profiles: which train steps are in them, as TensorBoard's plugin would read them."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -10,22 +12,11 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.group import Group
-from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.profiler import Profiler
-from actorlearner.learning.training_loop import TrainingLoop
+from actorlearner.learning.training_loop import train
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from tests.support.training import fixed_dataset, make_learner, make_parts
-
-
-class ProfilingOutputs(Outputs):
-    def __init__(self, profile: str, directory: Path) -> None:
-        self.profiler = Profiler(profile, directory)
-        self.steps: list[int] = []
-
-    def profile(self, train_step: int) -> None:
-        self.profiler.at(train_step)
-        self.steps.append(train_step)
 
 
 def events(directory: Path) -> set[str]:
@@ -43,18 +34,23 @@ def test_the_train_steps_that_were_asked_for_are_profiled(tmp_path: Path) -> Non
     )
     config = Config(learn=learn, evaluate=EvaluateConfig(interval=1_000))
     learner = make_learner(tmp_path / "learner", make_parts(), lambda: fixed_dataset(6, 20))
-    outputs = ProfilingOutputs("7,12", tmp_path)
-    stop = Stop()
-    TrainingLoop(
-        config, Group(tf.distribute.get_strategy(), stop), learner, outputs, stop, StartupTimer()
-    ).run()
-    assert outputs.steps == [0, 7, 12]  # Otherwise ten train steps would be one call.
+    profiler = Profiler("7,12", tmp_path)
+    profiler.update(0)
+    calls: list[int] = []
+
+    def after_call(train_step: int, loss: Any) -> None:
+        calls.append(train_step)
+        profiler.update(train_step)
+
+    outputs: Any = SimpleNamespace(after_call=after_call, after_training=lambda: None)
+    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, outputs, StartupTimer())
+    assert calls == [7, 12, 20]  # Otherwise ten train steps would be one call.
     assert any("MatMul" in name for name in events(tmp_path))
 
 
 def test_a_profile_that_is_cut_short_is_written(tmp_path: Path) -> None:
     profiler = Profiler("0,1000", tmp_path)
-    profiler.at(0)
+    profiler.update(0)
     tf.linalg.matmul(tf.ones([2, 2]), tf.ones([2, 2]))
     assert events(tmp_path) == set()
     profiler.end()

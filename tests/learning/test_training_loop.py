@@ -1,22 +1,25 @@
 """Where the learner's time outside of the training graph goes."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
-from actorlearner.learning import training_loop
+from actorlearner.learning import outputs as outputs_module
 from actorlearner.learning.group import Group
-from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
-from actorlearner.learning.training_loop import TrainingLoop
+from actorlearner.learning.training_loop import train
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.records.metrics import read_records
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
+from actorlearner.replay.status import ReplayStatus
 from tests.support.training import fixed_dataset, make_learner, make_parts
 
 _STEPS = 10
@@ -24,32 +27,16 @@ _SLOW_S = 8.0
 
 
 class Clock:
-    """Stands in for the time: it goes on by a second in each train step, and by what is slow."""
+    """Stands in for the time: it advances by a second in each train step, and by what is slow."""
 
     now = 0.0
 
+    def slow(self, is_slow: bool) -> Callable[..., bool]:
+        def act(*_: Any) -> bool:
+            self.now += _SLOW_S if is_slow else 0.0
+            return True
 
-class SlowOutputs(Outputs):
-    """Publishing or saving takes long; the fractions of the records are kept."""
-
-    def __init__(self, slow: str, clock: Clock) -> None:
-        self._slow = slow
-        self._clock = clock
-        self.fractions: list[Mapping[str, float]] = []
-
-    def _take_long(self, what: str) -> None:
-        if what == self._slow:
-            self._clock.now += _SLOW_S
-
-    def publish(self) -> None:
-        self._take_long("publish")
-
-    def save(self) -> bool:
-        self._take_long("save")
-        return True
-
-    def record(self, loss: Any, data: DataStatistics, fractions: Mapping[str, float]) -> None:
-        self.fractions.append(fractions)
+        return act
 
 
 @pytest.mark.parametrize(
@@ -59,22 +46,34 @@ def test_what_is_slow_takes_the_time(
     slow: str, longest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(training_loop, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now))
+    monkeypatch.setattr(outputs_module, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now))
     learn = LearnConfig(train_steps=_STEPS, batch_size=6, publish_interval=1, checkpoint_interval=1)
     config = Config(learn=learn, evaluate=EvaluateConfig(interval=1_000))
-    learner = make_learner(tmp_path, make_parts(), lambda: fixed_dataset(6, _STEPS))
-    train = learner.run
+    parts, stop = make_parts(), Stop()
+    directory = RunDirectory(tmp_path)
+    directory.metrics("learner").parent.mkdir()
+    outputs = Outputs(directory, parts, config, stop)
+    outputs._monitor = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
+    outputs._publisher = SimpleNamespace(
+        publish=clock.slow(slow == "publish"),
+        publish_for_evaluation=lambda env_steps: None,
+        pending_evaluations=list,
+    )
+    outputs._checkpoint = SimpleNamespace(save=clock.slow(slow == "save"))
+    outputs._export = SimpleNamespace(save=lambda: True, begun=True)
+    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
+    train_steps = learner.train
 
     def take_a_second(iterations: int) -> Any:
         clock.now += iterations
-        return train(iterations=iterations)
+        return train_steps(iterations)
 
-    monkeypatch.setattr(learner, "run", take_a_second)
-    outputs = SlowOutputs(slow, clock)
-    stop = Stop()
-    group = Group(tf.distribute.get_strategy(), stop)
-    TrainingLoop(config, group, learner, outputs, stop, StartupTimer()).run()
+    monkeypatch.setattr(learner, "train", take_a_second)
+    outputs.begin_training(learner)
+    train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
+    newest = read_records(directory.metrics("learner"))[-1]
     fractions = dict.fromkeys(("publish_fraction", "overhead_fraction"), 0.0)
     if longest:
         fractions[longest] = _SLOW_S / (_SLOW_S + 1.0)
-    assert outputs.fractions[-1] == pytest.approx(fractions)
+    assert {key: newest[key] for key in fractions} == pytest.approx(fractions, abs=0.02)
+    assert newest["train_step"] == _STEPS

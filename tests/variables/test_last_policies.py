@@ -16,7 +16,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
 from actorlearner.learning import outputs as outputs_module
-from actorlearner.learning.outputs import ChiefOutputs
+from actorlearner.learning.outputs import Outputs
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.reverb_calls import UNREACHABLE
@@ -182,7 +182,7 @@ class Polled(Stop):
 class EndingLearner:
     """A learner's outputs, and their `end` on a thread, with a replay server that comes and goes."""
 
-    outputs: ChiefOutputs
+    outputs: Outputs
     stop: Polled
     ending: threading.Thread
     serve: Callable[[], reverb.Server]
@@ -205,12 +205,12 @@ def _learner(
 
     server = serve()
     others = set(threading.enumerate())
-    outputs = ChiefOutputs(directory, parts, small_config)
-    outputs.begin(reverb.Client(f"localhost:{free_port}"), NoReplay(), stop)
+    outputs = Outputs(directory, parts, small_config, stop)
+    outputs.take_over(reverb.Client(f"localhost:{free_port}"), NoReplay())
     server.stop()
     parts.train_step.assign(LAST)
     outputs.publish_for_evaluation()
-    outputs.publish()
+    outputs._publisher.publish()
     ending = threading.Thread(target=lambda: outputs.end(stopped=False))
     ending.start()
     yield EndingLearner(outputs, stop, ending, serve)

@@ -1,4 +1,4 @@
-"""Which learner published last, as a real server tells it: at once, or once it answers."""
+"""A real replay server reports which learner published last: at once, or once it answers."""
 
 import threading
 
@@ -7,8 +7,8 @@ import pytest
 import reverb
 import tensorflow as tf
 
-from actorlearner.learning import previous_learner as predecessor
-from actorlearner.learning.previous_learner import published_generation
+from actorlearner.learning import outputs
+from actorlearner.learning.outputs import published_generation
 from actorlearner.process.stop import Stop
 from actorlearner.replay.tables import start_server
 from actorlearner.variables.container import PolicyVariables, VariableContainer, variable_tables
@@ -17,7 +17,7 @@ from tests.support.processes import wait_for
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predecessor, "_STATUS_TIMEOUT_S", 1)
+    monkeypatch.setattr(outputs, "_STATUS_TIMEOUT_S", 1)
 
 
 def serve(port: int) -> reverb.Server:
@@ -37,23 +37,23 @@ def test_the_generation_of_the_newest_version(free_port: int) -> None:
 
 
 def test_a_server_that_does_not_answer_yet_is_waited_for(free_port: int) -> None:
-    told: list[int] = []
-    asked = threading.Event()
+    reported: list[int] = []
+    polled = threading.Event()
 
-    class Asking(Stop):
+    class Polled(Stop):
         def wait(self, timeout_s: float) -> bool:
-            asked.set()  # Once, in vain.
+            polled.set()  # The server did not answer.
             return super().wait(timeout_s)
 
     thread = threading.Thread(
-        target=lambda: told.append(published_generation(client_of(free_port), Asking()))
+        target=lambda: reported.append(published_generation(client_of(free_port), Polled()))
     )
     thread.start()
-    assert asked.wait(60)
-    assert not told
+    assert polled.wait(60)
+    assert not reported
     server = serve(free_port)
-    wait_for(lambda: bool(told), "an answer")
-    assert told == [-1]
+    wait_for(lambda: bool(reported), "an answer")
+    assert reported == [-1]
     thread.join()
     server.stop()
 
