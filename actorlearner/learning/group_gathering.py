@@ -4,15 +4,13 @@ TensorFlow's own wait for the others blocks signals and does not report who is m
 """
 
 import contextlib
-import functools
 import logging
 import socket
-import time
 
 from actorlearner.config.addresses import split_address
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning.cluster import Cluster, learner_name
-from actorlearner.learning.group_peer import Message, Peer, say_farewell
+from actorlearner.learning.group_peer import Message, Peer, close_peers
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 
@@ -24,134 +22,121 @@ GATHER_DEADLINE_S = 300.0
 _CONNECT_S = 2.0
 
 
-class Gathering:
-    """One learner's search for the others; every ten seconds a wait logs whom it waits for."""
+def gather(cluster: Cluster, fingerprint: str, stop: Stop) -> list[Peer] | None:
+    """Connects the chief with all other learners; every ten seconds it logs whom it waits for.
 
-    def __init__(self, cluster: Cluster, fingerprint: str, stop: Stop) -> None:
-        """Does not connect yet.
+    Args:
+      cluster: the group, and the index of this learner.
+      fingerprint: the configuration's fingerprint, which has to be equal for all learners.
+      stop: ends the wait.
 
-        Args:
-          cluster: the group.
-          fingerprint: the configuration's fingerprint, which has to be equal for all learners.
-          stop: ends the search.
-        """
+    Returns:
+      On the chief, the connections to all other learners, in their order; on the others, which wait until
+      the chief has all, the connection to the chief. None at a stop.
+
+    Raises:
+      ConfigurationError: the chief has another TF_CONFIG or another configuration.
+      RunError: a learner did not connect within GATHER_DEADLINE_S, the chief failed, or its port is taken.
+    """
+    hello: Message = {"addresses": list(cluster.addresses), "fingerprint": fingerprint}
+    if not cluster.is_chief:
+        return _join_chief(cluster, hello, stop)
+    with _listen(cluster.addresses[0]) as listener:
+        return _Reception(cluster, hello, listener).wait_for_all(stop)
+
+
+class _Reception:
+    """The chief's side: the connections so far."""
+
+    def __init__(self, cluster: Cluster, hello: Message, listener: socket.socket) -> None:
         self._cluster = cluster
-        self._hello: Message = {"addresses": list(cluster.addresses), "fingerprint": fingerprint}
-        self._stop = stop
+        self._hello = hello
+        self._listener = listener
+        self._unknown: list[Peer] = []
+        self._joined: dict[int, Peer] = {}
 
-    def others(self) -> list[Peer] | None:
-        """On the chief: listens on its port until all others have connected.
+    def wait_for_all(self, stop: Stop) -> list[Peer] | None:
+        def all_joined() -> bool:
+            self._poll()
+            return len(self._joined) == len(self._cluster.addresses) - 1
 
-        Returns:
-          Their connections; None at a stop.
+        def missing() -> str:
+            absent = next(i for i in range(1, len(self._cluster.addresses)) if i not in self._joined)
+            return f"{self._cluster.describe(absent)} to join the group"
 
-        Raises:
-          RunError: a learner did not connect within GATHER_DEADLINE_S, or the port is taken.
-        """
-        deadline = time.monotonic() + GATHER_DEADLINE_S
-        waiting: dict[int, Peer] = {}
-        unknown: list[Peer] = []
-        with _listen(self._cluster.addresses[0]) as listener:
+        complete = wait_until(missing, all_joined, stop, deadline_s=GATHER_DEADLINE_S)
+        for peer in self._unknown if complete else (*self._unknown, *self._joined.values()):
+            peer.connection.close()
+        return [self._joined[index] for index in sorted(self._joined)] if complete else None
 
-            def complete(index: int) -> bool:
-                self._look_at_the_door(listener, unknown, waiting)
-                return index in waiting
-
-            while absent := [i for i in range(1, len(self._cluster.addresses)) if not complete(i)]:
-                what = f"{self._cluster.describe(absent[0])} to join the group"
-                left_s = max(0.0, deadline - time.monotonic())
-                if not wait_until(
-                    what, functools.partial(complete, absent[0]), self._stop, deadline_s=left_s
-                ):
-                    for peer in (*unknown, *waiting.values()):
-                        peer.close()
-                    return None
-        for peer in unknown:
-            peer.close()
-        return [waiting[index] for index in sorted(waiting)]
-
-    def _look_at_the_door(
-        self, listener: socket.socket, unknown: list[Peer], waiting: dict[int, Peer]
-    ) -> None:
+    def _poll(self) -> None:
         """Accepts a new connection, reads messages, and removes closed connections."""
         with contextlib.suppress(BlockingIOError):
-            unknown.append(Peer(listener.accept()[0]))
-        for peer in list(unknown):
+            self._unknown.append(Peer(self._listener.accept()[0]))
+        for peer in list(self._unknown):
             try:
                 messages = peer.receive()
             except ConnectionError:
                 messages = [{}]
             if messages:
-                unknown.remove(peer)
-                self._admit(peer, messages[0], waiting)
-        for index, peer in list(waiting.items()):
+                self._unknown.remove(peer)
+                self._admit(peer, messages[0])
+        for index, peer in list(self._joined.items()):
             try:
                 peer.receive()
             except ConnectionError:
-                del waiting[index]
-                peer.close()
+                del self._joined[index]
+                peer.connection.close()
 
-    def _admit(self, peer: Peer, message: Message, waiting: dict[int, Peer]) -> None:
-        index = message.pop("index", None)
+    def _admit(self, peer: Peer, message: Message) -> None:
+        index = message.get("index")
         if type(index) is not int or not 0 < index < len(self._cluster.addresses):
-            peer.close()
+            peer.connection.close()
             return
         for key, name in (("addresses", "TF_CONFIG"), ("fingerprint", "configuration")):
             if message.get(key) != self._hello[key]:
                 _log.warning("%s has another %s, and was refused", learner_name(index), name)
                 peer.send({"refused": name})
-                say_farewell([peer.connection])
+                close_peers([peer])
                 return
         peer.index = index
-        if index in waiting:  # It was restarted.
-            waiting[index].close()
-        waiting[index] = peer
+        if index in self._joined:  # It was restarted.
+            self._joined[index].connection.close()
+        self._joined[index] = peer
 
-    def chief(self) -> list[Peer] | None:
-        """On the other learners: waits until the chief reports that all have connected.
 
-        Returns:
-          The connection to the chief; None at a stop.
+def _join_chief(cluster: Cluster, hello: Message, stop: Stop) -> list[Peer] | None:
+    """Connects to the chief, and waits until it reports that all have connected."""
+    peers: list[Peer] = []
 
-        Raises:
-          ConfigurationError: the chief has another TF_CONFIG or another configuration.
-          RunError: not all learners connected to it within GATHER_DEADLINE_S, or it failed.
-        """
-        found: list[Peer] = []
-
-        def let_go() -> bool:
-            """Connects if necessary; returns whether the chief has reported that all are connected."""
-            if not found:
-                connection = _connect(self._cluster.addresses[0])
-                if connection is None:
-                    return False
-                found.append(Peer(connection, index=0))
-                found[0].send(self._hello | {"index": self._cluster.index})
+    def all_joined() -> bool:
+        if not peers:
             try:
-                messages = found[0].receive()
-            except (
-                ConnectionError
-            ):  # Perhaps the TensorFlow server of an earlier chief that has not ended yet.
-                found.pop().close()
+                connection = socket.create_connection(split_address(cluster.addresses[0]), timeout=_CONNECT_S)
+            except OSError:
                 return False
-            for message in messages:
-                if "refused" in message:
-                    raise ConfigurationError([self._refusal(str(message["refused"]))])
-                if "failed" in message:
-                    raise RunError(str(message["failed"]))
-            return any("go" in message for message in messages)
+            peers.append(Peer(connection, index=0))
+            peers[0].send(hello | {"index": cluster.index})
+        try:
+            messages = peers[0].receive()
+        except ConnectionError:  # Perhaps the TensorFlow server of an earlier chief that has not ended yet.
+            peers.pop().connection.close()
+            return False
+        for message in messages:
+            if "refused" in message:
+                raise ConfigurationError([_refusal(cluster, str(message["refused"]))])
+            if "failed" in message:
+                raise RunError(str(message["failed"]))
+        return any("go" in message for message in messages)
 
-        what = f"the chief, {self._cluster.describe(0)}, to have all learners of the group"
-        if not wait_until(what, let_go, self._stop, deadline_s=GATHER_DEADLINE_S):
-            return None
-        return found
+    what = f"the chief, {cluster.describe(0)}, to have all learners of the group"
+    return peers if wait_until(what, all_joined, stop, deadline_s=GATHER_DEADLINE_S) else None
 
-    def _refusal(self, name: str) -> str:
-        if name == "TF_CONFIG":
-            problem = "learn.strategy: the chief has another TF_CONFIG"
-        else:
-            problem = "--config: the chief has another configuration"
-        return f"{problem} ({self._cluster.describe(0)}); allowed: the same for all learners of a group"
+
+def _refusal(cluster: Cluster, name: str) -> str:
+    key = "learn.strategy" if name == "TF_CONFIG" else "--config"
+    chief = cluster.describe(0)
+    return f"{key}: the chief has another {name} ({chief}); allowed: the same for all learners of a group"
 
 
 def _listen(address: str) -> socket.socket:
@@ -171,10 +156,3 @@ def _listen(address: str) -> socket.socket:
         ) from error
     listener.setblocking(False)
     return listener
-
-
-def _connect(address: str) -> socket.socket | None:
-    try:
-        return socket.create_connection(split_address(address), timeout=_CONNECT_S)
-    except OSError:
-        return None

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 
 from actorlearner.learning.cluster import Cluster
-from actorlearner.learning.group_gathering import Gathering
-from actorlearner.learning.group_peer import Message, Peer, say_farewell
+from actorlearner.learning.group_gathering import gather
+from actorlearner.learning.group_peer import Message, Peer, close_peers
 from actorlearner.process.stop import Stop
 
 _log = logging.getLogger(__name__)
@@ -25,10 +25,10 @@ SILENCE_S = 30.0
 GRACE_S = 5.0
 """Seconds within which a role whose group has failed has to end by itself."""
 
-_ALIVE_INTERVAL_S = 2.0
-_LOOK_INTERVAL_S = 0.2
+_HEARTBEAT_INTERVAL_S = 2.0
+_POLL_INTERVAL_S = 0.2
 
-_AGAIN = "all learners of the group have to be started again, and go on from the chief's last checkpoint"
+_RESTART = "restart all learners of the group; they resume from the chief's last checkpoint"
 
 
 class GroupLink:
@@ -49,23 +49,23 @@ class GroupLink:
         """
         self.lost: str | None = None
         self._cluster = cluster
-        self._gathering = Gathering(cluster, fingerprint, stop)
+        self._fingerprint = fingerprint
         self._stop = stop
         self._fail = fail
         self._peers: list[Peer] = []
-        self._stop_told = False
+        self._stop_reported = False
         self._changed = threading.Condition()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="group", daemon=True)
 
     def gather(self) -> bool:
-        """Waits until all learners are connected (see Gathering); returns False at a stop."""
-        peers = self._gathering.others() if self._cluster.is_chief else self._gathering.chief()
+        """Waits until all learners are connected, see `gather`; returns False at a stop."""
+        peers = gather(self._cluster, self._fingerprint, self._stop)
         self._peers = peers or []
         return peers is not None
 
     def begin(self) -> None:
-        """Starts to watch the others; the chief, where TensorFlow listens by now, lets them continue."""
+        """Starts to watch the others; the chief, where TensorFlow listens by now, releases them."""
         self._broadcast({"go": True})
         self._thread.start()
 
@@ -93,12 +93,12 @@ class GroupLink:
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._tell_stop()  # For a stop that was requested just now.
+        self._report_stop()  # For a stop that was requested just now.
         if failure is not None and self.lost is None:
             self._broadcast({"failed": f"{self._cluster.name} failed: {failure}"})
         else:
             self.leave()
-        say_farewell([peer.connection for peer in self._peers])
+        close_peers(self._peers)
         self._peers = []
 
     def _broadcast(self, message: Message) -> None:
@@ -111,49 +111,49 @@ class GroupLink:
             for peer in self._peers:
                 selector.register(peer.connection, selectors.EVENT_READ, peer)
                 peer.heard = time.monotonic()
-            alive_at = 0.0
+            heartbeat_at = 0.0
             while not self._closed.is_set() and self.lost is None:
-                ready = [key.data for key, _ in selector.select(_LOOK_INTERVAL_S)]
+                ready = [key.data for key, _ in selector.select(_POLL_INTERVAL_S)]
                 for peer in ready:
-                    if not self._listen_to(peer):
+                    if not self._read_messages(peer):
                         selector.unregister(peer.connection)
-                if time.monotonic() >= alive_at:
+                if time.monotonic() >= heartbeat_at:
                     self._broadcast({"alive": True})
-                    alive_at = time.monotonic() + _ALIVE_INTERVAL_S
-                self._tell_stop()
-                self._look_for_silence()
+                    heartbeat_at = time.monotonic() + _HEARTBEAT_INTERVAL_S
+                self._report_stop()
+                self._check_silence()
         if self.lost is not None and not self._closed.wait(GRACE_S):
             self._fail(self.lost)
 
-    def _listen_to(self, peer: Peer) -> bool:
+    def _read_messages(self, peer: Peer) -> bool:
         """Reads a learner's messages; returns whether more may come."""
         try:
             messages = peer.receive()
         except ConnectionError as error:
             if not peer.left:
-                self._lose(f"{self._cluster.describe(peer.index)} was lost ({error}): {_AGAIN}")
+                self._lose(f"{self._cluster.describe(peer.index)} was lost ({error}): {_RESTART}")
             return False
         for message in messages:
             if "left" in message:
                 peer.left = True
             elif "stop" in message and not self._stop.requested:
-                _log.info("stopping, for %s was stopped", message["stop"])
+                _log.info("stopping, because %s was stopped", message["stop"])
                 self._stop.request(signal.SIGTERM)
             elif "failed" in message:
                 self._lose(str(message["failed"]))
         return True
 
-    def _tell_stop(self) -> None:
-        if self._stop.requested and not self._stop_told:
-            self._stop_told = True
+    def _report_stop(self) -> None:
+        if self._stop.requested and not self._stop_reported:
+            self._stop_reported = True
             self._broadcast({"stop": self._cluster.name})
 
-    def _look_for_silence(self) -> None:
+    def _check_silence(self) -> None:
         for peer in self._peers:
             silent_s = time.monotonic() - peer.heard
             if silent_s > SILENCE_S and not peer.left:
-                why = f"no sign of life for {silent_s:.0f} s"
-                self._lose(f"{self._cluster.describe(peer.index)} was lost ({why}): {_AGAIN}")
+                why = f"no heartbeat for {silent_s:.0f} s"
+                self._lose(f"{self._cluster.describe(peer.index)} was lost ({why}): {_RESTART}")
 
     def _lose(self, why: str) -> None:
         if self.lost is None:

@@ -5,11 +5,11 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-_FAREWELL_S = 2.0
-_LONGEST_LINE = 1 << 16
+_CLOSE_S = 2.0
+_MAX_LINE = 1 << 16
 
 Message = dict[str, Any]
 
@@ -25,7 +25,7 @@ class Peer:
     """
 
     def __init__(self, connection: socket.socket, index: int = -1) -> None:
-        """Wraps a connection and makes it non-blocking."""
+        """Makes the connection non-blocking."""
         connection.setblocking(False)
         self.connection = connection
         self.index = index
@@ -37,7 +37,7 @@ class Peer:
     def send(self, message: Message) -> None:
         """Sends a message. Failures are ignored: `receive` detects lost peers."""
         line = json.dumps(message).encode() + b"\n"
-        with self._lock, contextlib.suppress(OSError):  # The next `receive`, or the silence, reports it.
+        with self._lock, contextlib.suppress(OSError):
             self.connection.sendall(line)
 
     def receive(self) -> list[Message]:
@@ -47,7 +47,7 @@ class Peer:
           ConnectionError: the connection is closed, or the peer is no learner.
         """
         try:
-            received = self.connection.recv(_LONGEST_LINE)
+            received = self.connection.recv(_MAX_LINE)
         except BlockingIOError:
             return []
         except OSError:  # For example a reset: the other end had not read everything when it ended.
@@ -59,22 +59,19 @@ class Peer:
         try:
             messages = [json.loads(line) for line in lines]
         except ValueError:
-            raise ConnectionError("it does not speak as a learner does") from None
-        if len(self._unread) > _LONGEST_LINE or not all(isinstance(message, dict) for message in messages):
-            raise ConnectionError("it does not speak as a learner does")
+            messages = [None]
+        if len(self._unread) > _MAX_LINE or not all(isinstance(message, dict) for message in messages):
+            raise ConnectionError("it sent something else than the messages of a learner")
         return messages
 
-    def close(self) -> None:
-        """Closes the connection at once."""
-        self.connection.close()
 
-
-def say_farewell(connections: Sequence[socket.socket]) -> None:
+def close_peers(peers: Iterable[Peer]) -> None:
     """Closes connections once the other ends have read everything; a plain close might discard data.
 
-    Blocks for up to _FAREWELL_S while the other ends stay open.
+    Blocks for up to _CLOSE_S while the other ends stay open.
     """
-    deadline = time.monotonic() + _FAREWELL_S
+    deadline = time.monotonic() + _CLOSE_S
+    connections = [peer.connection for peer in peers]
     for connection in connections:
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_WR)
@@ -82,6 +79,6 @@ def say_farewell(connections: Sequence[socket.socket]) -> None:
         with contextlib.suppress(OSError):
             while (left_s := deadline - time.monotonic()) > 0:
                 connection.settimeout(left_s)
-                if not connection.recv(_LONGEST_LINE):
+                if not connection.recv(_MAX_LINE):
                     break
         connection.close()

@@ -108,7 +108,7 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
         assert (health.name, health.healthy) == (name, True), health
     other.interrupt(signal.SIGTERM)
     assert (chief.finish(), other.finish()) == (143, 143), chief.err + other.err
-    assert "learner: stopping, for learner-1 was stopped" in chief.err
+    assert "learner: stopping, because learner-1 was stopped" in chief.err
     stopped_at = cluster.saved
     assert f"checkpoint of train step {stopped_at} written" in chief.err
     assert stopped_at < _TRAIN_STEPS
@@ -122,8 +122,8 @@ def test_a_stop_and_a_death_end_both_learners_and_they_go_on_from_the_chiefs_che
     last = chief.err.splitlines()[-1]
     assert last.startswith("actorlearner: error: learner: learner-1 at localhost:"), chief.err
     assert last.endswith(
-        "was lost (its connection was closed): all learners of the group have to be started again, and go on "
-        "from the chief's last checkpoint"
+        "was lost (its connection was closed): restart all learners of the group; they resume from the "
+        "chief's last checkpoint"
     )
     other.finish()
     assert f"restored train step {stopped_at}" in chief.err

@@ -454,7 +454,9 @@ def test_a_damaged_note_of_the_generation(
     assert not caplog.text
 
 
-def test_a_directory_in_place_of_the_generation_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_in_place_of_the_generation_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "generation.json").mkdir()
     checkpoint = LearnerCheckpoint(tmp_path, make_parts())
     checkpoint.begin_generation(5)

@@ -35,9 +35,7 @@ def test_nobody_stops(workers: Workers, stop: Stop) -> None:
     assert not stop.requested
 
 
-def test_the_stopped_learners_report_may_come_after_the_agreement(
-    workers: Workers, stop: Stop
-) -> None:
+def test_the_stopped_learners_report_may_come_after_the_agreement(workers: Workers, stop: Stop) -> None:
     agree(workers)
     report = threading.Timer(0.3, stop.request, [signal.SIGINT])
     report.start()

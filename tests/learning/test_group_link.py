@@ -33,7 +33,7 @@ class Learner:
         self.link._closed.set()
         self.link._thread.join()
         for peer in self.link._peers:
-            peer.close()
+            peer.connection.close()
 
 
 class Group:
@@ -81,7 +81,7 @@ def _three(monkeypatch: pytest.MonkeyPatch) -> Iterator[Group]:
     group.end()
 
 
-def test_nobody_goes_on_before_all_are_there(three: Group, eventually: Eventually) -> None:
+def test_no_learner_continues_before_all_have_joined(three: Group, eventually: Eventually) -> None:
     chief, first, last = (three.learner(index) for index in range(3))
     gathering = [three.gather(first), three.gather(chief)]
     assert not concurrent.futures.wait(gathering, timeout=0.5).done
@@ -115,7 +115,7 @@ def test_a_learner_that_is_started_again_while_others_wait_is_taken(three: Group
         assert other.result(PATIENCE_S)
 
 
-def test_what_is_no_learner_is_not_taken_for_one(three: Group, eventually: Eventually) -> None:
+def test_strangers_are_not_admitted(three: Group, eventually: Eventually) -> None:
     chief, first, last = (three.learner(index) for index in range(3))
     gathering = three.gather(chief)
     strangers: list[socket.socket] = []
@@ -154,7 +154,7 @@ def test_a_learner_of_another_configuration_or_group_is_refused(three: Group) ->
     assert not chief.done()
 
 
-def test_waiting_ends_at_the_deadline_and_says_for_whom(
+def test_waiting_ends_at_the_deadline_and_names_the_missing(
     three: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_gathering, "GATHER_DEADLINE_S", 1.0)
@@ -185,7 +185,7 @@ def test_a_port_that_is_taken(three: Group) -> None:
 
 
 @pytest.mark.parametrize("dead", [0, 1])
-def test_all_others_hear_of_a_death_and_of_whose(three: Group, dead: int, eventually: Eventually) -> None:
+def test_all_others_learn_which_learner_died(three: Group, dead: int, eventually: Eventually) -> None:
     learners = three.gathered()
     learners[dead].die()
     for learner in learners:
@@ -193,7 +193,7 @@ def test_all_others_hear_of_a_death_and_of_whose(three: Group, dead: int, eventu
             eventually(lambda learner=learner: learner.failed, timeout_s=PATIENCE_S)
             (why,) = learner.failed
             name = "learner" if dead == 0 else "learner-1"
-            lost = f"{name} at {three.addresses[dead]} was lost (its connection was closed): all learners"
+            lost = f"{name} at {three.addresses[dead]} was lost (its connection was closed): restart all"
             assert why.startswith(lost)
             assert learner.link.loss(0.0) == why
             assert not learner.stop.requested
@@ -204,15 +204,15 @@ def test_a_learner_that_is_silent_is_lost(
 ) -> None:
     """As one whose host has lost its power, or that has stopped (SIGSTOP)."""
     monkeypatch.setattr(group_link, "SILENCE_S", 5.0)
-    monkeypatch.setattr(group_link, "_ALIVE_INTERVAL_S", 0.1)
+    monkeypatch.setattr(group_link, "_HEARTBEAT_INTERVAL_S", 0.1)
     learners = three.gathered()
     learners[2].link._closed.set()  # It neither speaks nor listens any more.
     for learner in learners[:2]:
         eventually(lambda learner=learner: learner.failed, timeout_s=PATIENCE_S)
-        assert f"learner-2 at {three.addresses[2]} was lost (no sign of life for " in learner.failed[0]
+        assert f"learner-2 at {three.addresses[2]} was lost (no heartbeat for " in learner.failed[0]
 
 
-def test_a_failure_is_told_and_a_role_that_ends_by_itself_is_left_to_that(
+def test_a_failure_is_reported_and_a_role_that_ends_by_itself_is_not_killed(
     three: Group, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_link, "GRACE_S", PATIENCE_S)
@@ -233,24 +233,24 @@ def test_a_stop_of_one_is_a_stop_of_all(
     for learner in learners:
         assert learner.stop.wait(PATIENCE_S)
     assert [learner.stop.exit_code for learner in learners] == [143, 130, 143]
-    assert "stopping, for learner-1 was stopped" in caplog.text
+    assert "stopping, because learner-1 was stopped" in caplog.text
     for learner in learners:
         learner.link.close()
     assert all(learner.link.lost is None for learner in learners)
 
 
-def test_a_stop_just_before_the_end_is_told_too(three: Group) -> None:
+def test_a_stop_just_before_the_end_is_reported_too(three: Group) -> None:
     learners = three.gathered()
     link = learners[2].link
-    tell = link._tell_stop
-    link._tell_stop = lambda: None if threading.current_thread() is link._thread else tell()
+    report = link._report_stop
+    link._report_stop = lambda: None if threading.current_thread() is link._thread else report()
     learners[2].stop.request(signal.SIGTERM)
     learners[2].link.close()
     assert learners[0].stop.wait(PATIENCE_S)
     assert learners[1].stop.wait(PATIENCE_S)
 
 
-def test_an_end_that_was_said_is_no_loss(three: Group, eventually: Eventually) -> None:
+def test_a_normal_end_is_no_loss(three: Group, eventually: Eventually) -> None:
     learners = three.gathered()
     for learner in learners[1:]:
         learner.link.leave()
