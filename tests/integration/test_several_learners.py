@@ -161,7 +161,7 @@ def test_learners_that_starve_are_stopped_and_saved(start: Start, tmp_path: Path
     for learner in learners:
         assert learner.finish() == 143, learner.err
         assert (
-            "training waits for transitions to train on, here or at another learner, and is left"
+            "stopping while training waits for transitions to train on, here or at another learner"
             in learner.err
         )
     assert f"checkpoint of train step {cluster.saved} written" in learners[0].err
