@@ -1,5 +1,6 @@
 """Starts the roles of a local run, watches them, restarts them and ends them."""
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -213,7 +214,7 @@ class Supervisor:
 def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None:
     """Ends the replay server once it has saved; see `Supervisor.shut_down`."""
     if server.exit_code is None:
-        server.terminate()
+        server.send(signal.SIGTERM)
     if server.wait(_SAVING_NOTICE_S):
         return
     interrupts = stop.interrupts
@@ -248,7 +249,7 @@ def _end(children: Iterable[Child], grace_s: float) -> None:
     """Terminates processes, and kills those that are left after `grace_s`."""
     for child in children:
         if child.exit_code is None:
-            child.terminate()
+            child.send(signal.SIGTERM)
     _wait(children, grace_s)
     for child in children:
         if child.exit_code is None:
