@@ -14,7 +14,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.imports import check_numpy
 from actorlearner.process.ports import LOOPBACK
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Verbosity
 from actorlearner.records.run_directory import NEW_RUNS, RunDirectory, obstacle
 
 _MAX_DIGITS = 9

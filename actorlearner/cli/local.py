@@ -14,7 +14,7 @@ from actorlearner.cli.experiment import (
     naming_sources,
     one_learner_problems,
 )
-from actorlearner.local.networks import HOST, NETWORKS, PRIVATE
+from actorlearner.local.private_network import HOST, NETWORKS, PRIVATE
 from actorlearner.replay.least_memory import least_memory_problems
 
 

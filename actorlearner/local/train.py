@@ -7,15 +7,14 @@ from rich.console import Console
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
-from actorlearner.local.networks import choose_network
+from actorlearner.local.private_network import choose_network
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import read_state, roll_back
-from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
-from actorlearner.local.view import View
+from actorlearner.local.view import View, summary_lines
 from actorlearner.process.cores import describe
+from actorlearner.process.process import Verbosity
 from actorlearner.process.stop import Stop
-from actorlearner.process.verbosity import Verbosity
 from actorlearner.records.disk import make_output_last
 from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
 from actorlearner.records.metrics import newest_of_each

@@ -1,5 +1,6 @@
 """Runs a role as this process: signals, log file, terminal, heartbeat, errors and exit code."""
 
+import enum
 import logging
 import os
 import sys
@@ -15,11 +16,9 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.process import heartbeat
-from actorlearner.process.imports import without_gc
+from actorlearner.process.imports import stop_tensor_leak, without_gc
 from actorlearner.process.stop import Stop
 from actorlearner.process.tcp_timeouts import start_tcp_timeouts
-from actorlearner.process.tensor_leak import stop_tensor_leak
-from actorlearner.process.verbosity import Verbosity
 from actorlearner.records.disk import lasting, make_output_last
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
 from actorlearner.records.metrics import written_records
@@ -34,6 +33,20 @@ Run = Callable[..., None]
 
 _kept: list[object] = []
 _process: "_RoleProcess | None" = None
+
+
+class Verbosity(enum.Enum):
+    """How much a run prints on the terminal; logs/ always holds everything.
+
+    Attributes:
+      QUIET: errors and incidents.
+      NORMAL: the progress as well.
+      VERBOSE: all log lines, also those of libraries; in local mode the progress as well.
+    """
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
 
 
 def keep_until_exit(kept: object) -> None:
