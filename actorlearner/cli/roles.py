@@ -78,7 +78,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _prepare_actor(config: Config) -> bool:
-    from actorlearner.process.devices import use_cpu
+    from actorlearner.process.tensorflow_setup import use_cpu
 
     use_cpu(threads=1)
     return True

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.process.child_process import die_with_parent
-from actorlearner.process.imports import without_gc
+from actorlearner.process.tensorflow_setup import without_gc
 
 
 def main() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 from actorlearner.acting.best_record import read_best
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
-from actorlearner.records.digits import decimals
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import decimals, duration
 from actorlearner.records.run_directory import RunDirectory
 
 

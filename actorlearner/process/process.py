@@ -1,5 +1,6 @@
 """Runs a role as this process: signals, log file, terminal, heartbeat, errors and exit code."""
 
+import enum
 import logging
 import os
 import sys
@@ -15,17 +16,30 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.process import heartbeat
-from actorlearner.process.imports import without_gc
 from actorlearner.process.stop import Stop
 from actorlearner.process.tcp_timeouts import start_tcp_timeouts
-from actorlearner.process.tensor_leak import stop_tensor_leak
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.tensorflow_setup import stop_tensor_leak, without_gc
 from actorlearner.records.disk import lasting, make_output_last
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
+from actorlearner.records.lines import LogFollower
 from actorlearner.records.metrics import written_records
 from actorlearner.records.notify import is_supervised, listen, notify
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
-from actorlearner.records.tail import LogFollower
+
+
+class Verbosity(enum.Enum):
+    """How much is printed.
+
+    Attributes:
+      QUIET: errors and incidents.
+      NORMAL: the progress as well.
+      VERBOSE: all log lines, also those of libraries; in local mode the progress as well.
+    """
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
 
 _log = logging.getLogger(__name__)
 

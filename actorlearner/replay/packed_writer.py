@@ -5,7 +5,7 @@ from typing import Any
 import reverb
 from tf_agents.replay_buffers import reverb_utils
 
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.n_step import NStepTransitions
 from actorlearner.replay.rows import ROWS, RowFormat
 from actorlearner.replay.transition import StoredTransition

@@ -8,8 +8,7 @@ import tree
 from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Nest
+from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, flushed
 
 _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))

@@ -7,8 +7,7 @@ from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
-from actorlearner.process.process import Run, run_role
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Run, Verbosity, run_role
 
 
 def start_role(

@@ -16,7 +16,7 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Verbosity
 from actorlearner.replay.item_size import MAX_ROWS
 
 REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.inspect.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus
-from actorlearner.records.digits import decimals
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import decimals, duration
 
 _LABEL = 11
 
