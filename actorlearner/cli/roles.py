@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from actorlearner.cli.arguments import add_output_flags, index, metrics_address, verbosity
 from actorlearner.cli.command import Commands, add_command, parsed_by
@@ -13,6 +12,7 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
+from actorlearner.process.process import Start
 from actorlearner.replay.least_memory import least_memory_problems
 
 
@@ -107,22 +107,20 @@ def _add_role(
             return _server_problems(config, sources, len(addresses))
 
         experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
-        output, metrics = verbosity(arguments), metrics_address(arguments)
         own = ("port", "replay_address", "actor_index")
-        options: dict[str, Any] = {name: getattr(arguments, name) for name in own if name in arguments}
+        request = Start(
+            experiment.config,
+            experiment.sources,
+            experiment.run_dir,
+            experiment.name,
+            {name: getattr(arguments, name) for name in own if name in arguments},
+            verbosity(arguments),
+            metrics_address(arguments),
+        )
         from actorlearner.roles.start import start_role
 
         with naming_sources(experiment):
-            return start_role(
-                role,
-                experiment.config,
-                experiment.sources,
-                experiment.run_dir,
-                options,
-                experiment.name,
-                verbosity=output,
-                metrics=metrics,
-            )
+            return start_role(role, request)
 
     parser = add_command(commands, role, start, **texts)
     add_experiment(parser)

@@ -48,7 +48,7 @@ def summary_lines(
     train_rate, env_rate = progress.mean_rates
     yield f"mean rates     {train_rate:.1f} train steps/s, {env_rate:.1f} env steps/s, start-up included"
     for i, line in enumerate(verdict_lines(progress.status.bottlenecks)):
-        yield f"{'' if i else 'held back by':<15}{line}"
+        yield f"{'' if i else 'bottleneck':<15}{line}"
     yield f"files          {directory.path}"
     for name, path in (
         ("policies", directory.policies),
