@@ -29,7 +29,7 @@ class PolicySource:
     """A saved policy.
 
     Attributes:
-      path: the directory of a SavedModel; or a checkpoint, without the endings of its files.
+      path: the directory of a SavedModel; or a checkpoint, without the suffixes of its files.
       is_checkpoint: whether `path` is a checkpoint.
       config: the configuration of the policy's run.
       run: the run directory that contains it; None for a copy elsewhere.

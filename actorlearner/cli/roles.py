@@ -140,7 +140,7 @@ def _add_replay_addresses(parser: argparse.ArgumentParser) -> None:
 
 
 def _server_problems(config: Config, sources: Sources, servers: int) -> Iterable[str]:
-    """A replay server that no collect actor writes to would block training, if their number is configured."""
+    """Checks that each replay server gets a collect actor: one without would block training."""
     actors = config.collect.actors
     if actors is not None and actors < servers:
         problem = f"collect.actors: {actors} cannot work with {servers} servers in --replay_address"
@@ -149,7 +149,7 @@ def _server_problems(config: Config, sources: Sources, servers: int) -> Iterable
 
 
 def _group_problems(config: Config, sources: Sources) -> Iterable[str]:
-    """TF_CONFIG has to describe the group that a learner trains in, if any."""
+    """Checks that TF_CONFIG describes the group that a learner trains in, if any."""
     try:
         learner_cluster(config)
     except ConfigurationError as error:

@@ -87,7 +87,7 @@ def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:
 
 
 def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
-    """Returns a library's environment behind the interface that actors step.
+    """Adapts an environment of gym or TF-Agents to `Environment`.
 
     Raises:
       ConfigurationError: it is neither a gym.Env nor a PyEnvironment, or a space of it has no spec.

@@ -70,7 +70,7 @@ def end_failed(problem: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """With what a role is started.
+    """A request to start a role.
 
     Attributes:
       config: the experiment.
@@ -98,7 +98,7 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
       name: of the process, its log and its heartbeat.
       import_role: imports the role and returns its `run`; called once output goes to the log, because
         TensorFlow comes with the role.
-      start: with what the role is started.
+      start: the configuration and options of the role.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or another process runs

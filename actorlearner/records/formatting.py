@@ -1,4 +1,4 @@
-"""How figures and durations are shown."""
+"""Formats figures and durations for display."""
 
 import math
 

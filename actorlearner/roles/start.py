@@ -14,7 +14,7 @@ def start_role(role: str, start: Start) -> NoReturn:
 
     Args:
       role: replay-server, collect-actor, eval-actor or learner.
-      start: with what the role is started.
+      start: the configuration and options of the role.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or another process runs
