@@ -22,8 +22,8 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
-from actorlearner.replay.footprint import check_memory
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.memory import check_memory
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.run_identity import announce, identity_table
