@@ -25,8 +25,8 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.connection import CONNECT_DEADLINE_S
+from actorlearner.replay.monitor import ReplayMonitor, ReplayStatus
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.replay.status import ReplayMonitor, ReplayStatus
 from actorlearner.variables.container import EvaluationRequest, VariableContainer
 from actorlearner.variables.publisher import Publisher
 

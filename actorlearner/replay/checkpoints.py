@@ -17,9 +17,9 @@ from actorlearner.records.disk import Outage
 from actorlearner.records.notify import warn
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed, sealed_facts
+from actorlearner.replay.monitor import ReplayMonitor
 from actorlearner.replay.rate_limit import RateLimit
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.status import ReplayMonitor
 
 _log = logging.getLogger(__name__)
 

@@ -20,15 +20,14 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
+from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.memory import check_memory
+from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerMonitor
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.run_identity import announce, identity_table
 from actorlearner.replay.starts import starts_table
-from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies

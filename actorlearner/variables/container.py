@@ -15,8 +15,8 @@ import numpy.typing as npt
 import reverb
 import tensorflow as tf
 
+from actorlearner.replay.connection import check_same_run
 from actorlearner.replay.reverb_calls import within
-from actorlearner.replay.run_identity import check_same_run
 
 VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"

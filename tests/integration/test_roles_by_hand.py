@@ -103,7 +103,7 @@ def test_a_role_of_another_run_or_configuration_is_refused(
     first.finish()
     second = serve("second")
     assert actor.finish() == 1
-    replaced = f"replaced by one of run {_run_id(tmp_path / 'second')}; this role belongs to run"
+    replaced = f"replaced by one of run {_run_id(tmp_path / 'second')}; it served run"
     assert replaced in actor.err.splitlines()[-1]
     actor = act("--run_dir", "acting")
     assert actor.finish() == 2

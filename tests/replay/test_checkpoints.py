@@ -17,8 +17,8 @@ from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.replay import SPECS, Replay, sample_until_barred, with_replay

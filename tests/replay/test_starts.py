@@ -9,9 +9,9 @@ from actorlearner.config.schema import Config
 from actorlearner.process.stop import Stop
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.starts import count_start, starts_table
-from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import SPECS
 

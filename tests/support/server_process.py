@@ -70,8 +70,8 @@ def _serve(
 ) -> None:
     from actorlearner.replay.checkpoints import ReplayCheckpoints
     from actorlearner.replay.layout import make_layout
+    from actorlearner.replay.monitor import ServerMonitor
     from actorlearner.replay.rate_limit import items, plan_rate_limit
-    from actorlearner.replay.status import ServerMonitor
     from actorlearner.replay.tables import experience_table, start_server
 
     layout = make_layout(config, specs)

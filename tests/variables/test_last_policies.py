@@ -19,9 +19,9 @@ from actorlearner.learning import outputs as outputs_module
 from actorlearner.learning.outputs import Outputs
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.connection import identity_table
+from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.run_identity import identity_table
-from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.tables import start_server
 from actorlearner.roles import replay_server
 from actorlearner.variables import last_policies as last_policies_module

@@ -14,8 +14,8 @@ from actorlearner.environments.env_steps import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
