@@ -161,7 +161,7 @@ def _next_request(
         videos.work(_POLL_S)
         beat("waiting for the next policy to evaluate")
         try:
-            if container.evaluations_waiting(_STATUS_TIMEOUT_S):
+            if container.status(_STATUS_TIMEOUT_S).evaluations_waiting:
                 return within(_PULL_TIMEOUT_S, container.next_evaluation)
         except UNREACHABLE:
             report.log("the replay server, which does not answer")
@@ -175,7 +175,7 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
 
     def removed() -> bool:
         try:
-            within(_PULL_TIMEOUT_S, lambda: container.is_evaluated(request))
+            within(_PULL_TIMEOUT_S, lambda: container.remove_evaluation(request))
         except UNREACHABLE:
             return False
         return True

@@ -38,9 +38,6 @@ class PolicyOrder(NamedTuple):
     """Orders the versions of a run: greater for a newer one.
 
     A version is newer if a later learner published it, or the same learner at a later train step.
-
-    Attributes:
-      generation, train_step: see PolicyVariables.
     """
 
     generation: int
@@ -67,32 +64,6 @@ class PolicyVariables:
         return PolicyOrder(self.generation, self.train_step)
 
 
-class ContainerStatus(NamedTuple):
-    """The contents of a container at one moment.
-
-    Attributes:
-      versions: versions published so far; 0 means that there is none to pull yet. It falls when the replay
-        server is restarted.
-      evaluations_waiting: versions that wait for their evaluation.
-    """
-
-    versions: int
-    evaluations_waiting: int
-
-
-class RunEnd(NamedTuple):
-    """The end of a run, which its learner announces and the replay server confirms.
-
-    Attributes:
-      order: the order of the last train step's version.
-      saved: whether the replay server has that version, and the evaluations that were queued before it, in
-        a checkpoint.
-    """
-
-    order: PolicyOrder
-    saved: bool = False
-
-
 @dataclasses.dataclass(frozen=True)
 class EvaluationRequest:
     """A version to evaluate.
@@ -108,17 +79,38 @@ class EvaluationRequest:
     key: int = 0
 
 
-def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
-    return {
-        "policy_variables": [tf.TensorSpec(v.shape, v.dtype) for v in variables],
-        "train_step": tf.TensorSpec([], tf.int64),
-    }
+class RunEnd(NamedTuple):
+    """The end of a run, which its learner announces and the replay server confirms.
+
+    Attributes:
+      order: the order of the last train step's version.
+      saved: whether the replay server has that version, and the evaluations that were queued before it, in
+        a checkpoint.
+    """
+
+    order: PolicyOrder
+    saved: bool = False
+
+
+class ContainerStatus(NamedTuple):
+    """The contents of a container at one moment.
+
+    Attributes:
+      versions: versions published so far; 0 means that there is none to pull yet. It falls when the replay
+        server is restarted.
+      evaluations_waiting: versions that wait for their evaluation.
+    """
+
+    versions: int
+    evaluations_waiting: int
 
 
 def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
     """Returns the container's tables, for policy variables with these shapes."""
-    signature = _signature(variables)
-    newest = _newest_only(VARIABLES_TABLE, signature)
+    signature = {
+        "policy_variables": [tf.TensorSpec(v.shape, v.dtype) for v in variables],
+        "train_step": tf.TensorSpec([], tf.int64),
+    }
     # Not Table.queue: a full queue must not block the learner.
     evaluation = reverb.Table(
         name=EVALUATION_TABLE,
@@ -128,8 +120,8 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
         rate_limiter=reverb.rate_limiters.MinSize(1),
         signature=signature | {"env_steps": tf.TensorSpec([], tf.int64)},
     )
-    end = _newest_only(END_TABLE, {"saved": tf.TensorSpec([], tf.bool)})
-    return [newest, evaluation, end]
+    newest = _newest_only(VARIABLES_TABLE, signature)
+    return [newest, evaluation, _newest_only(END_TABLE, {"saved": tf.TensorSpec([], tf.bool)})]
 
 
 def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
@@ -152,12 +144,7 @@ class VariableContainer:
     """A client of the container."""
 
     def __init__(self, client: reverb.Client, run_id: str | None = None) -> None:
-        """Does not connect yet.
-
-        Args:
-          client: a client of the replay server.
-          run_id: the expected run id; None accepts any.
-        """
+        """Does not connect yet; `run_id` is the expected run, None accepts any."""
         self._client = client
         self._run_id = run_id
 
@@ -174,8 +161,26 @@ class VariableContainer:
         """Announces or confirms the end of the run; blocks until the server has stored it."""
         self._client.insert({"saved": np.bool_(end.saved)}, {END_TABLE: _priority(end.order)})
 
-    def end(self, timeout_s: int) -> RunEnd | None:
-        """Returns the end of the run; None before a learner has announced it.
+    def status(self, timeout_s: int) -> ContainerStatus:
+        """Returns the status.
+
+        Raises:
+          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
+          RunError: a server of another run has replaced this run's.
+        """
+        tables = self._tables(timeout_s)
+        newest = tables[VARIABLES_TABLE]
+        return ContainerStatus(
+            versions=int(newest.rate_limiter_info.insert_stats.completed) if newest.current_size else 0,
+            evaluations_waiting=int(tables[EVALUATION_TABLE].current_size),
+        )
+
+    def pull(self) -> PolicyVariables:
+        """Returns the newest version; blocks while there is none."""
+        return _version(self._sample(VARIABLES_TABLE))
+
+    def newest(self, timeout_s: int) -> PolicyVariables | None:
+        """Returns the newest version; None if there is none.
 
         Blocks for up to `timeout_s`, then for up to _READ_TIMEOUT_S.
 
@@ -183,60 +188,43 @@ class VariableContainer:
           reverb_calls.UNREACHABLE: the server does not answer in time.
           RunError: a server of another run has replaced this run's.
         """
-        tables = self._client.server_info(timeout=timeout_s)
-        check_same_run(tables, self._run_id)
+        return within(_READ_TIMEOUT_S, self.pull) if self.status(timeout_s).versions else None
+
+    def end(self, timeout_s: int) -> RunEnd | None:
+        """Returns the end of the run; None before a learner has announced it.
+
+        Blocks and raises as `newest`.
+        """
+        tables = self._tables(timeout_s)
         if END_TABLE not in tables or not tables[END_TABLE].current_size:
             return None
         sample = within(_READ_TIMEOUT_S, lambda: self._sample(END_TABLE))
         return RunEnd(_order(sample), bool(sample.data["saved"][0]))
 
-    def status(self, timeout_s: int) -> ContainerStatus:
-        """Returns the contents.
-
-        Raises:
-          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
-          RunError: a server of another run has replaced this run's.
-        """
-        tables = self._client.server_info(timeout=timeout_s)
-        check_same_run(tables, self._run_id)
-        newest = tables[VARIABLES_TABLE]
-        return ContainerStatus(
-            versions=int(newest.rate_limiter_info.insert_stats.completed) if newest.current_size else 0,
-            evaluations_waiting=int(tables[EVALUATION_TABLE].current_size),
-        )
-
-    def version(self, timeout_s: int) -> int:
-        """Returns `versions` of the status; raises as `status`."""
-        return self.status(timeout_s).versions
-
-    def pull(self) -> PolicyVariables:
-        """Returns the newest version; blocks while there is none (see `version`)."""
-        return _version(self._sample(VARIABLES_TABLE))
-
-    def evaluations_waiting(self, timeout_s: int) -> int:
-        """Returns `evaluations_waiting` of the status; raises as `status`."""
-        return self.status(timeout_s).evaluations_waiting
-
     def next_evaluation(self) -> EvaluationRequest:
-        """Returns the oldest queued version; blocks while there is none. It stays until `is_evaluated`."""
+        """Returns the oldest queued version, which stays in the queue; blocks while there is none."""
         sample = self._sample(EVALUATION_TABLE)
-        return EvaluationRequest(
-            _version(sample), int(sample.data["env_steps"][0]), key=int(np.ravel(sample.info.key)[0])
-        )
+        key = int(np.ravel(sample.info.key)[0])
+        return EvaluationRequest(_version(sample), int(sample.data["env_steps"][0]), key)
 
-    def is_evaluated(self, request: EvaluationRequest) -> None:
+    def remove_evaluation(self, request: EvaluationRequest) -> None:
         """Removes a request from the queue; blocks until the server has removed it."""
         self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Removes all versions, queued ones included; blocks until the server has removed them."""
         self._client.reset(END_TABLE)
         self._client.reset(VARIABLES_TABLE)
-        self.forget_evaluations()
+        self.clear_evaluations()
 
-    def forget_evaluations(self) -> None:
+    def clear_evaluations(self) -> None:
         """Empties the queue; blocks until the server has done so."""
         self._client.reset(EVALUATION_TABLE)
+
+    def _tables(self, timeout_s: int) -> Any:
+        tables = self._client.server_info(timeout=timeout_s)
+        check_same_run(tables, self._run_id)
+        return tables
 
     def _sample(self, table: str) -> Any:
         samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)

@@ -80,20 +80,20 @@ class VariablePuller:
         report = WaitReport()
         while not self._stop.wait(self._interval_s):
             try:
-                version = self._container.version(_TIMEOUT_S)
+                versions = self._container.status(_TIMEOUT_S).versions
             except UNREACHABLE:
                 report.log("the variable container: the replay server does not answer")
                 seen = 0  # A restarted server counts from 0 and may reach the same number.
                 continue
             # 0 if a restarted server is empty: a pull would block until there is a version.
-            if version not in (0, seen):
+            if versions not in (0, seen):
                 try:
                     self._keep(within(_PULL_TIMEOUT_S, self._container.pull))
                 except UNREACHABLE:
                     report.log("policy variables from the replay server")
                     continue
             report = WaitReport()
-            seen = version
+            seen = versions
 
     def _keep(self, version: PolicyVariables) -> None:
         """Keeps a version unless it is older than the last one, as after a restore of the replay server."""

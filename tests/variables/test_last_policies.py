@@ -105,8 +105,7 @@ def test_only_the_last_policies_outlast_a_restart(
     server.push(version(train_step))
     server.push_evaluation(EvaluationRequest(version(train_step), env_steps=1))
     last_policies(server, Saving()).restored()
-    assert server.version(TIMEOUT_S) == kept
-    assert server.evaluations_waiting(TIMEOUT_S) == kept
+    assert server.status(TIMEOUT_S) == (kept, kept)
 
 
 @contextlib.contextmanager
