@@ -38,7 +38,7 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.starts import count_start
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 
@@ -47,7 +47,6 @@ _log = logging.getLogger(__name__)
 _ROLE = "eval-actor"
 _POLL_S = 0.2
 _STATUS_TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
@@ -162,7 +161,7 @@ def _next_request(
         beat("waiting for the next policy to evaluate")
         try:
             if container.status(_STATUS_TIMEOUT_S).evaluations_waiting:
-                return within(_PULL_TIMEOUT_S, container.next_evaluation)
+                return container.next_evaluation()
         except UNREACHABLE:
             report.log("the replay server, which does not answer")
             continue
@@ -175,7 +174,7 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
 
     def removed() -> bool:
         try:
-            within(_PULL_TIMEOUT_S, lambda: container.remove_evaluation(request))
+            container.remove_evaluation(request)
         except UNREACHABLE:
             return False
         return True

@@ -22,7 +22,7 @@ VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"
 END_TABLE = "end"
 
-_READ_TIMEOUT_S = 30.0
+_CALL_TIMEOUT_S = 30.0
 
 _GENERATION = 2**40
 """More than the train steps of any run."""
@@ -141,7 +141,11 @@ def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
 
 
 class VariableContainer:
-    """A client of the container."""
+    """A client of the container.
+
+    Its calls block until the server has answered, for up to _CALL_TIMEOUT_S, and raise
+    reverb_calls.UNREACHABLE if it has not. They may still have their effect then.
+    """
 
     def __init__(self, client: reverb.Client, run_id: str | None = None) -> None:
         """Does not connect yet; `run_id` is the expected run, None accepts any."""
@@ -149,23 +153,22 @@ class VariableContainer:
         self._run_id = run_id
 
     def push(self, version: PolicyVariables) -> None:
-        """Publishes a version; blocks until the server has stored it, or dropped it for a newer one."""
-        self._client.insert(_nest(version), {VARIABLES_TABLE: _priority(version.order)})
+        """Publishes a version; the server stores it, or drops it for a newer one."""
+        self._insert(VARIABLES_TABLE, _nest(version), version.order)
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
-        """Queues a version for evaluation; blocks until the server has stored it."""
+        """Queues a version for evaluation."""
         nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
-        self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version.order)})
+        self._insert(EVALUATION_TABLE, nest, request.version.order)
 
     def push_end(self, end: RunEnd) -> None:
-        """Announces or confirms the end of the run; blocks until the server has stored it."""
-        self._client.insert({"saved": np.bool_(end.saved)}, {END_TABLE: _priority(end.order)})
+        """Announces or confirms the end of the run."""
+        self._insert(END_TABLE, {"saved": np.bool_(end.saved)}, end.order)
 
     def status(self, timeout_s: int) -> ContainerStatus:
-        """Returns the status.
+        """Returns the status; blocks for up to `timeout_s`.
 
         Raises:
-          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
           RunError: a server of another run has replaced this run's.
         """
         tables = self._tables(timeout_s)
@@ -176,59 +179,58 @@ class VariableContainer:
         )
 
     def pull(self) -> PolicyVariables:
-        """Returns the newest version; blocks while there is none."""
+        """Returns the newest version, of which there must be one."""
         return _version(self._sample(VARIABLES_TABLE))
 
     def newest(self, timeout_s: int) -> PolicyVariables | None:
-        """Returns the newest version; None if there is none.
-
-        Blocks for up to `timeout_s`, then for up to _READ_TIMEOUT_S.
-
-        Raises:
-          reverb_calls.UNREACHABLE: the server does not answer in time.
-          RunError: a server of another run has replaced this run's.
-        """
-        return within(_READ_TIMEOUT_S, self.pull) if self.status(timeout_s).versions else None
+        """Returns the newest version, None if there is none; raises as `status`."""
+        return self.pull() if self.status(timeout_s).versions else None
 
     def end(self, timeout_s: int) -> RunEnd | None:
-        """Returns the end of the run; None before a learner has announced it.
-
-        Blocks and raises as `newest`.
-        """
+        """Returns the end of the run, None before a learner has announced it; raises as `status`."""
         tables = self._tables(timeout_s)
         if END_TABLE not in tables or not tables[END_TABLE].current_size:
             return None
-        sample = within(_READ_TIMEOUT_S, lambda: self._sample(END_TABLE))
+        sample = self._sample(END_TABLE)
         return RunEnd(_order(sample), bool(sample.data["saved"][0]))
 
     def next_evaluation(self) -> EvaluationRequest:
-        """Returns the oldest queued version, which stays in the queue; blocks while there is none."""
+        """Returns the oldest queued version, of which there must be one; it stays in the queue."""
         sample = self._sample(EVALUATION_TABLE)
         key = int(np.ravel(sample.info.key)[0])
         return EvaluationRequest(_version(sample), int(sample.data["env_steps"][0]), key)
 
     def remove_evaluation(self, request: EvaluationRequest) -> None:
-        """Removes a request from the queue; blocks until the server has removed it."""
-        self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
+        """Removes a request from the queue."""
+        mutate = self._client.mutate_priorities
+        within(_CALL_TIMEOUT_S, lambda: mutate(EVALUATION_TABLE, deletes=[request.key]))
 
     def clear(self) -> None:
-        """Removes all versions, queued ones included; blocks until the server has removed them."""
-        self._client.reset(END_TABLE)
-        self._client.reset(VARIABLES_TABLE)
-        self.clear_evaluations()
+        """Removes all versions, queued ones included."""
+        for table in (END_TABLE, VARIABLES_TABLE, EVALUATION_TABLE):
+            self._reset(table)
 
     def clear_evaluations(self) -> None:
-        """Empties the queue; blocks until the server has done so."""
-        self._client.reset(EVALUATION_TABLE)
+        """Empties the queue."""
+        self._reset(EVALUATION_TABLE)
 
     def _tables(self, timeout_s: int) -> Any:
         tables = self._client.server_info(timeout=timeout_s)
         check_same_run(tables, self._run_id)
         return tables
 
+    def _insert(self, table: str, nest: dict[str, Any], order: PolicyOrder) -> None:
+        within(_CALL_TIMEOUT_S, lambda: self._client.insert(nest, {table: _priority(order)}))
+
+    def _reset(self, table: str) -> None:
+        within(_CALL_TIMEOUT_S, lambda: self._client.reset(table))
+
     def _sample(self, table: str) -> Any:
-        samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
-        return next(iter(samples))
+        def sample() -> Any:
+            samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
+            return next(iter(samples))
+
+        return within(_CALL_TIMEOUT_S, sample)
 
 
 def _nest(version: PolicyVariables) -> dict[str, Any]:

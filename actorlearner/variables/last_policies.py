@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import reverb
 
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import VariableContainer
 
 _log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 5
-_PUSH_TIMEOUT_S = 30.0
 _RETRY_S = 5.0
 
 
@@ -63,7 +62,7 @@ class LastPolicies:
             if newest is None or newest.order < end.order:
                 return  # This server was restarted: the learner publishes them again.
             if self._save():
-                within(_PUSH_TIMEOUT_S, lambda: self._container.push_end(end._replace(saved=True)))
+                self._container.push_end(end._replace(saved=True))
                 return
         except UNREACHABLE:
             _log.warning("this server did not return the last policies in time")

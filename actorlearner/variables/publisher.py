@@ -15,7 +15,7 @@ from actorlearner.errors import RunError, one_line
 from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import (
     EVALUATIONS_KEPT,
     EvaluationRequest,
@@ -34,7 +34,6 @@ _TIMEOUT_S = 5
 _DELIVERED_TIMEOUT_S = 2
 """Shorter than the others: the calling thread is the one that must react to a stop."""
 
-_PUSH_TIMEOUT_S = 30.0
 _RETRY_S = 0.5
 
 
@@ -243,7 +242,7 @@ class Publisher:
 
         Args:
           what: completes "waiting for the replay server ..." in messages.
-          push: the call.
+          push: the call of the container.
           stop: ends the wait, with heartbeats meanwhile; for the thread that does the role's work.
 
         Returns:
@@ -252,9 +251,9 @@ class Publisher:
         report = WaitReport()
         while True:
             try:
-                # It has a deadline; a push to a server that does not answer has none.
+                # Its deadline is shorter than that of a push.
                 self._container.status(_TIMEOUT_S)
-                within(_PUSH_TIMEOUT_S, push)
+                push()
                 return True
             except UNREACHABLE as error:
                 report.log(f"the replay server {what} ({one_line(error)})")
@@ -269,7 +268,7 @@ class Publisher:
         """Checks whether the server still has what was pushed, and whether another learner pushes."""
         try:
             versions, waiting = self._container.status(_TIMEOUT_S)
-            newest = within(_PUSH_TIMEOUT_S, self._container.pull) if versions > self._versions else None
+            newest = self._container.pull() if versions > self._versions else None
         except UNREACHABLE:
             return  # The next push reports it.
         if newest is not None and newest.generation > self._generation:

@@ -19,7 +19,7 @@ from actorlearner.learning import outputs as outputs_module
 from actorlearner.learning.outputs import Outputs
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.connection import identity_table
+from actorlearner.replay.connection import identity_table, run_id_of
 from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.tables import start_server
@@ -119,7 +119,9 @@ def served(config: Config, path: Path, port: int) -> Iterator[VariableContainer]
 
     def answers() -> bool:
         with contextlib.suppress(*UNREACHABLE):
-            return len(client.server_info(1)) > 0
+            tables = client.server_info(1)
+            # Roles join only then; before, the server may still clear the container.
+            return tables[f"run-{run_id_of(tables)}"].current_size > 0
         return False
 
     try:
