@@ -85,15 +85,9 @@ def run_id_of(tables: Iterable[str]) -> str | None:
 
 
 def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "") -> None:
-    """Checks that a server still serves this run.
+    """Raises a RunError if a server with these tables serves another run; a `run_id` of None accepts any.
 
-    Args:
-      tables: the names of the server's tables.
-      run_id: the expected run id; None accepts any.
-      address: HOST:PORT for the message, where there are several servers.
-
-    Raises:
-      RunError: it serves another run.
+    The message names the server at `address`; it needs no name if it is the only one.
     """
     there = run_id_of(tables)
     if run_id is not None and there != run_id:

@@ -7,15 +7,13 @@ may take much less; that shows only during the run, too late to refuse the confi
 They were measured with Reverb 0.14.0, as the growth of a server's process from a tenth of its capacity on,
 filled with random bytes by the layouts' own writers in long episodes:
 
-- packed: vectors of 1 to 5,000 numbers, and pictures of 64x64x3 and 84x84x4 bytes; up to 500 MB of rows. A
-  server held 1.04 to 1.13 times the bytes of rows, more of the tiniest, and 1.25 times in the worst case, a
-  table of 100 MB that was turned over a dozen times.
-- trajectory: the same, mappings of 12 vectors, and n-step transitions of 3 and 10 env steps. Its items are
-  small, and what they take is nearly all Reverb's bookkeeping: 3,400 bytes for 32 of data.
-- saving: the first two to four checkpoints made the server grow by 0.6 to 9 kB for each item, later ones no
-  more.
+- packed: with vectors of 1 to 5,000 numbers and pictures, up to 500 MB, a server held 1.04 to 1.13 times the
+  bytes of rows, and 1.25 times in the worst case, 100 MB that were replaced a dozen times.
+- trajectory: the same, and 3-step and 10-step transitions. Items are small and take nearly only Reverb's
+  bookkeeping: 3,400 bytes for 32 of data.
+- saving: the first two to four checkpoints made the server grow by 0.6 to 9 kB for each item.
 
-The estimate without its part for saving was 0.88 to 1.12 times what was measured without saving.
+Without its part for saving, the estimate was 0.88 to 1.12 times what was measured without saving.
 """
 
 import math
@@ -29,7 +27,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.memory import available_bytes
 from actorlearner.records.notify import warn
-from actorlearner.replay.item_size import MAX_ITEMS, MAX_ROWS
+from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import items
 
 if TYPE_CHECKING:  # `min_memory_problems` is called before anything loads TensorFlow.
@@ -104,11 +102,10 @@ def max_capacity(memory_bytes: int, layout: "ReplayLayout") -> int:
 
 
 def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = None) -> None:
-    """Refuses a capacity that no table has, or that does not fit into the memory that is available now.
+    """Refuses a capacity that does not fit into the memory that is available now.
 
-    Call it in a process that has loaded everything but the experience. A run that has begun keeps its
-    capacity: if it no longer fits, because the other roles have grown, this is only a warning, as long as the
-    transitions to restore fit.
+    Call it in a process that has loaded everything but the experience. A resumed run may no longer fit
+    because other roles have grown; as long as the transitions to restore fit, that is only a warning.
 
     Args:
       config: the experiment.
@@ -120,18 +117,14 @@ def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = Non
     """
     capacity = config.replay.capacity
     needed, available = experience_bytes(capacity, layout), available_bytes()
-    if items(capacity, layout.transitions_per_item) > MAX_ITEMS:
-        wrong = f"{capacity} transitions are more than the {MAX_ITEMS} items that a table of Reverb has"
-    elif needed > available:
-        need = f"may need {size(needed)} of memory, and {size(available)} is available"
-        wrong = f"{capacity} transitions {need}"
-        if saved is not None and experience_bytes(saved, layout) <= available:
-            warn(f"replay.capacity: {wrong}; the run goes on, for the {saved:,} that it has now fit")
-            return
-    else:
+    if needed <= available:
         return
-    largest = min(max_capacity(available, layout), MAX_ITEMS * layout.transitions_per_item)
-    allowed = f"at most {largest} with this environment on this machine"
+    need = f"may need {size(needed)} of memory, and {size(available)} is available"
+    wrong = f"{capacity} transitions {need}"
+    if saved is not None and experience_bytes(saved, layout) <= available:
+        warn(f"replay.capacity: {wrong}; the run goes on, for the {saved:,} that it has now fit")
+        return
+    allowed = f"at most {max_capacity(available, layout)} with this environment on this machine"
     raise ConfigurationError([problem("replay.capacity", wrong, "", allowed)])
 
 
@@ -145,10 +138,6 @@ def min_memory_problems(config: Config, sources: Sources) -> list[str]:
     """Returns one line if the capacity does not fit into the available memory with any environment.
 
     `check_memory` is exact, but needs the environment, which takes seconds to load.
-
-    Args:
-      config: the experiment.
-      sources: where the values of all keys come from.
     """
     needed, available = min_experience_bytes(config), available_bytes()
     if needed <= available:

@@ -92,18 +92,18 @@ class BlockedTime:
 
 
 class ReplayMonitor(Protocol):
-    """Reports the status of replay, whether it has one server or several."""
+    """Reports the status of replay, whether it has one server or several.
+
+    Raises:
+      reverb_calls.UNREACHABLE: a server does not answer.
+      RunError: a server of another run has replaced one of this run.
+    """
 
     def status(self, timeout_s: int) -> ReplayStatus:
-        """Returns the combined status of all servers; blocks for `timeout_s` at most.
-
-        Raises:
-          reverb_calls.UNREACHABLE: a server does not answer.
-          RunError: a server of another run has replaced one of this run.
-        """
+        """Returns the combined status of all servers; blocks for `timeout_s` at most."""
 
     def sizes(self, timeout_s: int) -> dict[str, int]:
-        """Returns the transitions in each server, by its address; blocks and raises as `status`."""
+        """Returns the transitions in each server, by its address; blocks for `timeout_s` at most."""
 
 
 class ServerMonitor:
@@ -145,14 +145,7 @@ class ServerWatch:
         stop: Stop,
         changed: Callable[["ServerWatch"], None] = lambda watch: None,
     ) -> None:
-        """Starts the thread; it ends with the process or at `stop`.
-
-        Args:
-          server: the server to poll.
-          layout: the layout of its experience table.
-          stop: ends the thread.
-          changed: called in the thread whenever `answers` changes.
-        """
+        """Starts the thread, which calls `changed` when `answers` changes; it ends at `stop`."""
         self.address = server.address
         self.answers = True
         self.status = ReplayStatus(0, 0, 0)
@@ -164,11 +157,7 @@ class ServerWatch:
         threading.Thread(target=self._poll_until_stopped, name="replay server", daemon=True).start()
 
     def check(self) -> None:
-        """Raises the error of the thread, if there was one. Does not block.
-
-        Raises:
-          RunError: a server of another run has replaced this one.
-        """
+        """Raises a RunError if a server of another run has replaced this one. Does not block."""
         if self._failure is not None:
             raise self._failure
 

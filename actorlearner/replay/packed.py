@@ -57,7 +57,7 @@ class PackedWriter(ReplayWriter):
         """Adds env steps; writes an item whenever a block is full."""
         self._write_transitions(self._transitions.add(steps))
 
-    def _write_rest(self) -> None:
+    def _write_leftovers(self) -> None:
         self._write_transitions(self._transitions.end())
         if self._filled:
             self._write_block()

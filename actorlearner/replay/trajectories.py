@@ -78,7 +78,7 @@ class TrajectoryWriter(ReplayWriter):
             if last:
                 self._end_episode(i)
 
-    def _write_rest(self) -> None:
+    def _write_leftovers(self) -> None:
         for i in range(len(self._observers)):
             self._end_episode(i)
 

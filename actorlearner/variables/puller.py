@@ -20,14 +20,7 @@ class VariablePuller:
     """Polls for a newer version every `interval_s`, and pulls it if there is one."""
 
     def __init__(self, address: str, interval_s: float, stop: Stop, run_id: str | None = None) -> None:
-        """Starts the thread; it ends with the process or at `stop`.
-
-        Args:
-          address: HOST:PORT of the replay server.
-          interval_s: seconds between two polls.
-          stop: ends the thread.
-          run_id: the expected run id; None accepts any.
-        """
+        """Starts the thread, which ends at `stop`; a `run_id` of None accepts the server of any run."""
         self._container = VariableContainer(reverb.Client(address), run_id)
         self._interval_s = interval_s
         self._stop = stop

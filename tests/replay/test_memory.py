@@ -112,7 +112,7 @@ def test_the_max_capacity_fits(small_config: Config, name: str) -> None:
         assert set(str(largest)[2:]) <= {"0"}
 
 
-def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_a_capacity_is_refused(small_config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     capacity = 1_000_000
     config = with_replay(small_config, capacity=capacity)
     layout = make_layout(config, SPECS)
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
 
 
-def test_a_run_that_has_begun_goes_on_as_long_as_what_it_has_fits(
+def test_a_resumed_run_continues_if_its_transitions_fit(
     small_config: Config, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = with_replay(small_config, capacity=1_000_000)
@@ -164,7 +164,7 @@ def test_the_lower_bound_holds_for_any_environment(
                 assert min_experience_bytes(config) == estimated  # The bound is tight.
 
 
-def test_what_cannot_fit_whatever_the_environment_is_refused(
+def test_a_capacity_that_fits_with_no_environment_is_refused(
     small_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = with_replay(small_config, capacity=10**6)
@@ -184,23 +184,6 @@ def test_what_cannot_fit_whatever_the_environment_is_refused(
     assert min_memory_problems(with_replay(small_config, capacity=int(match[3])), {}) == []
 
 
-def test_more_items_than_a_table_has_are_refused(
-    small_config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a transition is so large that an item holds fewer than the configuration could know."""
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2**100)
-    config = with_replay(small_config, capacity=2**31)
-    layout = make_layout(config, specs_of(tf.TensorSpec([10_000], tf.float32)))
-    assert layout.transitions_per_item == 1
-    with pytest.raises(ConfigurationError) as refusal:
-        check_memory(config, layout)
-    assert refusal.value.problems == (
-        "replay.capacity: 2147483648 transitions are more than the 2147483647 items that a table of Reverb "
-        "has; allowed: at most 2147483647 with this environment on this machine",
-    )
-    check_memory(with_replay(small_config, capacity=2**31 - 1), layout)
-
-
-def test_sizes_for_people() -> None:
+def test_sizes_as_text() -> None:
     texts = [size(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
     assert texts == ["0.0 MiB", "1.0 MiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]
