@@ -13,7 +13,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.process.process import Start
-from actorlearner.replay.least_memory import least_memory_problems
+from actorlearner.replay.memory import min_memory_problems
 
 
 def add_to(commands: Commands) -> None:
@@ -21,7 +21,7 @@ def add_to(commands: Commands) -> None:
     server = _add_role(
         commands,
         "replay-server",
-        least_memory_problems,
+        min_memory_problems,
         summary="hold the experience, and pass the policy variables on",
         description="Serves the experience table and the variable container of one run until it is stopped.",
         example="--config sac_pendulum --port 8008",

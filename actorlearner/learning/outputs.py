@@ -25,15 +25,14 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.connection import CONNECT_DEADLINE_S
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.replay.status import ReplayMonitor, ReplayStatus
+from actorlearner.replay.monitor import ReplayMonitor, ReplayStatus
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import EvaluationRequest, VariableContainer
 from actorlearner.variables.publisher import Publisher
 
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 _PUBLISH_TIMEOUT_S = 3.0
 _ROOM_INTERVAL_S = 1.0
 """Seconds between two attempts to save the results of a run on a full disk."""
@@ -278,8 +277,7 @@ def published_generation(client: reverb.Client, stop: Stop) -> int:
     def answered() -> bool:
         container = VariableContainer(client)
         try:
-            if container.version(_STATUS_TIMEOUT_S):
-                newest = within(_PULL_TIMEOUT_S, container.pull)
+            if newest := container.newest(_STATUS_TIMEOUT_S):
                 _log.warning(
                     "this learner takes over from one that had published train step %d", newest.train_step
                 )

@@ -22,10 +22,9 @@ from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.monitor import ReplayMonitor, ServerMonitor, ServerWatch
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.server_watch import ServerWatch
 from actorlearner.replay.starts import count_start
-from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.variables.container import assigner
 from actorlearner.variables.puller import VariablePuller
 

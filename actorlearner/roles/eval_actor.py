@@ -37,7 +37,7 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries, write_hyperparameters
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.starts import count_start
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 
@@ -46,7 +46,6 @@ _log = logging.getLogger(__name__)
 _ROLE = "eval-actor"
 _POLL_S = 0.2
 _STATUS_TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
@@ -160,8 +159,8 @@ def _next_request(
         videos.work(_POLL_S)
         beat("waiting for the next policy to evaluate")
         try:
-            if container.evaluations_waiting(_STATUS_TIMEOUT_S):
-                return within(_PULL_TIMEOUT_S, container.next_evaluation)
+            if container.status(_STATUS_TIMEOUT_S).evaluations_waiting:
+                return container.next_evaluation()
         except UNREACHABLE:
             report.log("the replay server, which does not answer")
             continue
@@ -174,7 +173,7 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
 
     def removed() -> bool:
         try:
-            within(_PULL_TIMEOUT_S, lambda: container.is_evaluated(request))
+            container.remove_evaluation(request)
         except UNREACHABLE:
             return False
         return True

@@ -23,9 +23,8 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
+from actorlearner.replay.monitor import ReplayMonitor, ReplayWatch, ServerMonitor
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.server_watch import ReplayWatch
-from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
