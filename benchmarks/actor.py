@@ -25,7 +25,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.status import ServerMonitor
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.publisher import Publisher
 from actorlearner.variables.puller import VariablePuller

@@ -5,7 +5,7 @@ from typing import Any
 import reverb
 
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.status import ServerMonitor
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.writer import ReplayWriter
 from benchmarks.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random_env_steps
 from benchmarks.report import Row

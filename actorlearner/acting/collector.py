@@ -13,10 +13,8 @@ from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.blocked import BlockedTime
+from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerWatch
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.server_watch import ServerWatch
-from actorlearner.replay.status import ReplayMonitor
 from actorlearner.replay.transition import RANDOM_POLICY
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.variables.container import PolicyOrder

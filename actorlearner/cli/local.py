@@ -15,7 +15,7 @@ from actorlearner.cli.experiment import (
     one_learner_problems,
 )
 from actorlearner.local.private_network import HOST, NETWORKS, PRIVATE
-from actorlearner.replay.least_memory import least_memory_problems
+from actorlearner.replay.memory import min_memory_problems
 
 
 def add_to(commands: Commands) -> None:
@@ -42,7 +42,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
-    experiment = load_experiment(arguments, problems, least_memory_problems, one_learner_problems)
+    experiment = load_experiment(arguments, problems, min_memory_problems, one_learner_problems)
     output, metrics = verbosity(arguments), metrics_address(arguments)
     from actorlearner.local.train import run_local
 

@@ -11,8 +11,7 @@ from actorlearner.process.memory import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.blocked import BlockedTime
-from actorlearner.replay.status import ReplayStatus
+from actorlearner.replay.monitor import BlockedTime, ReplayStatus
 
 
 class LearnerMetrics:

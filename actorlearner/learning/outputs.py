@@ -25,15 +25,14 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.connection import CONNECT_DEADLINE_S
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.replay.status import ReplayMonitor, ReplayStatus
+from actorlearner.replay.monitor import ReplayMonitor, ReplayStatus
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import EvaluationRequest, VariableContainer
 from actorlearner.variables.publisher import Publisher
 
 _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 _PUBLISH_TIMEOUT_S = 3.0
 _ROOM_INTERVAL_S = 1.0
 """Seconds between two attempts to save the results of a run on a full disk."""
@@ -81,7 +80,7 @@ class Outputs:
         self._checkpoint.restore()
 
     def check_restored(self) -> None:
-        """Checks the restored checkpoint once all variables exist, see `LearnerCheckpoint.check_restored`."""
+        """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
         self._checkpoint.check_restored()
 
     def take_over(self, client: reverb.Client, replay: ReplayMonitor) -> None:
@@ -222,7 +221,7 @@ class Outputs:
         return all(saved)
 
     def _record(self) -> None:
-        """Writes a record of the last call, unless there is one."""
+        """Writes a record of the last call of the graph, unless it is written already."""
         if self._unrecorded is not None:
             self._poll_replay()
             statistics, shares = self._learner.take_statistics(), self._time.take()
@@ -278,8 +277,7 @@ def published_generation(client: reverb.Client, stop: Stop) -> int:
     def answered() -> bool:
         container = VariableContainer(client)
         try:
-            if container.version(_STATUS_TIMEOUT_S):
-                newest = within(_PULL_TIMEOUT_S, container.pull)
+            if newest := container.newest(_STATUS_TIMEOUT_S):
                 _log.warning(
                     "this learner takes over from one that had published train step %d", newest.train_step
                 )

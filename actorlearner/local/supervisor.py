@@ -47,13 +47,10 @@ class Restarts:
         self._times: collections.deque[float] = collections.deque()
 
     def delay_s(self, now: float) -> float | None:
-        """Counts a death.
+        """Records a death, and returns the seconds until the restart; None after too many deaths.
 
         Args:
-          now: seconds of any fixed clock.
-
-        Returns:
-          Seconds until the restart; None if there is none.
+          now: the time in seconds, of a clock that never goes back.
         """
         while self._times and now - self._times[0] > _WINDOW_S:
             self._times.popleft()

@@ -17,9 +17,9 @@ from actorlearner.process.process import Verbosity
 from actorlearner.process.stop import Stop
 from actorlearner.records.disk import make_output_last
 from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
+from actorlearner.records.lines import Tail
 from actorlearner.records.metrics import newest_of_each
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
-from actorlearner.records.tail import Tail
 
 _POLL_INTERVAL_S = 0.25
 

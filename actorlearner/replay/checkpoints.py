@@ -13,13 +13,15 @@ from typing import Any
 
 import reverb
 
+from actorlearner.config.schema import Config
 from actorlearner.records.disk import Outage
 from actorlearner.records.notify import warn
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed, sealed_facts
-from actorlearner.replay.rate_limit import RateLimit
+from actorlearner.replay.layout import ReplayLayout
+from actorlearner.replay.monitor import ReplayMonitor
+from actorlearner.replay.rate_limit import items, plan_rate_limit
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.status import ReplayMonitor
 
 _log = logging.getLogger(__name__)
 
@@ -28,36 +30,32 @@ KEPT = 2
 
 _WORKING = "working"
 _RESTORED = "0"
-"""The name of a checkpoint while it is restored.
+"""The name of a checkpoint while it is restored; it sorts before those that Reverb writes.
 
-When Reverb writes a checkpoint, it removes all but the last one by name, and names are local times: on a
-machine with another time zone the restored checkpoint could seem newer than the one just written.
+Reverb removes all but the last one by name, and names are local times: under its own name, a checkpoint from
+another time zone could seem newer than the one just written.
 """
 _STATUS_TIMEOUT_S = 30
 _NOT_SAVED = (OSError, RuntimeError, IndexError, ValueError)
-"""The errors of a failed write: ours, and those of Reverb, which raises IndexError on a full disk."""
+"""The errors of a failed write; Reverb raises IndexError on a full disk."""
 
 
 class ReplayCheckpoints:
     """Saves a replay server, and restores the newest complete checkpoint.
 
     Attributes:
-      directory: where the checkpoints are.
+      directory: where the checkpoints are; nothing else should be there.
     """
 
-    def __init__(self, directory: Path, limit: RateLimit, max_items: int) -> None:
-        """Neither reads nor writes yet.
-
-        Args:
-          directory: where the checkpoints are; nothing else should be there.
-          limit: the rate limiter of the experience table; Reverb saves it with the table.
-          max_items: the capacity of the experience table in items; Reverb saves it as well.
-        """
+    def __init__(self, directory: Path, config: Config, layout: ReplayLayout) -> None:
+        """Neither reads nor writes yet."""
+        limit = plan_rate_limit(config, layout.transitions_per_item)
         self.directory = directory
         self._working = directory / _WORKING
         self._outage = Outage("checkpoints of replay", directory)
+        # Reverb saves these settings with the experience table.
         self._settings = {
-            "max_items": max_items,
+            "max_items": items(config.replay.capacity, layout.transitions_per_item),
             "min_items": limit.min_size,
             "samples_per_insert": limit.samples_per_insert,
             "error_buffer": limit.error_buffer,
@@ -68,14 +66,14 @@ class ReplayCheckpoints:
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._working, ignore_errors=True)
         self._working.mkdir()
-        if (whole := newest_checkpoint(self.directory)) is not None:
-            checkpoint, facts = whole
+        if newest := newest_checkpoint(self.directory):
+            checkpoint, facts = newest
             shutil.copytree(checkpoint, self._working / _RESTORED, copy_function=_link)
             _log.info("restoring %d transitions from the checkpoint %s", facts["size"], checkpoint.name)
-            self._compare(facts["settings"])
+            self._warn_of_other_settings(facts["settings"])
         return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=plain_path(self._working))
 
-    def _compare(self, saved: dict[str, float | None]) -> None:
+    def _warn_of_other_settings(self, saved: dict[str, float | None]) -> None:
         for key, value in self._settings.items():
             if saved.get(key) != value:
                 warn(
@@ -84,14 +82,13 @@ class ReplayCheckpoints:
                 )
 
     def save(self, client: reverb.Client, monitor: ReplayMonitor) -> bool:
-        """Saves the server, which answers no other call meanwhile.
+        """Saves the server, which answers no other call meanwhile; returns whether a checkpoint was written.
 
-        Returns:
-          Whether a checkpoint was written. A disk that is full or fails, and a server that does not answer,
-          are logged, and earlier checkpoints are kept.
+        A disk that is full or fails, and a server that does not answer, are logged, and earlier checkpoints
+        are kept.
         """
         try:
-            # First: otherwise a server that does not answer would cost a checkpoint that is already written.
+            # First: a server that does not answer now must not cost a checkpoint that is written.
             status = monitor.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("nothing is saved now: this server did not answer within %d s", _STATUS_TIMEOUT_S)
@@ -125,13 +122,9 @@ class ReplayCheckpoints:
 
 
 def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Finds the newest complete checkpoint; logs newer ones that are damaged.
-
-    Returns:
-      Its directory and the facts of its seal; None without any.
-    """
-    whole = newest_complete(directory, _leave_out)
-    return (directory / whole[0], whole[1]) if whole else None
+    """Returns the newest complete checkpoint and the facts of its seal; logs newer ones that are damaged."""
+    newest = newest_complete(directory, _log_damage)
+    return (directory / newest[0], newest[1]) if newest else None
 
 
 def saved_transitions(directory: Path) -> int | None:
@@ -140,13 +133,13 @@ def saved_transitions(directory: Path) -> int | None:
     return int(newest[1]["size"]) if newest else None
 
 
-def _leave_out(name: str, error: BrokenError) -> None:
-    warn(f"the replay checkpoint {name} is left out: {error}")
-
-
 def saved_at(checkpoint: Path) -> float:
     """Returns the Unix time, from its name, at which a checkpoint began; it holds all earlier inserts."""
     return datetime.datetime.fromisoformat(checkpoint.name).timestamp()
+
+
+def _log_damage(name: str, error: BrokenError) -> None:
+    warn(f"the replay checkpoint {name} is left out: {error}")
 
 
 def _link(source: str, target: str) -> None:

@@ -1,28 +1,41 @@
-"""Connects a role to its replay servers, with a deadline, and only if all of them serve its run."""
+"""Connects a role to its replay servers, and checks that they serve its run.
+
+A server has its run id and its configuration in a table of their own. The id is part of the table's name, so
+every `server_info` returns it without waiting for an item.
+"""
 
 import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import reverb
+import tensorflow as tf
 import tree
 from reverb import reverb_types
 
+from actorlearner.config.resolved import canonical, differences
 from actorlearner.config.schema import Config
-from actorlearner.errors import ConfigurationError
+from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.run_identity import LengthError, join
+from actorlearner.replay.reverb_calls import UNREACHABLE, within
 
 CONNECT_DEADLINE_S = 300.0
 """How long a role waits for a replay server: roles may be started in any order, on any machine."""
 
+_PREFIX = "run-"
+_CONFIGURATION = "configuration"
 _PROBE_TIMEOUT_S = 2
+_READ_TIMEOUT_S = 30.0
 _ANNOUNCE_S = 5.0
-"""Seconds in which a restored server may still announce the fewer train steps that it was saved with."""
+"""Seconds in which a restored server may still serve the configuration that it was saved with.
+
+A resumed run may only have got more train steps; the server announces them after it was restored.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +53,64 @@ class ReplayServer:
     run_id: str
 
 
+class _Role(NamedTuple):
+    """A role that connects, see `connect`."""
+
+    layout: ReplayLayout
+    directory: RunDirectory
+    config: Config
+
+
+def identity_table(run_id: str) -> reverb.Table:
+    """Returns the table of a server of this run; it holds one item after `announce`."""
+    return reverb.Table(
+        name=_PREFIX + run_id,
+        sampler=reverb.selectors.Uniform(),
+        remover=reverb.selectors.Fifo(),
+        max_size=1,
+        rate_limiter=reverb.rate_limiters.MinSize(1),
+        signature={_CONFIGURATION: tf.TensorSpec([None], tf.uint8)},
+    )
+
+
+def announce(client: reverb.Client, run_id: str, config: Config) -> None:
+    """Writes the configuration into the identity table; blocks until the server has it."""
+    text = np.frombuffer(canonical(config).encode(), np.uint8)
+    client.insert({_CONFIGURATION: text}, {_PREFIX + run_id: 1.0})
+
+
+def run_id_of(tables: Iterable[str]) -> str | None:
+    """Returns the run id of a server with these tables; None if it is not the replay server of a run."""
+    return next((name.removeprefix(_PREFIX) for name in tables if name.startswith(_PREFIX)), None)
+
+
+def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "") -> None:
+    """Raises a RunError if a server with these tables serves another run; a `run_id` of None accepts any.
+
+    The message names the server at `address`; it needs no name if it is the only one.
+    """
+    there = run_id_of(tables)
+    if run_id is not None and there != run_id:
+        server = f"the replay server {address}".rstrip()
+        other = "no run" if there is None else f"run {there}"
+        raise RunError(f"{server} has been replaced by one of {other}; it served run {run_id}")
+
+
+def configuration_of(client: reverb.Client, run_id: str) -> str:
+    """Returns the canonical text of the configuration that this run's server was started with.
+
+    Raises:
+      NoAnswerError: the server has not answered within _READ_TIMEOUT_S.
+    """
+
+    def read() -> bytes:
+        samples = client.sample(_PREFIX + run_id, 1, emit_timesteps=False, unpack_as_table_signature=True)
+        data: bytes = next(iter(samples)).data[_CONFIGURATION].tobytes()
+        return data
+
+    return within(_READ_TIMEOUT_S, read).decode()
+
+
 def connect(
     addresses: Sequence[str],
     places: Iterable[int],
@@ -54,7 +125,7 @@ def connect(
       addresses: HOST:PORT of all servers of the run; the first one decides which run it is.
       places: indices of the servers to connect to.
       layout: the layout that this role writes or reads.
-      directory: this role's run directory; the first servers it joins decide which run it belongs to.
+      directory: this role's run directory; records the run id of each server, or must agree with it.
       config: this role's configuration.
       stop: ends the wait.
 
@@ -68,8 +139,7 @@ def connect(
     """
     servers: list[ReplayServer] = []
     for place in places:
-        others = {server.address: server.run_id for server in servers}
-        server = _connect(addresses[place], place, others, layout, directory, config, stop)
+        server = _connect(addresses[place], place, servers, _Role(layout, directory, config), stop)
         if server is None:
             return None
         servers.append(server)
@@ -77,36 +147,59 @@ def connect(
 
 
 def _connect(
-    address: str,
-    place: int,
-    others: Mapping[str, str],
-    layout: ReplayLayout,
-    directory: RunDirectory,
-    config: Config,
-    stop: Stop,
+    address: str, place: int, others: Sequence[ReplayServer], role: _Role, stop: Stop
 ) -> ReplayServer | None:
     client = reverb.Client(address)
-    joined: list[str] = []
-    refused: list[float] = []
+    run_id = ""
+    announced_by: float | None = None
 
     def has_joined() -> bool:
+        nonlocal run_id, announced_by
         try:
             tables = client.server_info(timeout=_PROBE_TIMEOUT_S)
-            joined.append(join(client, address, place, others, tables, directory, config))
+            run_id = _checked_run_id(tables, address, place, others, role.directory)
+            different = differences(canonical(role.config), configuration_of(client, run_id))
         except UNREACHABLE:
             return False
-        except LengthError:
-            refused.append(time.monotonic())
-            if refused[-1] - refused[0] >= _ANNOUNCE_S:
-                raise
-            return False
-        _check_signature(tables, address, layout)
+        if different:
+            announced_by = announced_by or time.monotonic() + _ANNOUNCE_S
+            only_length = all(line.startswith("learn.train_steps:") for line in different)
+            if only_length and time.monotonic() < announced_by:
+                return False
+            problem = f"--config: {address} serves run {run_id} with another configuration"
+            raise ConfigurationError([f"{problem}: {line}" for line in different])
+        _check_signature(tables, address, role.layout)
         return True
 
-    what = f"the replay server at {address}"
-    if not wait_until(what, has_joined, stop, deadline_s=CONNECT_DEADLINE_S):
+    if not wait_until(f"the replay server at {address}", has_joined, stop, deadline_s=CONNECT_DEADLINE_S):
         return None
-    return ReplayServer(address, client, joined[0])
+    if place not in role.directory.server_run_ids():
+        role.directory.remember_server(place, run_id)
+    return ReplayServer(address, client, run_id)
+
+
+def _checked_run_id(
+    tables: Iterable[str],
+    address: str,
+    place: int,
+    others: Sequence[ReplayServer],
+    directory: RunDirectory,
+) -> str:
+    """Returns the run id of a server with these tables, if it may be the one at `place` of this run."""
+    here, there = directory.server_run_ids().get(place), run_id_of(tables)
+    if there is None:
+        problem = f"--replay_address: {address} is a Reverb server, but not a replay server of a run"
+        raise ConfigurationError([problem])
+    if same := [other.address for other in others if other.run_id == there]:
+        problem = f"--replay_address: {same[0]} and {address} both serve run {there}"
+        raise ConfigurationError(
+            [f"{problem}; allowed: servers with a run directory of their own, once each"]
+        )
+    if here is not None and here != there:
+        whose = "belongs to" if place == 0 else f"has replay server {place + 1} in"
+        problem = f"--run_dir: {directory.path} {whose} run {here}, but {address} serves run {there}"
+        raise ConfigurationError([f"{problem}; allowed: a new directory, or the replay server of that run"])
+    return there
 
 
 def _check_signature(

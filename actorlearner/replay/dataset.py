@@ -22,7 +22,7 @@ def experience_dataset(
     """Samples batches of transitions from the experience tables of the servers at `addresses`.
 
     Batches take items from the servers in turn. A server that does not answer, whose rate limiter blocks, or
-    that is slower than the learner is skipped, and its share is not made up for later.
+    that is slower than the learner is skipped; its share is not made up for later.
 
     Args:
       addresses: HOST:PORT of each.
@@ -54,7 +54,7 @@ def experience_items(addresses: Sequence[str], layout: ReplayLayout, batch_size:
     if servers == 1:
         return _items_of(addresses[0], layout, batch_size, _WORKERS)
     # Not in a fixed order, which would wait for a server that is away. It takes up to three items of each
-    # server ahead of time, which are counted as sampled: few beside those on their way.
+    # server ahead of time, which are counted as sampled: few beside those in flight.
     return tf.data.Dataset.from_tensor_slices(list(addresses)).interleave(
         lambda address: _items_of(address, layout, batch_size // servers, workers=1),
         cycle_length=servers,
@@ -64,7 +64,7 @@ def experience_items(addresses: Sequence[str], layout: ReplayLayout, batch_size:
 
 
 def _items_of(address: str | tf.Tensor, layout: ReplayLayout, count: int, workers: int) -> tf.data.Dataset:
-    """Items of one server, `count` of them on their way."""
+    """Returns a dataset of the items of one server, `count` of them in flight."""
     return reverb.TrajectoryDataset(
         server_address=address,
         table=layout.table,

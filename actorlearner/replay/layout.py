@@ -1,6 +1,6 @@
 """The interface of replay layouts, and the registered ones."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import reverb
 import tensorflow as tf
@@ -59,7 +59,6 @@ class ReplayLayout(Protocol):
 
 def make_layout(config: Config, specs: EnvironmentSpecs) -> ReplayLayout:
     """Returns the layout that `replay.layout` names, the same in every process."""
-    n, gamma = config.agent.n_step, config.agent.gamma
-    layouts: dict[str, Any] = {"packed": PackedLayout, "trajectory": TrajectoryLayout}
-    layout: ReplayLayout = layouts[config.replay.layout](specs, n, gamma)
-    return layout
+    packed = config.replay.layout == "packed"
+    layout: type[PackedLayout] | type[TrajectoryLayout] = PackedLayout if packed else TrajectoryLayout
+    return layout(specs, config.agent.n_step, config.agent.gamma)

@@ -6,24 +6,17 @@ from typing import Any
 import numpy as np
 import tree
 
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Nest
+from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.replay.transition import StoredTransition
 
 
 @dataclasses.dataclass
 class _Started:
-    """A transition that is not complete yet.
-
-    Attributes:
-      length: env steps so far.
-      reward, discount: R and D of StoredTransition over these env steps.
-    """
+    """A transition that is not complete yet; `reward` and `discount` are R and D of its env steps so far."""
 
     observation: Nest
     action: Nest
     policy_train_step: int
-    length: int
     reward: float
     discount: float
 
@@ -45,8 +38,7 @@ class NStepTransitions:
     def add(self, steps: EnvSteps) -> StoredTransition | None:
         """Adds one env step of each environment.
 
-        Returns:
-          The transitions that this completes, oldest first in each environment; None if there are none.
+        Returns the transitions that this completes, oldest first in each environment; None without any.
         """
         if self._n == 1:
             return _single(steps)
@@ -57,30 +49,24 @@ class NStepTransitions:
                 complete += [(i, transition) for transition in started]
                 started.clear()
                 continue
-            self._extend(started, float(steps.reward[i]), float(steps.discount[i]))
+            reward, discount = float(steps.reward[i]), float(steps.discount[i])
+            for transition in started:
+                weight = self._gamma * transition.discount
+                transition.reward += weight * reward
+                transition.discount = weight * discount
             started.append(_start(steps, i))
-            ready = len(started) if steps.last[i] else int(started[0].length == self._n)
+            # The oldest has as many env steps as there are incomplete transitions.
+            ready = len(started) if steps.last[i] else int(len(started) == self._n)
             complete += [(i, transition) for transition in started[:ready]]
             del started[:ready]
         return self._batch(complete)
 
     def end(self) -> StoredTransition | None:
-        """Returns the incomplete transitions, truncated at the newest observation.
-
-        This is as correct as a truncation by a time limit: the value of that observation stands for the
-        later rewards.
-        """
+        """Returns the incomplete transitions, truncated at the newest observation as by a time limit."""
         rest = [(i, transition) for i, started in enumerate(self._started) for transition in started]
         for started in self._started:
             started.clear()
         return self._batch(rest)
-
-    def _extend(self, started: list[_Started], reward: float, discount: float) -> None:
-        for transition in started:
-            weight = self._gamma * transition.discount
-            transition.reward += weight * reward
-            transition.discount = weight * discount
-            transition.length += 1
 
     def _batch(self, transitions: list[tuple[int, _Started]]) -> StoredTransition | None:
         if not transitions:
@@ -119,7 +105,6 @@ def _start(steps: EnvSteps, i: int) -> _Started:
         observation=_row(steps.observation, i),
         action=_row(steps.action, i),
         policy_train_step=int(steps.policy_train_step[i]),
-        length=1,
         reward=float(steps.reward[i]),
         discount=float(steps.discount[i]),
     )

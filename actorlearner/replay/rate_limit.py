@@ -17,10 +17,9 @@ import math
 
 from actorlearner.config.schema import Config
 from actorlearner.process.cores import collect_actors
-from actorlearner.replay.item_size import max_transitions_per_item
 
-_BUFFERED_ENV_STEPS = 64
-"""The smallest default error buffer, in env steps."""
+_MIN_DEFAULT_BUFFER = 64
+"""In env steps."""
 
 
 def items(transitions: int, transitions_per_item: int) -> int:
@@ -43,7 +42,7 @@ class RateLimit:
     error_buffer: float
 
 
-def least_error_buffer(transitions_per_item: int, samples_per_insert: float) -> float:
+def min_error_buffer(transitions_per_item: int, samples_per_insert: float) -> float:
     """Returns the smallest error buffer, in env steps, that cannot deadlock.
 
     Reverb needs room for one insert (SPI samples) and for one sample in each direction.
@@ -60,34 +59,7 @@ def plan_rate_limit(config: Config, transitions_per_item: int) -> RateLimit:
     samples_per_insert = replay.updates_per_env_step * config.learn.batch_size
     buffer = replay.error_buffer
     if buffer is None:
-        wanted = max(_BUFFERED_ENV_STEPS, transitions_per_item * max(2, collect_actors(config.collect)))
-        buffer = max(wanted, least_error_buffer(transitions_per_item, samples_per_insert))
+        wanted = max(_MIN_DEFAULT_BUFFER, transitions_per_item * max(2, collect_actors(config.collect)))
+        buffer = max(wanted, min_error_buffer(transitions_per_item, samples_per_insert))
     error_buffer = buffer / transitions_per_item * samples_per_insert
     return RateLimit(min_size, samples_per_insert, error_buffer)
-
-
-def rate_limit_problems(config: Config) -> list[tuple[str, str]]:
-    """Returns the keys of the replay section with which collecting and training would deadlock.
-
-    Returns:
-      (key, what is allowed) pairs; none if the rate limiter works.
-    """
-    replay = config.replay
-    problems = []
-    if replay.min_size > replay.capacity:
-        problems.append(
-            ("replay.min_size", f"at most replay.capacity ({replay.capacity}), or sampling never starts")
-        )
-    if replay.updates_per_env_step is not None and replay.error_buffer is not None:
-        least = least_error_buffer(
-            max_transitions_per_item(replay.layout), replay.updates_per_env_step * config.learn.batch_size
-        )
-        if replay.error_buffer < least:
-            problems.append(
-                (
-                    "replay.error_buffer",
-                    f"at least {least:g} env steps with these updates_per_env_step and batch_size, or "
-                    "collecting and training deadlock",
-                )
-            )
-    return problems

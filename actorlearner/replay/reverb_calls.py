@@ -1,10 +1,11 @@
 """Reverb's errors for a server that cannot be reached, and calls of Reverb with a deadline."""
 
 import collections
+import concurrent.futures
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from reverb import errors as reverb_errors
 
@@ -31,36 +32,35 @@ def within(timeout_s: float, call: Callable[[], _Result]) -> _Result:
         caller = _idle.pop()
     except IndexError:
         caller = _Caller()
-    answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+    answer: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     caller.calls.put((call, answer))
-    try:
-        returned, result = answer.get(timeout=timeout_s)
-    except queue.Empty:
+    if not concurrent.futures.wait([answer], timeout_s).done:
         caller.calls.put(None)
-        raise NoAnswerError(f"the replay server has not answered within {timeout_s:g} s") from None
+        raise NoAnswerError(f"the replay server has not answered within {timeout_s:g} s")
     _idle.append(caller)
-    if returned:
-        return cast(_Result, result)
-    raise result
+    return answer.result()
 
 
 class _Caller(threading.Thread):
-    """A thread that makes one call after another, until it receives None."""
+    """A thread that makes one call after another, until it receives None.
+
+    Not of a ThreadPoolExecutor: the process could not exit while one of its threads is blocked.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="reverb call", daemon=True)
-        self.calls: queue.SimpleQueue[
-            tuple[Callable[[], Any], queue.SimpleQueue[tuple[bool, Any]]] | None
-        ] = queue.SimpleQueue()
+        self.calls: queue.SimpleQueue[tuple[Callable[[], Any], concurrent.futures.Future[Any]] | None] = (
+            queue.SimpleQueue()
+        )
         self.start()
 
     def run(self) -> None:
         while work := self.calls.get():
             call, answer = work
             try:
-                answer.put((True, call()))
+                answer.set_result(call())
             except BaseException as error:  # Raised again in the thread that waits for the answer.
-                answer.put((False, error))
+                answer.set_exception(error)
             del work, call, answer  # Otherwise the result would stay in memory until the next call.
 
 

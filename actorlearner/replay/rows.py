@@ -70,10 +70,9 @@ class RowFormat:
     def write(
         self, transitions: StoredTransition, first: int, records: npt.NDArray[np.void], start: int
     ) -> int:
-        """Copies transitions ([batch, ...] arrays) from index `first` on into `records`, as many as fit.
+        """Copies transitions ([batch, ...] arrays, from index `first` on) into records, from `start` on.
 
-        Returns:
-          The number of transitions copied into the records from index `start` on.
+        Returns the number of transitions that fitted.
         """
         count = min(len(transitions.reward) - first, len(records) - start)
         for name, leaf in zip(self._names, tree.flatten(transitions), strict=True):

@@ -8,7 +8,7 @@ import reverb
 from reverb import errors as reverb_errors
 from tf_agents.replay_buffers import reverb_utils
 
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 
 PENDING_ITEMS = 2
 """Unconfirmed items with which an actor may continue; this bounds how far it runs ahead."""
@@ -34,15 +34,14 @@ class ReplayWriter(abc.ABC):
         """
 
     @abc.abstractmethod
-    def _write_rest(self) -> None:
+    def _write_leftovers(self) -> None:
         """Passes the incomplete items to Reverb."""
 
     def flush(self, timeout_s: float, pending_items: int = PENDING_ITEMS) -> bool:
         """Waits until at most `pending_items` of each observer are unconfirmed by the server.
 
-        Returns:
-          False if that takes longer than `timeout_s`: the rate limiter blocks inserts, or the server does not
-          answer. Nothing is lost; call again.
+        Returns False if that takes longer than `timeout_s`: the rate limiter blocks inserts, or the server
+        does not answer. Nothing is lost; call again.
         """
         deadline = time.monotonic() + timeout_s
         return all(flushed(writer, pending_items, deadline) for writer in self._writers)
@@ -50,10 +49,9 @@ class ReplayWriter(abc.ABC):
     def close(self, timeout_s: float) -> bool:
         """Writes the incomplete items, waits until the server has confirmed all items, and closes.
 
-        Returns:
-          False if that takes longer than `timeout_s`; unconfirmed items are dropped.
+        Returns False if that takes longer than `timeout_s`; unconfirmed items are dropped.
         """
-        self._write_rest()
+        self._write_leftovers()
         confirmed = self.flush(timeout_s, pending_items=0)
         if confirmed:
             for observer in self._observers:
@@ -62,13 +60,7 @@ class ReplayWriter(abc.ABC):
 
 
 def flushed(writer: reverb.TrajectoryWriter, pending_items: int, deadline: float) -> bool:
-    """Waits until at most `pending_items` are unconfirmed; returns whether they were before the deadline.
-
-    Args:
-      writer: the writer of the items.
-      pending_items: items that may be unconfirmed.
-      deadline: a time of `time.monotonic`, in seconds.
-    """
+    """Waits until at most `pending_items` are unconfirmed; False at the deadline, a `time.monotonic`."""
     left_ms = round(1000 * (deadline - time.monotonic()))
     try:
         writer.flush(pending_items, timeout_ms=max(1, left_ms))  # Reverb takes 0 for no deadline.

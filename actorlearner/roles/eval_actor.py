@@ -24,21 +24,20 @@ from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.devices import use_cpu
 from actorlearner.process.heartbeat import beat
 from actorlearner.process.memory import resident_bytes
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.process.waiting import WaitReport, wait_until
-from actorlearner.records.digits import decimals
-from actorlearner.records.hyperparameters import write_hyperparameters
+from actorlearner.records.formatting import decimals
 from actorlearner.records.metrics import MetricsWriter, read_records
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.summaries import Summaries
+from actorlearner.records.summaries import Summaries, write_hyperparameters
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.starts import count_start
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 
@@ -47,7 +46,6 @@ _log = logging.getLogger(__name__)
 _ROLE = "eval-actor"
 _POLL_S = 0.2
 _STATUS_TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
@@ -161,8 +159,8 @@ def _next_request(
         videos.work(_POLL_S)
         beat("waiting for the next policy to evaluate")
         try:
-            if container.evaluations_waiting(_STATUS_TIMEOUT_S):
-                return within(_PULL_TIMEOUT_S, container.next_evaluation)
+            if container.status(_STATUS_TIMEOUT_S).evaluations_waiting:
+                return container.next_evaluation()
         except UNREACHABLE:
             report.log("the replay server, which does not answer")
             continue
@@ -175,7 +173,7 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
 
     def removed() -> bool:
         try:
-            within(_PULL_TIMEOUT_S, lambda: container.is_evaluated(request))
+            container.remove_evaluation(request)
         except UNREACHABLE:
             return False
         return True

@@ -11,24 +11,22 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, ReplayConfig
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
-from actorlearner.process.devices import use_cpu
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.memory import resident_bytes
 from actorlearner.process.ports import check_port
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.blocked import BlockedTime
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
-from actorlearner.replay.footprint import check_memory
+from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.rate_limit import items, plan_rate_limit
+from actorlearner.replay.memory import check_memory
+from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerMonitor
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.run_identity import announce, identity_table
 from actorlearner.replay.starts import starts_table
-from actorlearner.replay.status import ReplayMonitor, ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies
@@ -63,11 +61,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     variables = make_agent(config, specs).policy_variables
     check_memory(config, layout, saved_transitions(directory.replay_checkpoints))
     start_up.ended("environment and agent")
-    checkpoints = ReplayCheckpoints(
-        directory.replay_checkpoints,
-        plan_rate_limit(config, layout.transitions_per_item),
-        items(config.replay.capacity, layout.transitions_per_item),
-    )
+    checkpoints = ReplayCheckpoints(directory.replay_checkpoints, config, layout)
     run_id = directory.own_run_id()
     own_tables = [identity_table(run_id), starts_table()]
     tables = [experience_table(config, layout), *variable_tables(variables), *own_tables]

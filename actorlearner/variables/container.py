@@ -15,14 +15,14 @@ import numpy.typing as npt
 import reverb
 import tensorflow as tf
 
+from actorlearner.replay.connection import check_same_run
 from actorlearner.replay.reverb_calls import within
-from actorlearner.replay.run_identity import check_same_run
 
 VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"
 END_TABLE = "end"
 
-_READ_TIMEOUT_S = 30.0
+_CALL_TIMEOUT_S = 30.0
 
 _GENERATION = 2**40
 """More than the train steps of any run."""
@@ -38,9 +38,6 @@ class PolicyOrder(NamedTuple):
     """Orders the versions of a run: greater for a newer one.
 
     A version is newer if a later learner published it, or the same learner at a later train step.
-
-    Attributes:
-      generation, train_step: see PolicyVariables.
     """
 
     generation: int
@@ -67,32 +64,6 @@ class PolicyVariables:
         return PolicyOrder(self.generation, self.train_step)
 
 
-class ContainerStatus(NamedTuple):
-    """The contents of a container at one moment.
-
-    Attributes:
-      versions: versions published so far; 0 means that there is none to pull yet. It falls when the replay
-        server is restarted.
-      evaluations_waiting: versions that wait for their evaluation.
-    """
-
-    versions: int
-    evaluations_waiting: int
-
-
-class RunEnd(NamedTuple):
-    """The end of a run, which its learner announces and the replay server confirms.
-
-    Attributes:
-      order: the order of the last train step's version.
-      saved: whether the replay server has that version, and the evaluations that were queued before it, in
-        a checkpoint.
-    """
-
-    order: PolicyOrder
-    saved: bool = False
-
-
 @dataclasses.dataclass(frozen=True)
 class EvaluationRequest:
     """A version to evaluate.
@@ -108,17 +79,38 @@ class EvaluationRequest:
     key: int = 0
 
 
-def _signature(variables: Sequence[tf.Variable]) -> dict[str, Any]:
-    return {
-        "policy_variables": [tf.TensorSpec(v.shape, v.dtype) for v in variables],
-        "train_step": tf.TensorSpec([], tf.int64),
-    }
+class RunEnd(NamedTuple):
+    """The end of a run, which its learner announces and the replay server confirms.
+
+    Attributes:
+      order: the order of the last train step's version.
+      saved: whether the replay server has that version, and the evaluations that were queued before it, in
+        a checkpoint.
+    """
+
+    order: PolicyOrder
+    saved: bool = False
+
+
+class ContainerStatus(NamedTuple):
+    """The contents of a container at one moment.
+
+    Attributes:
+      versions: versions published so far; 0 means that there is none to pull yet. It falls when the replay
+        server is restarted.
+      evaluations_waiting: versions that wait for their evaluation.
+    """
+
+    versions: int
+    evaluations_waiting: int
 
 
 def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
     """Returns the container's tables, for policy variables with these shapes."""
-    signature = _signature(variables)
-    newest = _newest_only(VARIABLES_TABLE, signature)
+    signature = {
+        "policy_variables": [tf.TensorSpec(v.shape, v.dtype) for v in variables],
+        "train_step": tf.TensorSpec([], tf.int64),
+    }
     # Not Table.queue: a full queue must not block the learner.
     evaluation = reverb.Table(
         name=EVALUATION_TABLE,
@@ -128,8 +120,8 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
         rate_limiter=reverb.rate_limiters.MinSize(1),
         signature=signature | {"env_steps": tf.TensorSpec([], tf.int64)},
     )
-    end = _newest_only(END_TABLE, {"saved": tf.TensorSpec([], tf.bool)})
-    return [newest, evaluation, end]
+    newest = _newest_only(VARIABLES_TABLE, signature)
+    return [newest, evaluation, _newest_only(END_TABLE, {"saved": tf.TensorSpec([], tf.bool)})]
 
 
 def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
@@ -149,98 +141,96 @@ def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
 
 
 class VariableContainer:
-    """A client of the container."""
+    """A client of the container.
+
+    Its calls block until the server has answered, for up to _CALL_TIMEOUT_S, and raise
+    reverb_calls.UNREACHABLE if it has not. They may still have their effect then.
+    """
 
     def __init__(self, client: reverb.Client, run_id: str | None = None) -> None:
-        """Does not connect yet.
-
-        Args:
-          client: a client of the replay server.
-          run_id: the expected run id; None accepts any.
-        """
+        """Does not connect yet; `run_id` is the expected run, None accepts any."""
         self._client = client
         self._run_id = run_id
 
     def push(self, version: PolicyVariables) -> None:
-        """Publishes a version; blocks until the server has stored it, or dropped it for a newer one."""
-        self._client.insert(_nest(version), {VARIABLES_TABLE: _priority(version.order)})
+        """Publishes a version; the server stores it, or drops it for a newer one."""
+        self._insert(VARIABLES_TABLE, _nest(version), version.order)
 
     def push_evaluation(self, request: EvaluationRequest) -> None:
-        """Queues a version for evaluation; blocks until the server has stored it."""
+        """Queues a version for evaluation."""
         nest = _nest(request.version) | {"env_steps": np.int64(request.env_steps)}
-        self._client.insert(nest, {EVALUATION_TABLE: _priority(request.version.order)})
+        self._insert(EVALUATION_TABLE, nest, request.version.order)
 
     def push_end(self, end: RunEnd) -> None:
-        """Announces or confirms the end of the run; blocks until the server has stored it."""
-        self._client.insert({"saved": np.bool_(end.saved)}, {END_TABLE: _priority(end.order)})
-
-    def end(self, timeout_s: int) -> RunEnd | None:
-        """Returns the end of the run; None before a learner has announced it.
-
-        Blocks for up to `timeout_s`, then for up to _READ_TIMEOUT_S.
-
-        Raises:
-          reverb_calls.UNREACHABLE: the server does not answer in time.
-          RunError: a server of another run has replaced this run's.
-        """
-        tables = self._client.server_info(timeout=timeout_s)
-        check_same_run(tables, self._run_id)
-        if END_TABLE not in tables or not tables[END_TABLE].current_size:
-            return None
-        sample = within(_READ_TIMEOUT_S, lambda: self._sample(END_TABLE))
-        return RunEnd(_order(sample), bool(sample.data["saved"][0]))
+        """Announces or confirms the end of the run."""
+        self._insert(END_TABLE, {"saved": np.bool_(end.saved)}, end.order)
 
     def status(self, timeout_s: int) -> ContainerStatus:
-        """Returns the contents.
+        """Returns the status; blocks for up to `timeout_s`.
 
         Raises:
-          reverb.errors.DeadlineExceededError: no answer within `timeout_s`.
           RunError: a server of another run has replaced this run's.
         """
-        tables = self._client.server_info(timeout=timeout_s)
-        check_same_run(tables, self._run_id)
+        tables = self._tables(timeout_s)
         newest = tables[VARIABLES_TABLE]
         return ContainerStatus(
             versions=int(newest.rate_limiter_info.insert_stats.completed) if newest.current_size else 0,
             evaluations_waiting=int(tables[EVALUATION_TABLE].current_size),
         )
 
-    def version(self, timeout_s: int) -> int:
-        """Returns `versions` of the status; raises as `status`."""
-        return self.status(timeout_s).versions
-
     def pull(self) -> PolicyVariables:
-        """Returns the newest version; blocks while there is none (see `version`)."""
+        """Returns the newest version, of which there must be one."""
         return _version(self._sample(VARIABLES_TABLE))
 
-    def evaluations_waiting(self, timeout_s: int) -> int:
-        """Returns `evaluations_waiting` of the status; raises as `status`."""
-        return self.status(timeout_s).evaluations_waiting
+    def newest(self, timeout_s: int) -> PolicyVariables | None:
+        """Returns the newest version, None if there is none; raises as `status`."""
+        return self.pull() if self.status(timeout_s).versions else None
+
+    def end(self, timeout_s: int) -> RunEnd | None:
+        """Returns the end of the run, None before a learner has announced it; raises as `status`."""
+        tables = self._tables(timeout_s)
+        if END_TABLE not in tables or not tables[END_TABLE].current_size:
+            return None
+        sample = self._sample(END_TABLE)
+        return RunEnd(_order(sample), bool(sample.data["saved"][0]))
 
     def next_evaluation(self) -> EvaluationRequest:
-        """Returns the oldest queued version; blocks while there is none. It stays until `is_evaluated`."""
+        """Returns the oldest queued version, of which there must be one; it stays in the queue."""
         sample = self._sample(EVALUATION_TABLE)
-        return EvaluationRequest(
-            _version(sample), int(sample.data["env_steps"][0]), key=int(np.ravel(sample.info.key)[0])
-        )
+        key = int(np.ravel(sample.info.key)[0])
+        return EvaluationRequest(_version(sample), int(sample.data["env_steps"][0]), key)
 
-    def is_evaluated(self, request: EvaluationRequest) -> None:
-        """Removes a request from the queue; blocks until the server has removed it."""
-        self._client.mutate_priorities(EVALUATION_TABLE, deletes=[request.key])
+    def remove_evaluation(self, request: EvaluationRequest) -> None:
+        """Removes a request from the queue."""
+        mutate = self._client.mutate_priorities
+        within(_CALL_TIMEOUT_S, lambda: mutate(EVALUATION_TABLE, deletes=[request.key]))
 
-    def forget(self) -> None:
-        """Removes all versions, queued ones included; blocks until the server has removed them."""
-        self._client.reset(END_TABLE)
-        self._client.reset(VARIABLES_TABLE)
-        self.forget_evaluations()
+    def clear(self) -> None:
+        """Removes all versions, queued ones included."""
+        for table in (END_TABLE, VARIABLES_TABLE, EVALUATION_TABLE):
+            self._reset(table)
 
-    def forget_evaluations(self) -> None:
-        """Empties the queue; blocks until the server has done so."""
-        self._client.reset(EVALUATION_TABLE)
+    def clear_evaluations(self) -> None:
+        """Empties the queue."""
+        self._reset(EVALUATION_TABLE)
+
+    def _tables(self, timeout_s: int) -> Any:
+        tables = self._client.server_info(timeout=timeout_s)
+        check_same_run(tables, self._run_id)
+        return tables
+
+    def _insert(self, table: str, nest: dict[str, Any], order: PolicyOrder) -> None:
+        within(_CALL_TIMEOUT_S, lambda: self._client.insert(nest, {table: _priority(order)}))
+
+    def _reset(self, table: str) -> None:
+        within(_CALL_TIMEOUT_S, lambda: self._client.reset(table))
 
     def _sample(self, table: str) -> Any:
-        samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
-        return next(iter(samples))
+        def sample() -> Any:
+            samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
+            return next(iter(samples))
+
+        return within(_CALL_TIMEOUT_S, sample)
 
 
 def _nest(version: PolicyVariables) -> dict[str, Any]:

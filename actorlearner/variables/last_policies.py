@@ -1,4 +1,4 @@
-"""The last policies of a run, which the replay server keeps after the learner has ended."""
+"""Keeps the last policies of a run at the replay server after the learner has ended."""
 
 import logging
 import time
@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import reverb
 
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.variables.container import PolicyVariables, VariableContainer
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.variables.container import VariableContainer
 
 _log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 _RETRY_S = 5.0
 
 
@@ -42,9 +41,9 @@ class LastPolicies:
         A learner that still trains has newer policies than the checkpoint and publishes them again. An actor
         that starts meanwhile waits for them; otherwise it would act with an older policy than before.
         """
-        newest = self._newest()
+        newest = self._container.newest(_TIMEOUT_S)
         if newest is None or newest.train_step < self._train_steps:
-            self._container.forget()
+            self._container.clear()
         else:
             _log.info("restored the policies of the last train step, %d", newest.train_step)
 
@@ -59,17 +58,12 @@ class LastPolicies:
             end = self._container.end(_TIMEOUT_S)
             if end is None or end.saved:
                 return
-            newest = self._newest()
+            newest = self._container.newest(_TIMEOUT_S)
             if newest is None or newest.order < end.order:
                 return  # This server was restarted: the learner publishes them again.
             if self._save():
-                within(_PULL_TIMEOUT_S, lambda: self._container.push_end(end._replace(saved=True)))
+                self._container.push_end(end._replace(saved=True))
                 return
         except UNREACHABLE:
-            _log.warning("this server did not answer when it was asked for the last policies")
+            _log.warning("this server did not return the last policies in time")
         self._retry_at = time.monotonic() + _RETRY_S
-
-    def _newest(self) -> PolicyVariables | None:
-        if not self._container.version(_TIMEOUT_S):
-            return None
-        return within(_PULL_TIMEOUT_S, self._container.pull)

@@ -8,27 +8,19 @@ import reverb
 
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import PolicyOrder, PolicyVariables, VariableContainer
 
 _log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 5
-_PULL_TIMEOUT_S = 30.0
 
 
 class VariablePuller:
     """Polls for a newer version every `interval_s`, and pulls it if there is one."""
 
     def __init__(self, address: str, interval_s: float, stop: Stop, run_id: str | None = None) -> None:
-        """Starts the thread; it ends with the process or at `stop`.
-
-        Args:
-          address: HOST:PORT of the replay server.
-          interval_s: seconds between two polls.
-          stop: ends the thread.
-          run_id: the expected run id; None accepts any.
-        """
+        """Starts the thread, which ends at `stop`; a `run_id` of None accepts the server of any run."""
         self._container = VariableContainer(reverb.Client(address), run_id)
         self._interval_s = interval_s
         self._stop = stop
@@ -39,7 +31,7 @@ class VariablePuller:
         self._order = PolicyOrder(-1, -1)
         self._failure: BaseException | None = None
         # A daemon, because it may be blocked by a server that does not answer.
-        threading.Thread(target=self._pull_for_ever, name="variables", daemon=True).start()
+        threading.Thread(target=self._pull_until_stopped, name="variables", daemon=True).start()
 
     @property
     def train_step(self) -> int:
@@ -69,31 +61,24 @@ class VariablePuller:
         if self._failure is not None:
             raise self._failure
 
-    def _pull_for_ever(self) -> None:
+    def _pull_until_stopped(self) -> None:
         try:
-            self._pull_until_stopped()
+            self._poll_until_stopped()
         except Exception as error:
             self._failure = error  # Raised again in the acting thread, which ends the role.
 
-    def _pull_until_stopped(self) -> None:
+    def _poll_until_stopped(self) -> None:
         seen = 0
         report = WaitReport()
         while not self._stop.wait(self._interval_s):
             try:
-                version = self._container.version(_TIMEOUT_S)
+                versions = self._container.status(_TIMEOUT_S).versions
+                if versions not in (0, seen):  # 0 if a restarted server is empty.
+                    self._keep(self._container.pull())
+                seen, report = versions, WaitReport()
             except UNREACHABLE:
-                report.log("the variable container: the replay server does not answer")
+                report.log("policy variables: the replay server does not answer")
                 seen = 0  # A restarted server counts from 0 and may reach the same number.
-                continue
-            # 0 if a restarted server is empty: a pull would block until there is a version.
-            if version not in (0, seen):
-                try:
-                    self._keep(within(_PULL_TIMEOUT_S, self._container.pull))
-                except UNREACHABLE:
-                    report.log("policy variables from the replay server")
-                    continue
-            report = WaitReport()
-            seen = version
 
     def _keep(self, version: PolicyVariables) -> None:
         """Keeps a version unless it is older than the last one, as after a restore of the replay server."""

@@ -18,10 +18,10 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.process.imports import check_numpy
+from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.records.run_directory import obstacle
 from actorlearner.replay.checks import replay_problems
-from actorlearner.replay.least_memory import least_memory_problems
+from actorlearner.replay.memory import min_memory_problems
 from benchmarks.chaos.schedule import MIN_DURATION_S
 
 
@@ -110,7 +110,7 @@ def _load(options: argparse.Namespace) -> Config:
             [f"--run_dir: {options.run_dir!r} cannot be used ({reason}); allowed: a directory"]
         )
     config, sources = load_with_sources(options.config, options.set, (replay_problems, environment_problems))
-    problems = least_memory_problems(config, sources)
+    problems = min_memory_problems(config, sources)
     if config.learn.strategy == MULTI_WORKER:
         problem = f"learn.strategy: {MULTI_WORKER} cannot work with chaos, which starts one learner; "
         problems.append(with_source(f"{problem}allowed: default, mirrored, mirrored:N or tpu", sources))

@@ -35,7 +35,7 @@ from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.status import ServerMonitor
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import PolicyOrder
 from tests.support import burdens

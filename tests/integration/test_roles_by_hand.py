@@ -103,7 +103,7 @@ def test_a_role_of_another_run_or_configuration_is_refused(
     first.finish()
     second = serve("second")
     assert actor.finish() == 1
-    replaced = f"replaced by one of run {_run_id(tmp_path / 'second')}; this role belongs to run"
+    replaced = f"replaced by one of run {_run_id(tmp_path / 'second')}; it served run"
     assert replaced in actor.err.splitlines()[-1]
     actor = act("--run_dir", "acting")
     assert actor.finish() == 2
@@ -131,11 +131,11 @@ def test_a_server_that_is_started_again_has_no_policies_of_before(
     command, container = serve()
     container.push(version)
     container.push_evaluation(EvaluationRequest(version, env_steps=20))
-    assert container.version(timeout_s=10) == container.evaluations_waiting(timeout_s=10) == 1
+    assert container.status(timeout_s=10) == (1, 1)
     command.interrupt(signal.SIGTERM)
     assert command.finish() == 143
     command, container = serve()
-    assert container.version(timeout_s=10) == container.evaluations_waiting(timeout_s=10) == 0
+    assert container.status(timeout_s=10) == (0, 0)
     command.interrupt(signal.SIGTERM)
     assert command.finish() == 143
 

@@ -136,7 +136,7 @@ def test_a_second_server_of_another_run_or_configuration_is_refused(
     other = _serve(start, ports[1], "other", "seed=9")
     assert actor.finish() == 1
     replaced = (
-        f"localhost:{ports[1]} has been replaced by one of run {manifest('other')['run_id']}; it was of"
+        f"localhost:{ports[1]} has been replaced by one of run {manifest('other')['run_id']}; it served"
     )
     assert replaced in actor.err.splitlines()[-1]
     assert f"has replay server 2 in run {run_ids[1]}" in refusal(act("acting"))

@@ -19,7 +19,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.status import ReplayStatus
+from actorlearner.replay.monitor import ReplayStatus
 from tests.support.training import fixed_dataset, make_learner, make_parts
 
 _STEPS = 10

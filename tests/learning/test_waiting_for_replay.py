@@ -7,7 +7,7 @@ import pytest
 from actorlearner.config.schema import Config
 from actorlearner.process import waiting
 from actorlearner.process.stop import Stop
-from actorlearner.replay.status import ReplayStatus
+from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.roles import learner
 from tests.support.replay import with_replay
 

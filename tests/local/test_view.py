@@ -12,7 +12,7 @@ from actorlearner.config.schema import Config
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import View, summary_lines
 from actorlearner.process import heartbeat
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import duration
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 

@@ -125,7 +125,8 @@ _PRINTING = """
 import logging
 import sys
 from pathlib import Path
-from actorlearner.process.process import Verbosity, _RoleProcess
+from actorlearner.process.process import _RoleProcess
+from actorlearner.process.process import Verbosity
 from actorlearner.records.run_directory import RunDirectory
 process = _RoleProcess("learner", RunDirectory(Path(sys.argv[1])), Verbosity.NORMAL)
 print("printed")

@@ -17,8 +17,7 @@ from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ServerMonitor
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.replay import SPECS, Replay, sample_until_barred, with_replay
@@ -51,12 +50,7 @@ def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
             servers.pop().stop()
         config = with_replay(small_config, **replay)
         layout = make_layout(config, SPECS)
-        size = layout.transitions_per_item
-        checkpoints = ReplayCheckpoints(
-            tmp_path / "replay [lr=3e-4] *",
-            plan_rate_limit(config, size),
-            items(config.replay.capacity, size),
-        )
+        checkpoints = ReplayCheckpoints(tmp_path / "replay [lr=3e-4] *", config, layout)
         port = portpicker.pick_unused_port()
         servers.append(start_server([experience_table(config, layout)], port, checkpoints))
         saved = Saved(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout)
@@ -149,7 +143,7 @@ def test_a_server_that_does_not_answer_loses_no_checkpoint(
 
 
 @pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
-def test_a_checkpoint_that_is_not_whole_is_left_out(
+def test_a_damaged_checkpoint_is_left_out(
     serve: Serve, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     replay = serve(min_size=1)
@@ -163,7 +157,7 @@ def test_a_checkpoint_that_is_not_whole_is_left_out(
     assert f"the replay checkpoint {newest} is left out" in caplog.text
 
 
-def test_what_has_no_seal_is_left_out(serve: Serve) -> None:
+def test_a_checkpoint_without_a_seal_is_left_out(serve: Serve) -> None:
     replay = serve(min_size=1)
     replay.fill(MAX_ROWS)
     assert replay.save()
@@ -191,7 +185,7 @@ def test_a_full_disk_keeps_what_was_saved_before(
     assert serve(min_size=1).status().size == 2 * MAX_ROWS
 
 
-def test_settings_that_the_restored_table_ignores_are_said(
+def test_settings_that_the_restored_table_ignores_are_logged(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     replay = serve(min_size=1, capacity=10 * MAX_ROWS)

@@ -26,6 +26,11 @@ def test_defaults_work() -> None:
     assert replay_problems(Config(), {}) == []
 
 
+@pytest.mark.parametrize("capacity", [11, 12])
+def test_min_size_within_capacity(capacity: int) -> None:
+    assert replay_problems(config_with(replay__min_size=11, replay__capacity=capacity), {}) == []
+
+
 def test_min_size_above_capacity() -> None:
     config = config_with(replay__min_size=11, replay__capacity=10)
     assert replay_problems(config, {"replay.min_size": "exp.yaml:3"}) == [

@@ -7,14 +7,9 @@ from typing import Any
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
+from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS, max_transitions_per_item
-from actorlearner.replay.rate_limit import (
-    RateLimit,
-    items,
-    least_error_buffer,
-    plan_rate_limit,
-    rate_limit_problems,
-)
+from actorlearner.replay.rate_limit import RateLimit, items, min_error_buffer, plan_rate_limit
 
 
 def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config:
@@ -23,6 +18,10 @@ def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config
         learn=LearnConfig(batch_size=batch_size),
         collect=CollectConfig(actors=actors),
     )
+
+
+def refused_keys(config: Config) -> list[str]:
+    return [problem.partition(":")[0] for problem in replay_problems(config, {})]
 
 
 @dataclasses.dataclass
@@ -56,8 +55,8 @@ def exhaust(step: Any, most: int) -> int:
     return sum(1 for _ in itertools.takewhile(bool, (step() for _ in range(most))))
 
 
-def runs_for_ever(limit: RateLimit) -> bool:
-    """Whether both sides go on although each goes as far ahead as it may, in turn."""
+def never_deadlocks(limit: RateLimit) -> bool:
+    """Whether both sides continue after each in turn has gone as far ahead as it may."""
     model = ReverbModel(limit)
     most = 100_000
     return all(exhaust(model.insert, most) + exhaust(model.sample, most) for _ in range(20))
@@ -99,49 +98,42 @@ def test_default_buffer_is_an_item_of_each_actor(size: int, buffered_items: tupl
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.1, 1 / 3, 1.0, 7.3])
 @pytest.mark.parametrize("buffer", ["default", "least"])
 @pytest.mark.parametrize(("layout", "size"), [("packed", MAX_ROWS), ("packed", 5), ("trajectory", 1)])
-def test_neither_side_waits_for_ever(
+def test_accepted_settings_never_deadlock(
     batch_size: int, updates_per_env_step: float, buffer: str, layout: str, size: int
 ) -> None:
     settings = {"updates_per_env_step": updates_per_env_step, "min_size": 20, "layout": layout}
     config = config_with(batch_size=batch_size, **settings)
     if buffer == "least":
-        least = least_error_buffer(max_transitions_per_item(layout), updates_per_env_step * batch_size)
+        least = min_error_buffer(max_transitions_per_item(layout), updates_per_env_step * batch_size)
         config = config_with(batch_size=batch_size, error_buffer=least, **settings)
-    assert rate_limit_problems(config) == []
-    assert runs_for_ever(plan_rate_limit(config, size))
+    assert replay_problems(config, {}) == []
+    assert never_deadlocks(plan_rate_limit(config, size))
 
 
 def test_the_model_finds_a_deadlock() -> None:
     config = config_with(updates_per_env_step=1.0, error_buffer=3.0, min_size=20)
-    assert rate_limit_problems(config) != []
-    assert not runs_for_ever(plan_rate_limit(config, MAX_ROWS))
+    assert replay_problems(config, {}) != []
+    assert not never_deadlocks(plan_rate_limit(config, MAX_ROWS))
 
 
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])
 def test_least_buffer_is_the_boundary(updates_per_env_step: float) -> None:
-    least = least_error_buffer(MAX_ROWS, updates_per_env_step * 256)
+    least = min_error_buffer(MAX_ROWS, updates_per_env_step * 256)
     for error_buffer, expected in ((least, []), (least * 0.999, ["replay.error_buffer"])):
         config = config_with(updates_per_env_step=updates_per_env_step, error_buffer=error_buffer)
-        assert [key for key, _ in rate_limit_problems(config)] == expected
+        assert refused_keys(config) == expected
 
 
 def test_least_buffer_is_one_item_or_one_sample() -> None:
-    assert least_error_buffer(16, 256.0) == 16
-    assert least_error_buffer(16, 0.25) == 4 * 16
-    assert least_error_buffer(1, 256.0) == 1
+    assert min_error_buffer(16, 256.0) == 16
+    assert min_error_buffer(16, 0.25) == 4 * 16
+    assert min_error_buffer(1, 256.0) == 1
 
 
 def test_buffer_without_a_ratio_limits_nothing() -> None:
-    assert rate_limit_problems(config_with(error_buffer=0.1)) == []
-
-
-def test_min_size_above_capacity() -> None:
-    assert rate_limit_problems(config_with(min_size=11, capacity=11)) == []
-    ((key, allowed),) = rate_limit_problems(config_with(min_size=12, capacity=11))
-    assert key == "replay.min_size"
-    assert "at most replay.capacity (11)" in allowed
+    assert replay_problems(config_with(error_buffer=0.1), {}) == []
 
 
 def test_all_problems_at_once() -> None:
     config = config_with(min_size=12, capacity=11, updates_per_env_step=1.0, error_buffer=4.0)
-    assert [key for key, _ in rate_limit_problems(config)] == ["replay.min_size", "replay.error_buffer"]
+    assert refused_keys(config) == ["replay.min_size", "replay.error_buffer"]

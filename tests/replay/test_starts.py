@@ -9,9 +9,8 @@ from actorlearner.config.schema import Config
 from actorlearner.process.stop import Stop
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.rate_limit import items, plan_rate_limit
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.starts import count_start, starts_table
-from actorlearner.replay.status import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import SPECS
 
@@ -20,16 +19,11 @@ def begin(client: reverb.Client, roles: Sequence[str]) -> list[int]:
     return [count_start(client, role, Stop()) for role in roles]
 
 
-def checkpoints_in(directory: Path, config: Config) -> ReplayCheckpoints:
-    size = make_layout(config, SPECS).transitions_per_item
-    return ReplayCheckpoints(directory, plan_rate_limit(config, size), items(config.replay.capacity, size))
-
-
 def test_each_role_counts_its_own_starts_also_after_a_restore(
     small_config: Config, tmp_path: Path, free_port: int
 ) -> None:
     layout = make_layout(small_config, SPECS)
-    checkpoints = checkpoints_in(tmp_path, small_config)
+    checkpoints = ReplayCheckpoints(tmp_path, small_config, layout)
     experience = experience_table(small_config, layout)
     server = start_server([experience, starts_table()], free_port, checkpoints)
     client = reverb.Client(f"localhost:{free_port}")
@@ -53,7 +47,7 @@ def test_a_run_that_was_saved_without_counts_is_restored(
 ) -> None:
     """Checkpoints of earlier versions have no counts."""
     layout = make_layout(small_config, SPECS)
-    checkpoints = checkpoints_in(tmp_path, small_config)
+    checkpoints = ReplayCheckpoints(tmp_path, small_config, layout)
     server = start_server([experience_table(small_config, layout)], free_port, checkpoints)
     client = reverb.Client(f"localhost:{free_port}")
     assert checkpoints.save(client, ServerMonitor(client, layout))

@@ -20,8 +20,8 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.learning.group import Group
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.run_identity import announce, identity_table
 from actorlearner.replay.starts import starts_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import collect_actor, eval_actor

@@ -11,12 +11,12 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.config.schema import Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import ReplayLayout
+from actorlearner.replay.monitor import ReplayStatus, ServerMonitor
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import ROWS
-from actorlearner.replay.status import ReplayStatus, ServerMonitor
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter

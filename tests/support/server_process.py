@@ -70,15 +70,11 @@ def _serve(
 ) -> None:
     from actorlearner.replay.checkpoints import ReplayCheckpoints
     from actorlearner.replay.layout import make_layout
-    from actorlearner.replay.rate_limit import items, plan_rate_limit
-    from actorlearner.replay.status import ServerMonitor
+    from actorlearner.replay.monitor import ServerMonitor
     from actorlearner.replay.tables import experience_table, start_server
 
     layout = make_layout(config, specs)
-    size = layout.transitions_per_item
-    checkpoints = ReplayCheckpoints(
-        directory, plan_rate_limit(config, size), items(config.replay.capacity, size)
-    )
+    checkpoints = ReplayCheckpoints(directory, config, layout)
     server = start_server([experience_table(config, layout)], port, checkpoints)
     client = server.localhost_client()
     connection.send("serving")

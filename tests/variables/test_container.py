@@ -15,6 +15,7 @@ from actorlearner.replay.tables import start_server
 from actorlearner.variables import container as container_module
 from actorlearner.variables import puller as puller_module
 from actorlearner.variables.container import (
+    ContainerStatus,
     EvaluationRequest,
     PolicyVariables,
     VariableContainer,
@@ -93,17 +94,16 @@ def container(server: Server) -> VariableContainer:
 
 
 def test_there_is_no_version_before_the_first_push(container: VariableContainer) -> None:
-    assert container.version(TIMEOUT_S) == 0
-    assert container.evaluations_waiting(TIMEOUT_S) == 0
+    assert container.status(TIMEOUT_S) == (0, 0)
 
 
-def test_the_newest_version_is_pulled_as_often_as_wanted(container: VariableContainer) -> None:
+def test_the_newest_version_can_be_pulled_repeatedly(container: VariableContainer) -> None:
     for count, train_step in enumerate((0, 20, 40), start=1):
         container.push(version(train_step))
-        assert container.version(TIMEOUT_S) == count
+        assert container.status(TIMEOUT_S).versions == count
         for _ in range(3):
             assert_whole(container.pull(), train_step)
-        assert container.version(TIMEOUT_S) == count
+        assert container.status(TIMEOUT_S).versions == count
 
 
 def test_values_and_train_step_belong_together_while_versions_change(container: VariableContainer) -> None:
@@ -143,15 +143,14 @@ def test_equal_orders_are_replaced(container: VariableContainer) -> None:
         np.testing.assert_array_equal(container.pull().values[0], values[0])
 
 
-def test_what_was_forgotten_is_not_there_and_comes_again(container: VariableContainer) -> None:
+def test_a_cleared_container_is_empty_and_can_be_filled_again(container: VariableContainer) -> None:
     for train_step in (0, 20):
         container.push(version(train_step, generation=3))
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=1))
-    container.forget()
-    assert container.version(TIMEOUT_S) == 0
-    assert container.evaluations_waiting(TIMEOUT_S) == 0
-    container.push(version(10))  # Older: nothing is left that it would have to be newer than.
-    assert container.version(TIMEOUT_S) == 1  # Counted anew, so that its learner sees that all was lost.
+    container.clear()
+    assert container.status(TIMEOUT_S) == (0, 0)
+    container.push(version(10))  # Older: no newer version is left.
+    assert container.status(TIMEOUT_S).versions == 1  # So its learner sees the loss.
     assert_whole(container.pull(), 10)
 
 
@@ -166,16 +165,16 @@ def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> N
 def test_an_evaluation_stays_until_it_is_done(container: VariableContainer) -> None:
     for train_step in (0, 100, 200):
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=7 * train_step))
-    assert container.evaluations_waiting(TIMEOUT_S) == 3
+    assert container.status(TIMEOUT_S).evaluations_waiting == 3
     for left, train_step in ((2, 0), (1, 100), (0, 200)):
         for _ in range(2):  # Also to an eval actor that is started again.
             request = container.next_evaluation()
             assert_whole(request.version, train_step)
             assert request.env_steps == 7 * train_step
-        container.is_evaluated(request)
-        assert container.evaluations_waiting(TIMEOUT_S) == left
-    container.is_evaluated(request)  # Which another eval actor may have done.
-    assert container.version(TIMEOUT_S) == 0  # The queue is not what actors pull.
+        container.remove_evaluation(request)
+        assert container.status(TIMEOUT_S).evaluations_waiting == left
+    container.remove_evaluation(request)  # Which another eval actor may have done.
+    assert container.status(TIMEOUT_S).versions == 0  # The queue is not what actors pull.
 
 
 def test_without_an_eval_actor_the_oldest_evaluations_are_dropped(
@@ -185,11 +184,11 @@ def test_without_an_eval_actor_the_oldest_evaluations_are_dropped(
     container = server.start()
     for train_step in range(8):  # Returning at all shows that no push waits.
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=0))
-    assert container.evaluations_waiting(TIMEOUT_S) == 3
+    assert container.status(TIMEOUT_S).evaluations_waiting == 3
     taken = []
     for _ in range(3):
         request = container.next_evaluation()
-        container.is_evaluated(request)
+        container.remove_evaluation(request)
         taken.append(request.version.train_step)
     assert taken == [5, 6, 7]
 
@@ -205,28 +204,28 @@ def test_assigner_sets_all_variables_and_the_train_step(container: VariableConta
 
 @dataclasses.dataclass
 class Calls:
-    """What a puller has asked of the container."""
+    """Counts a puller's calls of the container."""
 
-    looks: int = 0
+    polls: int = 0
     pulls: int = 0
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
-    look, pull = VariableContainer.version, VariableContainer.pull
+    poll, pull = VariableContainer.status, VariableContainer.pull
 
-    def counted_look(self: VariableContainer, timeout_s: int) -> int:
+    def counted_poll(self: VariableContainer, timeout_s: int) -> ContainerStatus:
         try:
-            return look(self, timeout_s)
+            return poll(self, timeout_s)
         finally:
-            calls.looks += 1
+            calls.polls += 1
 
     def counted_pull(self: VariableContainer) -> PolicyVariables:
         calls.pulls += 1
         return pull(self)
 
-    monkeypatch.setattr(VariableContainer, "version", counted_look)
+    monkeypatch.setattr(VariableContainer, "status", counted_poll)
     monkeypatch.setattr(VariableContainer, "pull", counted_pull)
     return calls
 
@@ -244,30 +243,30 @@ def start_puller(free_port: int, stop: Stop) -> Callable[[], VariablePuller]:
 
 
 @pytest.fixture
-def look_again(calls: Calls, eventually: Eventually) -> Callable[[], None]:
-    """Returns once the puller has looked for a version twice more: all before is done by then."""
+def poll_again(calls: Calls, eventually: Eventually) -> Callable[[], None]:
+    """Returns once the puller has polled twice more: everything before is done by then."""
 
-    def look_again() -> None:
-        wanted = calls.looks + 2
-        eventually(lambda: calls.looks >= wanted)
+    def poll_again() -> None:
+        wanted = calls.polls + 2
+        eventually(lambda: calls.polls >= wanted)
 
-    return look_again
+    return poll_again
 
 
 def test_puller_pulls_each_version_once(
     container: VariableContainer,
     start_puller: Callable[[], VariablePuller],
     calls: Calls,
-    look_again: Callable[[], None],
+    poll_again: Callable[[], None],
     eventually: Eventually,
 ) -> None:
     puller = start_puller()
-    look_again()
+    poll_again()
     assert (calls.pulls, puller.train_step, puller.take()) == (0, -1, None)
     for pulls, train_step in enumerate((0, 20, 40), start=1):
         container.push(version(train_step))
         eventually(lambda train_step=train_step: puller.train_step == train_step)
-        look_again()
+        poll_again()
         assert calls.pulls == pulls
         taken = puller.take()
         assert taken is not None
@@ -275,7 +274,7 @@ def test_puller_pulls_each_version_once(
         assert puller.take() is None
 
 
-def test_puller_gives_only_the_newest_of_several_versions(
+def test_puller_returns_only_the_newest_of_several_versions(
     container: VariableContainer, start_puller: Callable[[], VariablePuller], eventually: Eventually
 ) -> None:
     puller = start_puller()
@@ -287,23 +286,23 @@ def test_puller_gives_only_the_newest_of_several_versions(
     assert taken.train_step == 4
 
 
-def test_puller_tells_the_age_of_its_version(
+def test_puller_reports_the_age_of_its_version(
     container: VariableContainer,
     start_puller: Callable[[], VariablePuller],
-    look_again: Callable[[], None],
+    poll_again: Callable[[], None],
     eventually: Eventually,
 ) -> None:
     container.push(version(1))
     puller = start_puller()
     eventually(lambda: puller.train_step == 1)
-    look_again()
+    poll_again()
     old = puller.age_s
-    look_again()
-    assert puller.age_s > old  # Looking does not make it younger.
+    poll_again()
+    assert puller.age_s > old  # Polling does not make it younger.
     container.push(version(2))
     older = puller.age_s
     eventually(lambda: puller.train_step == 2)
-    look_again()
+    poll_again()
     assert 0 <= puller.age_s < older + TIMEOUT_S
 
 
@@ -325,22 +324,22 @@ def test_puller_outlives_a_server_that_comes_late_and_one_that_comes_back(
     start_puller: Callable[[], VariablePuller],
     monkeypatch: pytest.MonkeyPatch,
     calls: Calls,
-    look_again: Callable[[], None],
+    poll_again: Callable[[], None],
     eventually: Eventually,
 ) -> None:
     monkeypatch.setattr(puller_module, "_TIMEOUT_S", 1)
     puller = start_puller()
-    eventually(lambda: calls.looks >= 1)
+    eventually(lambda: calls.polls >= 1)
     assert puller.take() is None
     assert puller.train_step == -1
     server.start().push(version(20))
     eventually(lambda: puller.train_step == 20)
     assert puller.take() is not None
-    look_again()  # It is not in the middle of a pull any more, which would never end.
+    poll_again()  # It is not in the middle of a pull any more, which would never end.
     server.stop()
-    look_again()
+    poll_again()
     container = server.start()
-    look_again()  # There is nothing to pull, and it does not try to.
+    poll_again()  # There is nothing to pull, and it does not try to.
     assert calls.pulls == 1
     assert puller.take() is None
     container.push(version(40))  # The first version there, as the one before was the first there.
@@ -351,16 +350,16 @@ def test_puller_outlives_a_server_that_comes_late_and_one_that_comes_back(
 
 
 @pytest.mark.parametrize("look", [VariablePuller.take, lambda puller: puller.train_step])
-def test_what_goes_wrong_while_pulling_is_raised_where_the_variables_are_used(
+def test_an_error_while_pulling_is_raised_where_the_variables_are_used(
     look: Callable[[VariablePuller], object],
     start_puller: Callable[[], VariablePuller],
     monkeypatch: pytest.MonkeyPatch,
     eventually: Eventually,
 ) -> None:
-    def broken(self: VariableContainer, timeout_s: int) -> int:
+    def broken(self: VariableContainer, timeout_s: int) -> ContainerStatus:
         raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(VariableContainer, "version", broken)
+    monkeypatch.setattr(VariableContainer, "status", broken)
     puller = start_puller()
 
     def raises() -> bool:
@@ -377,7 +376,7 @@ def test_puller_never_goes_back_but_to_a_later_learner(
     server: Server,
     container: VariableContainer,
     start_puller: Callable[[], VariablePuller],
-    look_again: Callable[[], None],
+    poll_again: Callable[[], None],
     eventually: Eventually,
 ) -> None:
     container.push(version(20))
@@ -387,8 +386,8 @@ def test_puller_never_goes_back_but_to_a_later_learner(
     container = server.start()  # As if from a checkpoint that is older.
     for older in (5, 15):
         container.push(version(older))
-    look_again()
-    look_again()
+    poll_again()
+    poll_again()
     assert puller.train_step == 20
     container.push(version(10, generation=1))
     eventually(lambda: puller.train_step == 10)

@@ -35,8 +35,8 @@ class Pausing(Stop):
         return super().wait(0.0)
 
 
-class HeldContainer:
-    """A container whose server takes a push only when it is let to."""
+class PausedContainer:
+    """A container that stores one version for each release of `let`."""
 
     def __init__(self, client: Any) -> None:
         self.pushed: list[tuple[str, int, float]] = []
@@ -48,11 +48,9 @@ class HeldContainer:
         self.evaluated = 0
         self.run_end: RunEnd | None = None
 
-    def version(self, timeout_s: int) -> int:
-        return self.versions
-
     def status(self, timeout_s: int) -> ContainerStatus:
-        return ContainerStatus(self.versions, self.evaluations_waiting(timeout_s))
+        evaluations = sum(what.startswith("evaluation") for what, _, _ in self.pushed)
+        return ContainerStatus(self.versions, evaluations - self.evaluated)
 
     def pull(self) -> PolicyVariables | None:
         return self.other
@@ -64,9 +62,6 @@ class HeldContainer:
     def push_evaluation(self, request: EvaluationRequest) -> None:
         self._take(f"evaluation after {request.env_steps} env steps", request.version)
 
-    def evaluations_waiting(self, timeout_s: int) -> int:
-        return sum(what.startswith("evaluation") for what, _, _ in self.pushed) - self.evaluated
-
     def push_end(self, end: RunEnd) -> None:
         self.pushed.append(("end", end.order.train_step, 0.0))
         self.run_end = end
@@ -74,7 +69,7 @@ class HeldContainer:
     def end(self, timeout_s: int) -> RunEnd | None:
         return self.run_end
 
-    def forget_evaluations(self) -> None:
+    def clear_evaluations(self) -> None:
         self.pushed = [pushed for pushed in self.pushed if not pushed[0].startswith("evaluation")]
 
     def _take(self, what: str, version: PolicyVariables) -> None:
@@ -91,14 +86,14 @@ def _parts() -> AgentParts:
 
 
 @pytest.fixture(name="container")
-def _container(monkeypatch: pytest.MonkeyPatch) -> HeldContainer:
-    container = HeldContainer(None)
+def _container(monkeypatch: pytest.MonkeyPatch) -> PausedContainer:
+    container = PausedContainer(None)
     monkeypatch.setattr(publisher_module, "VariableContainer", lambda client, run_id: container)
     return container
 
 
 @pytest.fixture(name="publisher")
-def _publisher(parts: AgentParts, container: HeldContainer) -> Iterator[Publisher]:
+def _publisher(parts: AgentParts, container: PausedContainer) -> Iterator[Publisher]:
     publisher = Publisher(None, parts)
     yield publisher
     for _ in range(10):
@@ -113,7 +108,7 @@ def train_to(parts: AgentParts, train_step: int) -> None:
 
 
 def test_the_newest_version_overtakes_those_that_wait(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     train_to(parts, 1)
     publisher.publish()
@@ -128,19 +123,19 @@ def test_the_newest_version_overtakes_those_that_wait(
     assert container.pushed == [("newest", 1, 1.0), ("newest", 4, 4.0)]
 
 
-def test_what_is_pushed_are_the_variables_when_it_was_told_to(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher
+def test_it_pushes_the_variables_of_the_moment_of_publishing(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     train_to(parts, 7)
     publisher.publish()
-    train_to(parts, 8)  # Training goes on before the server has taken it.
+    train_to(parts, 8)  # Training goes on before the server has stored it.
     container.let.release()
     assert publisher.flush(LONG_S)
     assert container.pushed == [("newest", 7, 7.0)]
 
 
 def test_every_evaluation_arrives_in_order(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
@@ -154,8 +149,8 @@ def test_every_evaluation_arrives_in_order(
     assert container.pushed[-1] == ("newest", 30, 30.0)
 
 
-def test_a_failed_push_is_raised_where_training_goes_on(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher
+def test_a_failed_push_is_raised_on_the_training_thread(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     container.failure = ValueError("shapes differ")
     publisher.publish()
@@ -168,7 +163,7 @@ def test_a_failed_push_is_raised_where_training_goes_on(
 
 @pytest.mark.parametrize("spoilt", [float("nan"), float("inf")])
 def test_weights_that_are_not_finite_are_never_published(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher, spoilt: float
+    parts: AgentParts, container: PausedContainer, publisher: Publisher, spoilt: float
 ) -> None:
     train_to(parts, 10)
     publisher.publish()
@@ -185,12 +180,12 @@ def test_weights_that_are_not_finite_are_never_published(
 
 def test_a_server_that_lost_what_was_pushed_gets_it_again(
     parts: AgentParts,
-    container: HeldContainer,
+    container: PausedContainer,
     publisher: Publisher,
     monkeypatch: pytest.MonkeyPatch,
     eventually: Eventually,
 ) -> None:
-    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
     for _ in range(20):
         container.let.release()
     for train_step in (10, 20):
@@ -210,12 +205,12 @@ def test_a_server_that_lost_what_was_pushed_gets_it_again(
 
 def test_the_end_comes_last_and_counts_once_it_is_saved(
     parts: AgentParts,
-    container: HeldContainer,
+    container: PausedContainer,
     publisher: Publisher,
     monkeypatch: pytest.MonkeyPatch,
     eventually: Eventually,
 ) -> None:
-    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
     train_to(parts, 10)
     publisher.publish_for_evaluation(env_steps=10)
     publisher.publish()
@@ -237,13 +232,13 @@ def test_the_end_comes_last_and_counts_once_it_is_saved(
 
 def test_policies_that_were_evaluated_are_not_kept(
     parts: AgentParts,
-    container: HeldContainer,
+    container: PausedContainer,
     publisher: Publisher,
     monkeypatch: pytest.MonkeyPatch,
     eventually: Eventually,
 ) -> None:
     """Neither in memory, nor for a server that was started again."""
-    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
     for _ in range(20):
         container.let.release()
     train_to(parts, 10)
@@ -262,12 +257,12 @@ def test_policies_that_were_evaluated_are_not_kept(
 
 def test_a_learner_that_was_replaced_ends(
     parts: AgentParts,
-    container: HeldContainer,
+    container: PausedContainer,
     publisher: Publisher,
     monkeypatch: pytest.MonkeyPatch,
     eventually: Eventually,
 ) -> None:
-    monkeypatch.setattr(publisher_module, "_LOOK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
     container.let.release()
     publisher.publish()
     assert publisher.flush(LONG_S)
@@ -278,8 +273,8 @@ def test_a_learner_that_was_replaced_ends(
         publisher.publish()
 
 
-def test_it_knows_which_versions_have_not_been_evaluated(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher
+def test_it_returns_the_versions_that_are_not_evaluated(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
@@ -296,7 +291,7 @@ def test_it_knows_which_versions_have_not_been_evaluated(
 
 
 def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
-    parts: AgentParts, container: HeldContainer, publisher: Publisher
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     container.pushed = [("evaluation of a train step that is lost", 90, 90.0)]
     train_to(parts, 50)
@@ -308,7 +303,7 @@ def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
 
 
 def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
-    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+    container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where every try fails at once, it neither takes a whole core nor ignores a SIGTERM."""
     tries = []
@@ -318,7 +313,7 @@ def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
         assert len(tries) < 10, "it retries without a pause"
         raise RuntimeError("permission denied")
 
-    monkeypatch.setattr(container, "forget_evaluations", fail)
+    monkeypatch.setattr(container, "clear_evaluations", fail)
     stop = Pausing()
     publisher.take_over([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
     assert len(tries) == 3
@@ -327,7 +322,7 @@ def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
 
 
 def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(
-    container: HeldContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+    container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
 

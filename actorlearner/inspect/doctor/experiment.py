@@ -32,7 +32,7 @@ def check_environment(experiment: Experiment) -> Result:
       Exception: any error of the environment.
     """
     from actorlearner.environments.load import load_environment
-    from actorlearner.process.devices import use_cpu
+    from actorlearner.process.tensorflow_setup import use_cpu
 
     use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
     config = experiment.config.environment
@@ -117,17 +117,17 @@ def check_memory(experiment: Experiment) -> Result:
     """
     from actorlearner.process.memory import available_bytes
     from actorlearner.records.run_directory import RunDirectory
-    from actorlearner.replay import footprint
+    from actorlearner.replay import memory
     from actorlearner.replay.checkpoints import saved_transitions
-    from actorlearner.replay.item_memory import size
+    from actorlearner.replay.memory import size
 
     config, layout = experiment.config, experiment.layout
     saved = saved_transitions(RunDirectory(experiment.run_dir).replay_checkpoints)
-    footprint.check_memory(config, layout, saved)
+    memory.check_memory(config, layout, saved)
     available = available_bytes()
-    replay = footprint.experience_bytes(config.replay.capacity, layout)
+    replay = memory.experience_bytes(config.replay.capacity, layout)
     count = _OTHER_ROLES + collect_actors(config.collect)
-    processes = count * footprint.PROCESS_BYTES
+    processes = count * memory.PROCESS_BYTES
     found = f"replay {size(replay)}, {count} processes {size(processes)}; {size(available)} available"
     if replay + processes > available:
         return warn(f"{found}: lower replay.capacity or collect.actors, or run roles elsewhere")
@@ -144,7 +144,7 @@ _SLOTS = 2
 
 def check_disk(experiment: Experiment) -> Result:
     """Checks that the run directory is writable and has room for the checkpoints of a full replay."""
-    from actorlearner.replay.item_memory import size
+    from actorlearner.replay.memory import size
 
     folder = _nearest(experiment.run_dir)
     try:
@@ -168,9 +168,9 @@ def _nearest(path: Path) -> Path:
 def _needed(experiment: Experiment) -> tuple[int, int]:
     """Returns the bytes of the checkpoints of replay and of the learner, including one being written each."""
     from actorlearner.learning import checkpoint
-    from actorlearner.replay import checkpoints, footprint
+    from actorlearner.replay import checkpoints, memory
 
-    one = footprint.checkpoint_bytes(experiment.config.replay.capacity, experiment.layout)
+    one = memory.checkpoint_bytes(experiment.config.replay.capacity, experiment.layout)
     agent = _bytes(experiment.agent.agent.variables) * (1 + _SLOTS) * (checkpoint.KEPT + 1)
     policies = (_bytes(experiment.agent.policy_variables) + _GRAPHS_BYTES) * _SAVED_MODELS
     return one * (checkpoints.KEPT + 1), agent + policies

@@ -10,11 +10,10 @@ import reverb
 import tree
 
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.replay.blocked import BlockedTime
+from actorlearner.replay.connection import configuration_of, run_id_of
+from actorlearner.replay.monitor import BlockedTime, ReplayStatus, status_of
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.replay.run_identity import configuration_of, run_id_of
-from actorlearner.replay.status import ReplayStatus, status_of
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.variables.container import (
     EVALUATION_TABLE,
@@ -72,7 +71,7 @@ _HELD_BACK = 0.1
 
 
 class ServerStatusReader:
-    """Looks at a replay server, again and again."""
+    """Reads the status of a replay server repeatedly."""
 
     def __init__(self, address: str) -> None:
         """Connects, and reads which run the server serves.

@@ -10,12 +10,11 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.config.schema import Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.rate_limit import items, plan_rate_limit
-from actorlearner.replay.status import ServerMonitor
+from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
@@ -73,10 +72,7 @@ def store(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) 
         small_config, layout=request.param, min_size=MAX_ROWS, updates_per_env_step=1.0, error_buffer=1_000.0
     )
     layout = make_layout(config, SPECS)
-    size = layout.transitions_per_item
-    checkpoints = ReplayCheckpoints(
-        tmp_path / "replay", plan_rate_limit(config, size), items(config.replay.capacity, size)
-    )
+    checkpoints = ReplayCheckpoints(tmp_path / "replay", config, layout)
     port = portpicker.pick_unused_port()
     tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
     server = start_server(tables, port, checkpoints)

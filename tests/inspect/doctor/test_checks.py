@@ -19,8 +19,8 @@ from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status
 from actorlearner.inspect.doctor.run_checks import CHECKS
 from actorlearner.inspect.doctor.worker import attempt
 from actorlearner.process import memory
-from actorlearner.replay import footprint
-from actorlearner.replay.item_memory import size
+from actorlearner.replay import memory as replay_memory
+from actorlearner.replay.memory import size
 from actorlearner.replay.packed import PackedLayout
 from tests.support.replay import with_replay
 
@@ -32,7 +32,7 @@ Change = Callable[..., Config]
 @pytest.fixture
 def experiment(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     """DQN on CartPole. The threads of TensorFlow stay as they are in this process."""
-    monkeypatch.setattr("actorlearner.process.devices.use_cpu", lambda threads: None)
+    monkeypatch.setattr("actorlearner.process.tensorflow_setup.use_cpu", lambda threads: None)
     return Experiment(small_config, tmp_path / "runs" / "new")
 
 
@@ -229,13 +229,13 @@ def test_an_agent_that_cannot_act_there(experiment: Experiment) -> None:
 
 
 def test_memory(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
-    replay = footprint.experience_bytes(experiment.config.replay.capacity, experiment.layout)
+    replay = replay_memory.experience_bytes(experiment.config.replay.capacity, experiment.layout)
     for available, status, expected in (
         (replay - 1, Status.FAIL, "replay.capacity: 1000 transitions may need "),
         (replay + 1, Status.WARN, f"replay {size(replay)}, "),
         (2**40, Status.OK, f"replay {size(replay)}, "),
     ):
-        for module in (memory, footprint):
+        for module in (memory, replay_memory):
             monkeypatch.setattr(module, "available_bytes", lambda available=available: available)
         found = check("memory", experiment)
         assert found.status is status

@@ -14,8 +14,8 @@ from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.inspect.status import server_status
 from actorlearner.inspect.status.server_status import ServerStatusReader
 from actorlearner.inspect.status.view import rendered, server_rows
+from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.run_identity import announce, identity_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import (
     EvaluationRequest,
@@ -70,7 +70,7 @@ def test_it_tells_of_replay_variables_and_rates(
     writer = replay.layout.writer(replay.client, 8)
     for number in range(0, 20 * 64 if packed else 8, 8):
         writer.write(numbered(np.arange(number, number + 8)))
-    eventually(lambda: replay.status().inserts_barred_s > 0.5 or not packed)
+    eventually(lambda: replay.status().inserts_blocked_s > 0.5 or not packed)
     eventually(lambda: replay.status().inserts > 0)
     second = reader.read()
     assert (second.train_step, second.generation, second.versions) == (30, 2, 1)

@@ -1,4 +1,4 @@
-"""The estimate of what experience takes, beside what real servers take; and the refusal of too much."""
+"""The memory estimates against real servers, and the refusal of a capacity that does not fit."""
 
 import dataclasses
 import re
@@ -13,19 +13,20 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.config.schema import AgentConfig, Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
-from actorlearner.replay import footprint, least_memory
-from actorlearner.replay.footprint import (
+from actorlearner.replay import memory
+from actorlearner.replay.layout import ReplayLayout, make_layout
+from actorlearner.replay.memory import (
     check_memory,
     checkpoint_bytes,
     experience_bytes,
-    largest_capacity,
+    max_capacity,
+    min_experience_bytes,
+    min_memory_problems,
+    size,
 )
-from actorlearner.replay.item_memory import size
-from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.least_memory import least_bytes, least_memory_problems
 from tests.support.replay import LONG_S, SPECS, with_replay
 from tests.support.server_process import replay_server
 
@@ -102,23 +103,23 @@ def test_estimates_beside_a_real_server(small_config: Config, tmp_path: Path, ca
 
 
 @pytest.mark.parametrize("name", ["packed", "trajectory"])
-def test_the_largest_capacity_fits(small_config: Config, name: str) -> None:
+def test_the_max_capacity_fits(small_config: Config, name: str) -> None:
     layout = make_layout(with_replay(small_config, layout=name), SPECS)
-    for memory in (0, 10**4, 10**6, 12_345_678, 10**9, 10**14):
-        largest = largest_capacity(memory, layout)
-        assert experience_bytes(largest, layout) <= memory
-        assert experience_bytes(largest * 11 // 10 + 2 * layout.transitions_per_item, layout) > memory
+    for available in (0, 10**4, 10**6, 12_345_678, 10**9, 10**14):
+        largest = max_capacity(available, layout)
+        assert experience_bytes(largest, layout) <= available
+        assert experience_bytes(largest * 11 // 10 + 2 * layout.transitions_per_item, layout) > available
         assert set(str(largest)[2:]) <= {"0"}
 
 
-def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_a_capacity_is_refused(small_config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     capacity = 1_000_000
     config = with_replay(small_config, capacity=capacity)
     layout = make_layout(config, SPECS)
     needed = experience_bytes(capacity, layout)
-    monkeypatch.setattr(footprint, "available_bytes", lambda: needed)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
     check_memory(config, layout)
-    monkeypatch.setattr(footprint, "available_bytes", lambda: needed - 1)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
     with pytest.raises(ConfigurationError) as refusal:
         check_memory(config, layout)
     (line,) = refusal.value.problems
@@ -132,12 +133,12 @@ def test_what_does_not_fit_is_refused(small_config: Config, monkeypatch: pytest.
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
 
 
-def test_a_run_that_has_begun_goes_on_as_long_as_what_it_has_fits(
+def test_a_resumed_run_continues_if_its_transitions_fit(
     small_config: Config, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = with_replay(small_config, capacity=1_000_000)
     layout = make_layout(config, SPECS)
-    monkeypatch.setattr(footprint, "available_bytes", lambda: experience_bytes(5_000, layout))
+    monkeypatch.setattr(memory, "available_bytes", lambda: experience_bytes(5_000, layout))
     check_memory(config, layout, saved=5_000)
     assert "replay.capacity: 1000000 transitions may need" in caplog.text
     assert "the run goes on, for the 5,000 that it has now fit" in caplog.text
@@ -148,7 +149,7 @@ def test_a_run_that_has_begun_goes_on_as_long_as_what_it_has_fits(
 @pytest.mark.parametrize("n_step", [1, 3])
 @pytest.mark.parametrize("name", ["packed", "trajectory"])
 @pytest.mark.parametrize("shape", [[0], [1], [26], [300], [84, 84, 4], [10**6]])
-def test_the_least_is_never_more_than_with_an_environment(
+def test_the_lower_bound_holds_for_any_environment(
     small_config: Config, name: str, n_step: int, shape: list[int]
 ) -> None:
     for observation in (tf.TensorSpec(shape, tf.float32), tf.TensorSpec(shape, tf.bool)):
@@ -157,21 +158,21 @@ def test_the_least_is_never_more_than_with_an_environment(
             config = dataclasses.replace(config, agent=AgentConfig(n_step=n_step))
             nothing = tensor_spec.BoundedTensorSpec([0], tf.float32, -1.0, 1.0)
             specs = EnvironmentSpecs(observation, nothing, time_step.time_step_spec(observation))
-            reckoned = experience_bytes(capacity, make_layout(config, specs))
-            assert 0 < least_bytes(config) <= reckoned
+            estimated = experience_bytes(capacity, make_layout(config, specs))
+            assert 0 < min_experience_bytes(config) <= estimated
             if shape == [0]:
-                assert least_bytes(config) == reckoned  # It is the least indeed.
+                assert min_experience_bytes(config) == estimated  # The bound is tight.
 
 
-def test_what_cannot_fit_whatever_the_environment_is_refused(
+def test_a_capacity_that_fits_with_no_environment_is_refused(
     small_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = with_replay(small_config, capacity=10**6)
-    needed = least_bytes(config)
-    monkeypatch.setattr(least_memory, "available_bytes", lambda: needed)
-    assert least_memory_problems(config, {"replay.capacity": "--set"}) == []
-    monkeypatch.setattr(least_memory, "available_bytes", lambda: needed - 1)
-    (line,) = least_memory_problems(config, {"replay.capacity": "exp.yaml:3"})
+    needed = min_experience_bytes(config)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    assert min_memory_problems(config, {"replay.capacity": "--set"}) == []
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    (line,) = min_memory_problems(config, {"replay.capacity": "exp.yaml:3"})
     match = re.fullmatch(
         r"replay.capacity: 1000000 transitions may need (.*) of memory, however small they are, "
         r"and (.*) is available \(exp.yaml:3\); allowed: at most (\d+) on this machine, and fewer with large "
@@ -180,26 +181,9 @@ def test_what_cannot_fit_whatever_the_environment_is_refused(
     )
     assert match
     assert match.group(1, 2) == (size(needed), size(needed - 1))
-    assert least_memory_problems(with_replay(small_config, capacity=int(match[3])), {}) == []
+    assert min_memory_problems(with_replay(small_config, capacity=int(match[3])), {}) == []
 
 
-def test_more_items_than_a_table_has_are_refused(
-    small_config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a transition is so large that an item holds fewer than the configuration could know."""
-    monkeypatch.setattr(footprint, "available_bytes", lambda: 2**100)
-    config = with_replay(small_config, capacity=2**31)
-    layout = make_layout(config, specs_of(tf.TensorSpec([10_000], tf.float32)))
-    assert layout.transitions_per_item == 1
-    with pytest.raises(ConfigurationError) as refusal:
-        check_memory(config, layout)
-    assert refusal.value.problems == (
-        "replay.capacity: 2147483648 transitions are more than the 2147483647 items that a table of Reverb "
-        "has; allowed: at most 2147483647 with this environment on this machine",
-    )
-    check_memory(with_replay(small_config, capacity=2**31 - 1), layout)
-
-
-def test_sizes_for_people() -> None:
+def test_sizes_as_text() -> None:
     texts = [size(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
     assert texts == ["0.0 MiB", "1.0 MiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]

@@ -1,4 +1,4 @@
-"""What comes before, around and after an import of TensorFlow."""
+"""What TensorFlow needs before, during and after its import. Importing this module imports no TensorFlow."""
 
 import contextlib
 import ctypes
@@ -9,11 +9,9 @@ import sys
 from collections.abc import Iterator
 
 from actorlearner.errors import RunError
+from actorlearner.process.cores import cores
 
 _PIN = "1.26.4"  # As in pyproject.toml; a test compares them.
-
-_TP_NEW = 39
-"""The index of the slot `tp_new`, which makes objects, among the words of CPython 3.11's PyTypeObject."""
 
 
 def check_numpy() -> None:
@@ -47,13 +45,41 @@ def without_gc() -> Iterator[None]:
             gc.enable()
 
 
-def stop_tensor_leak() -> bool:
-    """Fixes a leak of TensorFlow 2.15 under Python 3.11; imports TensorFlow. Returns whether it is fixed.
+def use_cpu(threads: int) -> None:
+    """Hides the GPUs and limits TensorFlow's threads; call before any other TensorFlow call.
 
-    Python 3.11 preallocates memory for the first attributes of each object with a `__dict__`, which
-    TensorFlow's destructor does not free (https://github.com/tensorflow/tensorflow/issues/62551): 16 to 48
-    bytes for each eager tensor, hundreds of MiB in a day of evaluations. This makes eager tensors without
-    preallocated attributes; their few attributes go to a dictionary. A no-op under other interpreters.
+    Actors call small networks: more threads gain little, and take cores from simulators and the learner.
+    """
+    import tensorflow as tf
+
+    tf.config.set_visible_devices([], "GPU")
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+def share_cpus(intra_op_threads: int) -> None:
+    """Lets operations run in parallel on all cores; call before any other TensorFlow call.
+
+    Args:
+      intra_op_threads: threads that share one operation.
+    """
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(intra_op_threads)
+    tf.config.threading.set_inter_op_parallelism_threads(cores())
+
+
+_TP_NEW = 39
+"""The index of the slot `tp_new`, which makes objects, among the words of CPython 3.11's PyTypeObject."""
+
+
+def stop_tensor_leak() -> bool:
+    """Makes eager tensors without preallocated attributes; their few attributes go to a dictionary.
+
+    Imports TensorFlow. A no-op under other interpreters, and the second time.
+
+    Returns:
+      Whether the leak is fixed.
     """
     from tensorflow.python.framework import ops
 
