@@ -1,5 +1,6 @@
 """Collect actors of a waiting environment, and a replay server, as local mode starts them."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -125,10 +126,8 @@ class Fleet:
         self._fork_server.kill()
 
     def _fork(self, name: str, role: str, options: Options) -> Child:
-        server, directory = self._fork_server, self._directory
-        child = Child(
-            name, lambda notify: server.fork(name, role, directory, options, notify), directory.log(name)
-        )
+        launch = functools.partial(self._fork_server.fork, name, role, self._directory, options)
+        child = Child(name, launch, self._directory.log(name))
         self._children.append(child)
         return child
 

@@ -14,9 +14,18 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
+from actorlearner.process import startup_timer
 from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.process import Start
 from actorlearner.process.tensorflow_setup import without_gc
+from actorlearner.records.notify import NOTIFY_VARIABLE, notify
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.roles.start import IMPORTS, start_role
 
 _POLL_INTERVAL_S = 0.1
 
@@ -24,8 +33,6 @@ _POLL_INTERVAL_S = 0.1
 def main() -> None:
     """Imports the roles, then forks one for each request until the other side closes the socket."""
     with without_gc():  # Or each fork's garbage collector would touch, and so copy, all shared memory.
-        from actorlearner.roles.start import IMPORTS
-
         for import_role in IMPORTS.values():
             import_role()
     if (folder := os.getcwd()) not in sys.path:
@@ -72,16 +79,7 @@ def _report(requests: socket.socket, message: dict[str, int]) -> None:
 def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
     """Becomes the requested role's process."""
     os.environ["SPT_NOENV"] = "1"  # The title leaves /proc/PID/environ as it is.
-    import numpy as np
     import setproctitle
-
-    from actorlearner.agents.configuration import load_config
-    from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
-    from actorlearner.process import startup_timer
-    from actorlearner.process.process import Start
-    from actorlearner.records.notify import NOTIFY_VARIABLE, notify
-    from actorlearner.records.run_directory import RunDirectory
-    from actorlearner.roles.start import start_role
 
     name, directory = request["name"], RunDirectory(Path(request["run_dir"]))
     with directory.log(name).open("ab") as log:

@@ -1,6 +1,7 @@
 """Starts the roles of a local run, watches them, restarts them and ends them."""
 
 import collections
+import functools
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,7 @@ from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S
-from actorlearner.process.ports import free_port
+from actorlearner.process.ports import LOOPBACK, free_port
 from actorlearner.process.stop import Stop
 from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory
@@ -33,10 +34,8 @@ _SERVER_GRACE_S = LONG_PATIENCE_S
 _SAVING_NOTICE_S = 2.0
 _SAVING_POLL_S = 0.25
 
-_MAX_RESTARTS = 10
-_WINDOW_S = 600.0
-_MIN_DELAY_S = 1.0
-_MAX_DELAY_S = 30.0
+_MAX_RESTARTS, _WINDOW_S = 10, 600.0
+_MIN_DELAY_S, _MAX_DELAY_S = 1.0, 30.0
 
 
 class Restarts:
@@ -65,10 +64,6 @@ class Restarts:
         return f"restart {len(self._times)} of at most {_MAX_RESTARTS} in {_WINDOW_S / 60:.0f} minutes"
 
 
-def _direct(name: str, port: int) -> str:
-    return f"127.0.0.1:{port}"
-
-
 class Supervisor:
     """The processes of a local run.
 
@@ -82,7 +77,7 @@ class Supervisor:
         config: Config,
         directory: RunDirectory,
         network: PrivateNetwork | None = None,
-        route: Callable[[str, int], str] = _direct,
+        route: Callable[[str, int], str] = lambda name, port: f"{LOOPBACK}:{port}",
     ) -> None:
         """Starts all roles at once; those that need the replay server wait for it by themselves.
 
@@ -94,10 +89,9 @@ class Supervisor:
         """
         port = free_port()
         self._options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
-        for name in (LEARNER, *_actor_names(config), EVAL_ACTOR):
-            self._options[name] = {"replay_address": [route(name, port)]}
-        for index, name in enumerate(_actor_names(config)):
-            self._options[name] = {**self._options[name], "actor_index": index}
+        actors = {f"{COLLECT_ACTOR}-{i}": {"actor_index": i} for i in range(collect_actors(config.collect))}
+        for name in (LEARNER, *actors, EVAL_ACTOR):
+            self._options[name] = {"replay_address": [route(name, port)], **actors.get(name, {})}
         self._callbacks_grace_s = CLOSE_S if config.callbacks else 0.0
         self._network = network
         self._directory = directory
@@ -113,16 +107,15 @@ class Supervisor:
     def _start(self, name: str) -> None:
         if not self._fork_server.alive:
             self._fork_server = ForkServer(self._fork_server.log, self._network)
-        server, options, directory = self._fork_server, self._options[name], self._directory
+        options = self._options[name]
         role = COLLECT_ACTOR if "actor_index" in options else name
-        self._children[name] = Child(
-            name, lambda notify: server.fork(name, role, directory, options, notify), directory.log(name)
-        )
+        launch = functools.partial(self._fork_server.fork, name, role, self._directory, options)
+        self._children[name] = Child(name, launch, self._directory.log(name))
         self.started.append(self._children[name])
 
     @property
     def names(self) -> list[str]:
-        """The names of all roles' processes."""
+        """The names of the processes."""
         return list(self._children)
 
     def child(self, name: str) -> Child:
@@ -222,8 +215,8 @@ class Supervisor:
         """Ends every role that still runs: the learner first, while data still flows to it.
 
         Each role gets time to save and close, then it is killed: the learner 7 s, the actors 3.5 s. Replay is
-        last and may take up to 15 minutes to save; a SIGINT after the report about it gives up. If no role
-        was ever ready, there is nothing to save: all roles end together, within 5 s.
+        last and gets up to 15 minutes; a SIGINT after the report about it gives up. If no role was ever
+        ready, there is nothing to save: all end together, within 5 s.
 
         Args:
           stop: counts the SIGINTs.
@@ -244,8 +237,7 @@ class Supervisor:
 
 def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None:
     """Ends the replay server once it has saved; see `Supervisor.shut_down`."""
-    if server.exit_code is None:
-        server.send(signal.SIGTERM)
+    server.send(signal.SIGTERM)
     if server.wait(_SAVING_NOTICE_S):
         return
     interrupts = stop.interrupts
@@ -256,10 +248,6 @@ def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None
             server.kill()
             report("replay was not saved: the transitions since the last checkpoint are lost")
             return
-
-
-def _actor_names(config: Config) -> list[str]:
-    return [f"{COLLECT_ACTOR}-{i}" for i in range(collect_actors(config.collect))]
 
 
 def _last_lines(log: Path, count: int = 15) -> list[str]:
@@ -279,9 +267,7 @@ def _wait(children: Iterable[Child], timeout_s: float) -> None:
 def _end(children: Iterable[Child], grace_s: float) -> None:
     """Terminates processes, and kills those that are left after `grace_s`."""
     for child in children:
-        if child.exit_code is None:
-            child.send(signal.SIGTERM)
+        child.send(signal.SIGTERM)
     _wait(children, grace_s)
     for child in children:
-        if child.exit_code is None:
-            child.kill()
+        child.kill()

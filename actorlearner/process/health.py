@@ -24,13 +24,7 @@ _SERVER_INFO = "/deepmind.reverb.ReverbService/ServerInfo"
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """The health of one process.
-
-    Attributes:
-      name: of the process.
-      healthy: whether it works, or waits as it should.
-      why: the reason, for people.
-    """
+    """The health of one process: whether it works, or waits as it should, and the reason."""
 
     name: str
     healthy: bool
@@ -38,10 +32,7 @@ class Health:
 
 
 def run_health(roles: Sequence[str], run_dir: str, replay_address: str | None) -> int:
-    """Prints a line about the health of each process; returns exit code 1 if one is not healthy.
-
-    Takes the arguments of `check`, and as long.
-    """
+    """Prints a line about each process that `check` finds; returns exit code 1 if one is not healthy."""
     found = check(roles, RunDirectory(Path(run_dir)), replay_address)
     for health in found:
         print(f"{health.name}: {'healthy' if health.healthy else 'NOT HEALTHY'}: {health.why}")
@@ -57,9 +48,9 @@ def check(
     """Checks the heartbeats of all processes of some roles, without importing TensorFlow.
 
     Args:
-      roles: their names; at least one process of them has to run.
-      directory: their run directory.
-      replay_address: where the replay server has to answer, if it is checked; blocks up to 5 s for that.
+      roles: their names; if none of their processes runs, that is reported as not healthy.
+      directory: of the run.
+      replay_address: where the replay server has to answer, if it is checked; blocks for up to 5 s.
       now: Unix seconds; the current time by default.
     """
     now = time.time() if now is None else now

@@ -1,7 +1,7 @@
-"""A role's heartbeat: a small file that says what the role does, rewritten as the role makes progress.
+"""A role's heartbeat: a small file that names the role's current work, rewritten as the role makes progress.
 
-The thread that does the role's work writes it, between two steps: a thread of its own would go on when the
-work hangs. A role that waits for another one says so, and its heartbeat goes on.
+The thread that does the work writes it, between two steps: a thread of its own would go on when the work
+hangs. A role that waits for another one also writes heartbeats, which name what it waits for.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ class _Writer:
     """Overwrites one file, whose space is allocated at the start: a role lives on when the disk is full."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._lock = threading.Lock()  # The learner waits for data on another thread than it trains on.
         self._due = 0.0
         self._patience_s = 0.0
@@ -74,9 +74,6 @@ class _Writer:
         heartbeat = Heartbeat(time.time(), ready, doing, patience_s, self._started, self._restarts)
         line = json.dumps(dataclasses.asdict(heartbeat), ensure_ascii=False).encode("utf-8", "replace")
         os.pwrite(self._file.fileno(), line.ljust(_BYTES - 1) + b"\n", 0)
-
-    def end(self) -> None:
-        self._path.unlink(missing_ok=True)
 
 
 _writer: _Writer | None = None
@@ -111,7 +108,7 @@ def end() -> None:
     """Removes the file: the role ended by itself."""
     global _writer
     if _writer is not None:
-        _writer.end()
+        _writer.path.unlink(missing_ok=True)
     _writer = None
 
 

@@ -6,23 +6,11 @@ A container sees the memory of the whole machine in /proc/meminfo; its own limit
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-_PROC = Path("/proc")
-_CGROUPS = Path("/sys/fs/cgroup")
-
-
-class _Files(NamedTuple):
-    """The files of a control group with its limit and its usage, and a key of its memory.stat."""
-
-    limit: str
-    usage: str
-    reclaimable: str
-    """File pages that count as used, and that the kernel frees when memory is short."""
-
-
-_V1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_V2 = _Files("memory.max", "memory.current", "inactive_file")
+# The files of a control group with its limit and its usage, and the key in its memory.stat of file pages that
+# count as used, although the kernel frees them when memory is short.
+_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_V2 = ("memory.max", "memory.current", "inactive_file")
 
 
 def resident_bytes() -> int:
@@ -31,15 +19,11 @@ def resident_bytes() -> int:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def available_bytes(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
+def available_bytes(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
     """Returns the bytes that can be allocated without swapping and without an out-of-memory kill.
 
     That is the minimum of the machine's available memory and of what is left below the limit of each
-    enclosing control group (version 1 or 2).
-
-    Args:
-      proc: the mount point of the proc file system.
-      cgroups: the mount point of the control groups.
+    enclosing control group (version 1 or 2). The arguments are the mount points of both file systems.
     """
     machine = _field((proc / "meminfo").read_text(encoding="ascii"), "MemAvailable:") * 1024
     return min([machine, *_left_in_groups(proc / "self" / "cgroup", cgroups)])
@@ -58,17 +42,18 @@ def _left_in_groups(membership: Path, root: Path) -> Iterator[int]:
             yield from _left(root / "memory", path, _V1)
 
 
-def _left(root: Path, path: str, files: _Files) -> Iterator[int]:
+def _left(root: Path, path: str, files: tuple[str, str, str]) -> Iterator[int]:
     """Yields the bytes left in a group and in each group around it that has a limit."""
+    limit_file, usage_file, reclaimable = files
     # Inside a container, the path may be the host's, while only the container's part is mounted, as the root.
     # Folders that do not exist are skipped.
     group = root.joinpath(*(part for part in path.split("/") if part not in ("", "..")))
     for folder in (group, *group.parents):
-        if folder.is_relative_to(root) and (folder / files.limit).exists():
-            limit = (folder / files.limit).read_text(encoding="ascii").strip()
+        if folder.is_relative_to(root) and (folder / limit_file).exists():
+            limit = (folder / limit_file).read_text(encoding="ascii").strip()
             if limit != "max":
-                used = int((folder / files.usage).read_text(encoding="ascii"))
-                freed = _field((folder / "memory.stat").read_text(encoding="ascii"), files.reclaimable)
+                used = int((folder / usage_file).read_text(encoding="ascii"))
+                freed = _field((folder / "memory.stat").read_text(encoding="ascii"), reclaimable)
                 yield max(0, int(limit) - max(0, used - freed))
 
 

@@ -44,9 +44,8 @@ class Stop:
     def install(self) -> None:
         """Makes the signals request the stop, except SIGHUP under nohup; only the main thread may call this.
 
-        The interpreter's C handler writes to the pipe at once. A handler in Python runs only between two
-        bytecodes: a signal that arrives after the last of them, before `select` blocks, would be handled only
-        when `select` times out.
+        The interpreter's C handler writes to the pipe at once. A handler in Python would run only after
+        `select`, if the signal arrives just before `select` blocks.
 
         Forks of this process, such as an environment's workers, get the default handlers back: they share
         the pipe, and a signal to one of them would stop this process.
@@ -54,7 +53,6 @@ class Stop:
         for number in _EXIT_CODES:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._handle)
-        # A full pipe is fine: one byte wakes the waiting thread.
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         forking = threading.local()
 
@@ -65,17 +63,14 @@ class Stop:
         def unblock() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
 
-        def unblock_in_child() -> None:
-            self._uninstall()
+        def uninstall() -> None:
+            signal.set_wakeup_fd(-1)
+            for number in _EXIT_CODES:
+                if signal.getsignal(number) == self._handle:
+                    signal.signal(number, signal.SIG_DFL)
             unblock()
 
-        os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=unblock_in_child)
-
-    def _uninstall(self) -> None:
-        signal.set_wakeup_fd(-1)
-        for number in _EXIT_CODES:
-            if signal.getsignal(number) == self._handle:
-                signal.signal(number, signal.SIG_DFL)
+        os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=uninstall)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.interrupts += number == signal.SIGINT
@@ -89,9 +84,6 @@ class Stop:
         """
         self._signal = self._signal or number
         self._requested = True
-        self._wake()
-
-    def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # A full pipe is fine: one byte wakes the waiting thread.
             os.write(self._writer, _REQUEST)
 
@@ -118,8 +110,7 @@ class Stop:
         with contextlib.suppress(BlockingIOError):  # Another thread was faster.
             while numbers := os.read(self._reader, 4096):
                 if _STOPPING.intersection(numbers):
-                    self._requested = True
-                    self._wake()  # The other waiting threads.
+                    self.request()  # Wakes the other waiting threads, too.
                     return
 
     @property

@@ -1,8 +1,7 @@
 """Ends TCP connections whose other end is silent, as after a machine was lost.
 
-TCP retransmits for a quarter of an hour, and never probes an idle connection. A role would wait that long
-for a replay server that is back at another address, or behind a firewall that forgot the connection. Reverb
-does not expose gRPC's settings for this, so a thread finds its sockets and sets TCP's own options.
+TCP retransmits for a quarter of an hour, and never probes an idle connection. Reverb does not expose gRPC's
+settings for this, so a thread finds the sockets of this process and sets TCP's own options.
 """
 
 import contextlib
@@ -17,17 +16,15 @@ TIMEOUT_S = 60
 TCP bridges shorter interruptions. gRPC would have to connect again, with a longer delay after each failure.
 """
 
-_PROBE_AFTER_S = 20
-_PROBE_INTERVAL_S = 10
 _POLL_INTERVAL_S = 5.0
 
 _OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1_000 * TIMEOUT_S),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_AFTER_S),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_INTERVAL_S),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 20),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
 )
-"""Set on listening sockets as well: accepted connections inherit them."""
+"""The first in milliseconds, the next in seconds. Accepted connections inherit them from listening sockets."""
 
 
 def start_tcp_timeouts() -> None:
@@ -45,11 +42,7 @@ def start_tcp_timeouts() -> None:
 def set_timeouts(known: set[str]) -> set[str]:
     """Makes every new TCP connection of this process end after TIMEOUT_S of silence.
 
-    Args:
-      known: the sockets to skip: what the last call returned.
-
-    Returns:
-      All sockets of this process.
+    Skips the sockets `known`, which the last call returned; returns all sockets of this process.
     """
     found = set()
     for descriptor in os.listdir("/proc/self/fd"):

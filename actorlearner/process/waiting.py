@@ -46,7 +46,7 @@ def wait_until(
 
     Args:
       what: completes "waiting for ..."; a text, or a function that returns one.
-      condition: polled; its own calls should have deadlines.
+      condition: its own calls should have deadlines.
       stop: ends the wait.
       deadline_s: seconds after which the wait fails; None waits for ever.
       interval_s: seconds between two polls.
