@@ -21,6 +21,7 @@ _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 _LOOPBACK = b"lo"
 _MAKE_TIMEOUT_S = 10.0
+_MADE = "made"
 
 PRIVATE, HOST = "private", "host"
 NETWORKS = (PRIVATE, HOST)
@@ -37,10 +38,7 @@ class RefusedError(Exception):
 
 
 def choose_network(name: str) -> tuple["PrivateNetwork | None", str]:
-    """Makes the requested network, where the system allows it.
-
-    Args:
-      name: one of NETWORKS.
+    """Makes one of NETWORKS, where the system allows it.
 
     Returns:
       The private network, or None for the machine's own; and a line about it for the user.
@@ -82,11 +80,10 @@ class PrivateNetwork:
             if answer != _MADE:
                 raise RefusedError(answer or "the process that makes it died")
             # These open files keep the namespaces alive, without a process in them.
-            paths = [Path(f"/proc/{maker.pid}/ns/{kind}") for kind in ("user", "net")]
             self.namespaces = [
-                os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                for path in paths
-                if path.stat().st_ino != Path(f"/proc/self/ns/{path.name}").stat().st_ino
+                os.open(f"/proc/{maker.pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+                for kind in ("user", "net")
+                if not os.path.samefile(f"/proc/{maker.pid}/ns/{kind}", f"/proc/self/ns/{kind}")
             ]
 
     def enter(self) -> None:
@@ -102,9 +99,6 @@ class PrivateNetwork:
         """Releases the network; it ends with the last process in it."""
         while self.namespaces:
             os.close(self.namespaces.pop())
-
-
-_MADE = "made"
 
 
 def _make() -> None:

@@ -23,16 +23,11 @@ class Progress:
     """
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
-        """Starts the clock. In a resumed run, totals recorded so far are left out.
-
-        Args:
-          config: the experiment.
-          directory: of the run; it must be prepared.
-        """
+        """Starts the clock; leaves out the totals recorded so far. The directory must be prepared."""
         self.config = config
         self._files = RunFiles([directory])
         self._started = time.monotonic()
-        self._started_at = time.time()
+        self._started_at = round(time.time(), 3)  # As the records' times are.
         self._eval = MetricsTail(directory.metrics("eval"))
         self.evaluations = self._eval.read()
         self.first_steps_s: tuple[float, float] | None = None
@@ -85,11 +80,11 @@ class Progress:
         )
 
     def _find_first_steps(self) -> tuple[float, float] | None:
-        learner = self._times(self._files.metrics("learner"))
-        actors = [time for path in self._files.collect_metrics() for time in self._times(path)]
-        return (min(actors), min(learner)) if actors and learner else None
+        learner = self._first_time(self._files.metrics("learner"))
+        actor = self._first_time(*self._files.collect_metrics())
+        return None if actor is None or learner is None else (actor, learner)
 
-    def _times(self, path: Path) -> list[float]:
-        """Returns the seconds from the start to each of a file's newest records, without older ones."""
-        times = [record["time"] - self._started_at for record in newest_records(path)]
-        return [time for time in times if time >= 0]
+    def _first_time(self, *paths: Path) -> float | None:
+        """Returns the seconds from the start to the first of the newest records since then."""
+        times = [record["time"] - self._started_at for path in paths for record in newest_records(path)]
+        return min((time for time in times if time >= 0), default=None)

@@ -14,7 +14,7 @@ from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.seal import BrokenError, newest_complete, sealed_facts, unseal, write_atomically
+from actorlearner.records.seal import newest_complete, sealed_facts, unseal, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,14 +41,14 @@ class SavedState:
 def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:
     """Reads the progress of a run.
 
-    Args:
-      directory: of the run.
-      check: whether to verify the newest checkpoints, which reads them completely: gigabytes, where replay
-        is large. Not needed right after they were written.
+    With `check`, reads the newest checkpoints completely to verify them: gigabytes, where replay is large.
     """
     read = unseal if check else sealed_facts
-    learner = newest_complete(directory.learner_checkpoints, _skip, read)
-    replay = newest_complete(directory.replay_checkpoints, _skip, read)
+    learner, replay = (
+        # The role that restores a checkpoint logs the broken ones.
+        newest_complete(checkpoints, lambda name, error: None, read)
+        for checkpoints in (directory.learner_checkpoints, directory.replay_checkpoints)
+    )
     evaluations = read_records(directory.metrics("eval"))
     best = read_best(directory.best_policy)
     return SavedState(
@@ -80,8 +80,7 @@ def _remove_records(path: Path, train_step: int) -> int:
 def _restart_curves(summaries: Path, train_step: int) -> None:
     """Makes TensorBoard drop the points after `train_step`, by the event of a restart.
 
-    Does not use TensorBoard's EventFileWriter, which imports TensorFlow: that takes seconds, and prints a
-    dozen lines on the terminal.
+    TensorBoard's EventFileWriter would import TensorFlow: that takes seconds, and prints a dozen lines.
     """
     now = time.time()
     version = event_pb2.Event(wall_time=now, file_version="brain.Event:2")
@@ -93,7 +92,3 @@ def _restart_curves(summaries: Path, train_step: int) -> None:
         records = RecordWriter(file)
         for each in (version, event, event):  # TensorBoard takes the first restart for the start.
             records.write(each.SerializeToString())
-
-
-def _skip(name: str, error: BrokenError) -> None:
-    """A no-op: the role that restores its checkpoint logs the broken ones."""

@@ -83,7 +83,7 @@ class Supervisor:
 
         Args:
           config: the experiment.
-          directory: of the run.
+          directory: its run directory.
           network: the network of all roles; None for the machine's own.
           route: returns the HOST:PORT at which the process with a name reaches the replay server's port.
         """
@@ -216,11 +216,7 @@ class Supervisor:
 
         Each role gets time to save and close, then it is killed: the learner 7 s, the actors 3.5 s. Replay is
         last and gets up to 15 minutes; a SIGINT after the report about it gives up. If no role was ever
-        ready, there is nothing to save: all end together, within 5 s.
-
-        Args:
-          stop: counts the SIGINTs.
-          report: called with each line for the user.
+        ready, there is nothing to save: all end together, within 5 s. `report` gets each line for the user.
         """
         children = self._children
         if self.any_was_ready:

@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -19,14 +17,6 @@ from actorlearner.records.metrics import METRICS_INTERVAL_S
 from actorlearner.records.run_directory import RunDirectory
 
 _PLAIN_INTERVAL_S = 10.0
-
-
-def evaluation_line(evaluation: dict[str, Any]) -> str:
-    """Returns a line about one evaluation, within 80 columns."""
-    return (
-        f"train step {evaluation['train_step']:,}: AverageReturn {_return(evaluation['average_return'])}, "
-        f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}"
-    )
 
 
 class View:
@@ -46,20 +36,19 @@ class View:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Stops the live view."""
         self._live.stop()
 
     def update(self, unready: list[str]) -> None:
-        """Prints new evaluations, and the newest figures when they are due.
-
-        Args:
-          unready: the roles that are still starting.
-        """
+        """Prints new evaluations, and the newest figures and the `unready` roles when they are due."""
         for evaluation in self._progress.new_evaluations():
-            self._console.print(evaluation_line(evaluation), soft_wrap=True)
+            self._console.print(
+                f"train step {evaluation['train_step']:,}: "
+                f"AverageReturn {_return(evaluation['average_return'])}, "
+                f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}",
+                soft_wrap=True,
+            )
         if time.monotonic() - self._shown_at < self._interval_s:
             return
         self._shown_at = time.monotonic()
@@ -106,18 +95,8 @@ class View:
         return f"{_return(newest['average_return'])} (train step {newest['train_step']:,})"
 
 
-def summary_lines(
-    progress: Progress,
-    directory: RunDirectory,
-    start_ups: Mapping[str, str],
-) -> Iterator[str]:
-    """Yields the lines: returns, totals, start-up, mean rates, bottlenecks and files.
-
-    Args:
-      progress: of the run, updated.
-      directory: of the run.
-      start_ups: how long each phase of each role's start took.
-    """
+def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
+    """Yields the lines: returns, totals, start-up with its phases, mean rates, bottleneck, files."""
     if progress.evaluations:
         first, last = progress.evaluations[0], progress.evaluations[-1]
         best = max(progress.evaluations, key=lambda evaluation: float(evaluation["average_return"]))

@@ -24,7 +24,7 @@ _OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
 )
-"""The first in milliseconds, the next in seconds. Accepted connections inherit them from listening sockets."""
+"""In milliseconds and seconds. Set on listening sockets as well: accepted connections inherit them."""
 
 
 def start_tcp_timeouts() -> None:
