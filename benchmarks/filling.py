@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import reverb
 
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.writer import ReplayWriter

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout

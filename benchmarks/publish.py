@@ -86,8 +86,8 @@ def _listening_actors(count: int, address: str, interval_s: float) -> Iterator[N
 
 
 def _listen(address: str, interval_s: float) -> None:
-    from actorlearner.process.devices import use_cpu
     from actorlearner.process.stop import Stop
+    from actorlearner.process.tensorflow_setup import use_cpu
     from actorlearner.variables.puller import VariablePuller
 
     use_cpu(threads=1)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.environments.specs import load_specs
-from actorlearner.process.devices import use_cpu
+from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.replay.rows import RowFormat
 from benchmarks.fleet import Fleet, Publishing, configuration
 from benchmarks.report import Row

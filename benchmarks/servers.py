@@ -10,7 +10,7 @@ import reverb
 
 from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
-from actorlearner.process.devices import use_cpu
+from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables

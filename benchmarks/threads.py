@@ -2,7 +2,7 @@
 
 from actorlearner.config.schema import Config
 from actorlearner.process.cores import cores
-from actorlearner.process.devices import share_cpus, use_cpu
+from actorlearner.process.tensorflow_setup import share_cpus, use_cpu
 
 DEFAULTS = "TensorFlow's default threads"
 OF_AN_ACTOR = "1 TensorFlow thread"

@@ -11,7 +11,7 @@ import tree
 from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from benchmarks import rounds, servers, stock
 from benchmarks.halfcheetah import configuration, random_env_steps

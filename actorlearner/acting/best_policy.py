@@ -15,8 +15,13 @@ from actorlearner.config.schema import Config
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.records.disk import Outage, is_full
 from actorlearner.records.metrics import MetricsWriter, read_records
-from actorlearner.records.policy_directory import PolicyDirectory, fresh_path, stale_path
-from actorlearner.records.replace_directory import replace_directory, restore_directory
+from actorlearner.records.policy_directory import (
+    PolicyDirectory,
+    fresh_path,
+    replace_directory,
+    restore_directory,
+    stale_path,
+)
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
 

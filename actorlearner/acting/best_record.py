@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from actorlearner.records.digits import decimals
+from actorlearner.records.formatting import decimals
 from actorlearner.records.run_directory import CONFIG_IN_POLICY
 from actorlearner.records.seal import write_atomically
 

@@ -9,6 +9,10 @@ from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
+from actorlearner.records.notify import warn
+
+_LONG_EPISODE = 50_000
+"""Env steps of an episode that may never end: a policy may learn to avoid its end."""
 
 
 class Episode(NamedTuple):
@@ -73,6 +77,11 @@ def play_episode(environment: GuardedEnvironment, policy: PolicyFunction, stop: 
                 return None
             beat("playing, env step", episode.length)
             episode.step()
+            if episode.length == _LONG_EPISODE:
+                warn(
+                    f"an episode has lasted {_LONG_EPISODE:,} env steps and goes on; "
+                    "environment.max_episode_steps limits episodes"
+                )
         if not episode.failed:
             return Episode(episode.episode_return, episode.length)
 

@@ -29,7 +29,7 @@ class PolicySource:
     """A saved policy.
 
     Attributes:
-      path: the directory of a SavedModel; or a checkpoint, without the endings of its files.
+      path: the directory of a SavedModel; or a checkpoint, without the suffixes of its files.
       is_checkpoint: whether `path` is a checkpoint.
       config: the configuration of the policy's run.
       run: the run directory that contains it; None for a copy elsewhere.
@@ -109,7 +109,7 @@ def _environment_problems(config: Config, sources: Sources, broken: Collection[s
     """Checks the environment; first configures TensorFlow, which the user's own code may use."""
     if config.environment.suite not in SUITES and can_be_looked_up(config.environment):
         with quiet_output():
-            from actorlearner.process.devices import use_cpu
+            from actorlearner.process.tensorflow_setup import use_cpu
 
             with contextlib.suppress(RuntimeError):  # In a notebook, TensorFlow may be in use already.
                 use_cpu(threads=1)

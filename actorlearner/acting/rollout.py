@@ -11,8 +11,8 @@ from actorlearner.acting.policy_source import PolicySource
 from actorlearner.acting.saved_policy import load_source, play_in_own_environment
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED
-from actorlearner.process.devices import use_cpu
-from actorlearner.records.digits import decimals
+from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.records.formatting import decimals
 
 
 def run_rollout(source: PolicySource, episodes: int, seed: int, out: TextIO) -> int:

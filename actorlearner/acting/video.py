@@ -13,7 +13,7 @@ from actorlearner.acting.saved_policy import Policy, episode_environment, load_s
 from actorlearner.environments.rendering import RenderError
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
-from actorlearner.process.devices import use_cpu
+from actorlearner.process.tensorflow_setup import use_cpu
 
 
 def run_video(

@@ -1,8 +1,8 @@
-"""Loads configurations with the keys of the registered algorithms."""
+"""Loads configurations with the keys of the algorithm that they name."""
 
 from collections.abc import Sequence
 
-from actorlearner.agents.registry import agent_classes
+from actorlearner.agents.registry import agent_class
 from actorlearner.config import load
 from actorlearner.config.checks import Check
 from actorlearner.config.problems import Sources
@@ -30,4 +30,4 @@ def load_with_sources(
     path: str, overrides: Sequence[str] = (), checks: Sequence[Check] = ()
 ) -> tuple[Config, Sources]:
     """Does the same as `load_config`, and also returns where the value of each key comes from."""
-    return load.load_with_sources(path, overrides, agent_classes(), checks)
+    return load.load_with_sources(path, overrides, agent_class, checks)

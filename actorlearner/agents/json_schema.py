@@ -15,6 +15,13 @@ SCHEMA = pathlib.Path(__file__).parents[2] / "configs" / "schema.json"
 
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array"}
 
+_OWN_AGENT = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "pattern": ":", "description": "module:Builder."}},
+    "required": ["name"],
+}
+"""An algorithm outside of this package, whose keys the schema does not know."""
+
 
 def schema_text() -> str:
     """Returns the JSON Schema of all configurations; the agent section has one form for each algorithm."""
@@ -27,6 +34,7 @@ def schema_text() -> str:
             sections.setdefault(section, {})[inner] = _key_schema(key)
         sections["agent"]["name"] = {"const": name, "description": sections["agent"]["name"]["description"]}
         agents.append(_mapping(sections["agent"], ["name"]))
+    agents.append(_OWN_AGENT)
     # All sections but the agent's are the same for every algorithm.
     properties = {name: _mapping(keys) for name, keys in sections.items() if name} | sections[""]
     schema = {

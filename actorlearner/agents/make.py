@@ -45,7 +45,7 @@ def restore_agent(path: Path, parts: AgentParts) -> None:
     """Restores an agent for acting from a checkpoint of a learner.
 
     Args:
-      path: the checkpoint, without the endings of its files.
+      path: the checkpoint, without the suffixes of its files.
       parts: the agent; optimiser variables that do not exist yet are skipped.
 
     Raises:

@@ -1,30 +1,55 @@
-"""The registered algorithms by name. Importing them imports no TensorFlow."""
+"""Finds algorithms by name. Importing this module imports no TensorFlow."""
+
+import importlib
+from typing import Any
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.dqn import DqnBuilder
 from actorlearner.agents.sac import SacBuilder
 from actorlearner.agents.td3 import Td3Builder
-from actorlearner.config.problems import closest, problem, show
+from actorlearner.config.problems import problem, show, unknown_agent
 from actorlearner.config.schema import AgentConfig
-from actorlearner.errors import ConfigurationError
+from actorlearner.errors import ConfigurationError, one_line
 
 _BUILDERS: dict[str, AgentBuilder] = {"dqn": DqnBuilder(), "sac": SacBuilder(), "td3": Td3Builder()}
 
+_ALLOWED = "module:Builder of a class as in actorlearner/agents/builder.py"
+
 
 def agent_classes() -> dict[str, type[AgentConfig]]:
-    """Returns the class of the agent section for each value of `agent.name`."""
+    """Returns the class of the agent section for the name of each algorithm of this package."""
     return {name: builder.config_class for name, builder in _BUILDERS.items()}
 
 
-def find_builder(name: str) -> AgentBuilder:
-    """Returns the builder of the algorithm called `name`.
+def find_builder(name: Any, source: str = "") -> AgentBuilder:
+    """Returns the builder of an algorithm. The import of an own algorithm may print.
+
+    Args:
+      name: `agent.name`: the name of an algorithm of this package, or module:Builder of an own one.
+      source: where the name comes from, for the message.
 
     Raises:
-      ConfigurationError: no such algorithm is registered.
+      ConfigurationError: there is no such algorithm, or it cannot be imported.
     """
-    if name not in _BUILDERS:
-        wrong = f"unknown agent {show(name)}"
-        raise ConfigurationError(
-            [problem("agent.name", wrong, "", ", ".join(_BUILDERS), closest(name, _BUILDERS))]
-        )
+    if isinstance(name, str) and ":" in name:
+        return _import_builder(name, source)
+    if not isinstance(name, str) or name not in _BUILDERS:
+        raise ConfigurationError([unknown_agent(name, source, _BUILDERS)])
     return _BUILDERS[name]
+
+
+def agent_class(name: Any, source: str) -> type[AgentConfig]:
+    """Returns the class of the agent section for a value of `agent.name`; errors as `find_builder`."""
+    return find_builder(name, source).config_class
+
+
+def _import_builder(name: str, source: str) -> AgentBuilder:
+    module, _, attribute = name.partition(":")
+    try:
+        builder: AgentBuilder = getattr(importlib.import_module(module), attribute)()
+        if not issubclass(builder.config_class, AgentConfig):
+            raise TypeError("its config_class is not a subclass of AgentConfig")
+    except Exception as error:  # An own module may raise anything.
+        wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
+        raise ConfigurationError([problem("agent.name", wrong, source, _ALLOWED)]) from error
+    return builder

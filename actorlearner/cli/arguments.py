@@ -12,9 +12,9 @@ from actorlearner.cli.command import parsed_by
 from actorlearner.config.addresses import read_address, read_port
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.imports import check_numpy
 from actorlearner.process.ports import LOOPBACK
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Verbosity
+from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.records.run_directory import NEW_RUNS, RunDirectory, obstacle
 
 _MAX_DIGITS = 9

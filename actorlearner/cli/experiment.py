@@ -18,7 +18,7 @@ from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.imports import check_numpy
+from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.replay.checks import replay_problems
 
 Check = Callable[[Config, Sources], Iterable[str]]

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from actorlearner.cli.arguments import add_output_flags, index, metrics_address, verbosity
 from actorlearner.cli.command import Commands, add_command, parsed_by
@@ -13,6 +12,7 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
+from actorlearner.process.process import Start
 from actorlearner.replay.memory import min_memory_problems
 
 
@@ -78,7 +78,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _prepare_actor(config: Config) -> bool:
-    from actorlearner.process.devices import use_cpu
+    from actorlearner.process.tensorflow_setup import use_cpu
 
     use_cpu(threads=1)
     return True
@@ -107,22 +107,20 @@ def _add_role(
             return _server_problems(config, sources, len(addresses))
 
         experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
-        output, metrics = verbosity(arguments), metrics_address(arguments)
         own = ("port", "replay_address", "actor_index")
-        options: dict[str, Any] = {name: getattr(arguments, name) for name in own if name in arguments}
+        request = Start(
+            experiment.config,
+            experiment.sources,
+            experiment.run_dir,
+            experiment.name,
+            {name: getattr(arguments, name) for name in own if name in arguments},
+            verbosity(arguments),
+            metrics_address(arguments),
+        )
         from actorlearner.roles.start import start_role
 
         with naming_sources(experiment):
-            return start_role(
-                role,
-                experiment.config,
-                experiment.sources,
-                experiment.run_dir,
-                options,
-                experiment.name,
-                verbosity=output,
-                metrics=metrics,
-            )
+            return start_role(role, request)
 
     parser = add_command(commands, role, start, **texts)
     add_experiment(parser)
@@ -142,7 +140,7 @@ def _add_replay_addresses(parser: argparse.ArgumentParser) -> None:
 
 
 def _server_problems(config: Config, sources: Sources, servers: int) -> Iterable[str]:
-    """A replay server that no collect actor writes to would block training, if their number is configured."""
+    """Checks that each replay server gets a collect actor: one without would block training."""
     actors = config.collect.actors
     if actors is not None and actors < servers:
         problem = f"collect.actors: {actors} cannot work with {servers} servers in --replay_address"
@@ -151,7 +149,7 @@ def _server_problems(config: Config, sources: Sources, servers: int) -> Iterable
 
 
 def _group_problems(config: Config, sources: Sources) -> Iterable[str]:
-    """TF_CONFIG has to describe the group that a learner trains in, if any."""
+    """Checks that TF_CONFIG describes the group that a learner trains in, if any."""
     try:
         learner_cluster(config)
     except ConfigurationError as error:

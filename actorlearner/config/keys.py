@@ -71,7 +71,7 @@ class Key:
         )
 
     def normalised(self, value: Any) -> Any:
-        """Returns an allowed value in the one form of its type: floats for numbers, a list for a tuple."""
+        """Converts an allowed value to the declared type: an integer to a float, a tuple to a list."""
         if self.kind is list:
             return [self.element(element) for element in value]
         return self.kind(value) if self.kind in (float, str) and value is not None else value

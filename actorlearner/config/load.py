@@ -8,7 +8,7 @@ from actorlearner.config.checks import SUITES, Check, cross_problems
 from actorlearner.config.document import MAX_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.keys import Key, config_keys
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
-from actorlearner.config.schema import AgentClasses, AgentConfig, Config
+from actorlearner.config.schema import AgentConfig, Config, FindAgentClass
 from actorlearner.errors import ConfigurationError
 
 _FLAG = "--set"
@@ -26,7 +26,7 @@ class _Given:
 def load_with_sources(
     path: str,
     overrides: Sequence[str],
-    agent_classes: AgentClasses,
+    find_agent_class: FindAgentClass,
     checks: Sequence[Check] = (),
 ) -> tuple[Config, Sources]:
     """Loads a configuration file, with overrides on top.
@@ -34,7 +34,7 @@ def load_with_sources(
     Args:
       path: a YAML file, or the name of a shipped configuration.
       overrides: `section.key=value` each, the value in YAML; the last one for a key counts.
-      agent_classes: the class of the agent section for each value of `agent.name`.
+      find_agent_class: returns the class of the agent section for a value of `agent.name` and its source.
       checks: further checks of the whole configuration.
 
     Returns:
@@ -47,7 +47,7 @@ def load_with_sources(
     document = read_document(path)
     problems = list(document.problems)
     given = [*_file_values(document), *_flag_values(overrides, problems)]
-    agent_class = _agent_class(given, document, agent_classes, problems)
+    agent_class = _agent_class(given, document, find_agent_class, problems)
     keys = config_keys(agent_class or AgentConfig)
     merged = _merge(given, keys, agent_class is not None, problems)
     config = Config(agent=(agent_class or AgentConfig)())
@@ -111,26 +111,20 @@ def _flag_values(overrides: Sequence[str], problems: list[str]) -> Iterator[_Giv
 
 
 def _agent_class(
-    given: Sequence[_Given],
-    document: Document,
-    agent_classes: AgentClasses,
-    problems: list[str],
+    given: Sequence[_Given], document: Document, find_agent_class: FindAgentClass, problems: list[str]
 ) -> type[AgentConfig] | None:
-    """Returns the class of the agent section; None if agent.name is not the name of an algorithm."""
+    """Returns the class of the agent section; None if agent.name does not name an algorithm."""
     name, source = "", document.name
     for each in given:
         if each.path == ("agent", "name"):
             name, source = each.value, each.source
-    names = ", ".join(sorted(agent_classes))
-    if isinstance(name, str) and name in agent_classes:
-        return agent_classes[name]
-    if isinstance(name, str) and name:
-        meant = closest(name, agent_classes)
-        problems.append(problem("agent.name", f"unknown agent {show(name)}", source, names, meant))
-    elif document.usable and not any(each.path == ("agent",) for each in given):
-        wrong = f"{show(name)} is of the wrong type" if name != "" else "is not given"
-        problems.append(problem("agent.name", wrong, source, names))
-    return None
+    if name == "" and (not document.usable or any(each.path == ("agent",) for each in given)):
+        return None  # The document or the section is wrong as a whole, which is reported.
+    try:
+        return find_agent_class(name, source)
+    except ConfigurationError as error:
+        problems += error.problems
+        return None
 
 
 def _merge(

@@ -63,3 +63,13 @@ def problem(key: str, wrong: str, source: str, allowed: str = "", meant: Iterabl
     if allowed:
         line += f" allowed: {allowed}" if hint else f"; allowed: {allowed}"
     return " ".join(line.splitlines())
+
+
+def unknown_agent(name: object, source: str, names: Iterable[str]) -> str:
+    """Returns the problem of a value of `agent.name` that names no algorithm; `names` are the known ones."""
+    allowed = f"{', '.join(names)}, or module:Builder of an own algorithm"
+    if name == "":
+        return problem("agent.name", "is not given", source, allowed)
+    if not isinstance(name, str):
+        return problem("agent.name", f"{show(name)} is of the wrong type", source, allowed)
+    return problem("agent.name", f"unknown agent {show(name)}", source, allowed, closest(name, names))

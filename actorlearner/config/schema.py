@@ -4,7 +4,7 @@ The keys of an algorithm are declared in its file in actorlearner/agents/.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from actorlearner.config.setting import setting
@@ -43,7 +43,7 @@ class EnvironmentConfig:
 class AgentConfig:
     """The algorithm. Each has a subclass with further keys; replay needs only these."""
 
-    name: str = setting("", "The algorithm: the name of a registered agent.")
+    name: str = setting("", "The algorithm: sac, td3, dqn, or module:Builder of an own one.")
     gamma: float = setting(0.99, "Discount of the next env step's value.", at_least=0, at_most=1)
     n_step: int = setting(
         1,
@@ -54,7 +54,13 @@ class AgentConfig:
 
 
 AgentClasses = Mapping[str, type[AgentConfig]]
-"""The class of the agent section for each value of `agent.name`."""
+"""The class of the agent section for each algorithm of this package."""
+
+FindAgentClass = Callable[[Any, str], type[AgentConfig]]
+"""Returns the class of the agent section for a value of `agent.name`, of any type, and its source.
+
+Raises a ConfigurationError if it names no algorithm.
+"""
 
 
 @dataclasses.dataclass(frozen=True)

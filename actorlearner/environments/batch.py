@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import tree
 
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.environment import EnvSteps, Nest, Step
 from actorlearner.environments.guarded import GuardedEnvironment
 
 

@@ -1,4 +1,4 @@
-"""The interface of all environments, whichever library they come from."""
+"""The interface of all environments, whichever library they come from, and the env steps of an actor."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -72,3 +72,31 @@ class Wrapper:
     def frame_rate(self) -> float | None:
         """Env steps per simulated second; None if unknown."""
         return self._environment.frame_rate
+
+
+class EnvSteps(NamedTuple):
+    """One env step in each environment of an actor; every array has a leading dimension [environments].
+
+    Attributes:
+      observation: nest; the observation acted on.
+      first: bool; whether `observation` is the first of its episode.
+      action: nest.
+      reward: float32.
+      discount: float32; 0 after a termination and 1 otherwise, including after a truncation by a time limit.
+      next_observation: nest; the environment's answer, before any reset.
+      last: bool; whether the episode ended here, by termination or truncation.
+      policy_train_step: int64; train step of the variables that chose the action, RANDOM_POLICY for random
+        actions.
+      valid: bool; False if the environment failed. Such an env step must not be used, and the episode ends
+        with the env step before it, as if truncated. `next_observation` is then `observation` itself.
+    """
+
+    observation: Nest
+    first: Nest
+    action: Nest
+    reward: Nest
+    discount: Nest
+    next_observation: Nest
+    last: Nest
+    policy_train_step: Nest
+    valid: Nest

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from actorlearner.environments.adapter import Adapter
-from actorlearner.environments.arrays import observation_cast, single_precision
+from actorlearner.environments.adapter import Adapter, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
 
 if TYPE_CHECKING:

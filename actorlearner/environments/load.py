@@ -12,7 +12,6 @@ from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
-from actorlearner.environments.time_limit import TimeLimit
 from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 
     Adapter = GymAdapter | PyEnvironmentAdapter
+from actorlearner.environments.environment import Nest, Step, Wrapper
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:
 
 
 def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
-    """Returns a library's environment behind the interface that actors step.
+    """Adapts an environment of gym or TF-Agents to `Environment`.
 
     Raises:
       ConfigurationError: it is neither a gym.Env nor a PyEnvironment, or a space of it has no spec.
@@ -123,3 +123,28 @@ def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
 
 def _title(config: EnvironmentConfig) -> str:
     return show(config.name or config.suite)
+
+
+class TimeLimit(Wrapper):
+    """Truncates episodes after `max_episode_steps`, at least 1, env steps.
+
+    The last discount stays the environment's: 1, unless the episode terminated at that very env step.
+    """
+
+    def __init__(self, environment: Environment, max_episode_steps: int) -> None:
+        super().__init__(environment)
+        self._max_episode_steps = max_episode_steps
+        self._episode_steps = 0
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation."""
+        self._episode_steps = 0
+        return self._environment.reset()
+
+    def step(self, action: Nest) -> Step:
+        """Takes one env step, the last of its episode at the limit."""
+        step = self._environment.step(action)
+        self._episode_steps += 1
+        if self._episode_steps >= self._max_episode_steps:
+            return step._replace(last=True)
+        return step

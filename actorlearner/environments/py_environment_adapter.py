@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from actorlearner.environments.adapter import Adapter
-from actorlearner.environments.arrays import action_cast, observation_cast, single_precision
+from actorlearner.environments.adapter import Adapter, action_cast, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
 from actorlearner.errors import ConfigurationError, RunError
 

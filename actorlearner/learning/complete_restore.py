@@ -25,8 +25,8 @@ def read_completely(checkpoint: tf.train.Checkpoint, path: Path) -> Callable[[],
       path: the checkpoint to read, without file suffixes.
 
     Returns:
-      A function to call once all variables exist. It raises a RunError if the checkpoint has a variable that
-      does not exist, or the other way round.
+      A function to call once all variables exist. It raises a RunError if the checkpoint and `checkpoint`
+      do not have the same variables.
 
     Raises:
       RunError: a variable is missing in the checkpoint or has another shape. The files stay as they are.

@@ -80,7 +80,7 @@ class Outputs:
         self._checkpoint.restore()
 
     def check_restored(self) -> None:
-        """Checks the restored checkpoint once all variables exist, see `LearnerCheckpoint.check_restored`."""
+        """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
         self._checkpoint.check_restored()
 
     def take_over(self, client: reverb.Client, replay: ReplayMonitor) -> None:
@@ -221,7 +221,7 @@ class Outputs:
         return all(saved)
 
     def _record(self) -> None:
-        """Writes a record of the last call, unless there is one."""
+        """Writes a record of the last call of the graph, unless it is written already."""
         if self._unrecorded is not None:
             self._poll_replay()
             statistics, shares = self._learner.take_statistics(), self._time.take()

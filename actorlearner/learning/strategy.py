@@ -10,7 +10,7 @@ from actorlearner.config.checks import MULTI_WORKER, replicas
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.learning.cluster import Cluster
-from actorlearner.process.devices import share_cpus
+from actorlearner.process.tensorflow_setup import share_cpus
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.process.child_process import die_with_parent
-from actorlearner.process.imports import without_gc
+from actorlearner.process.tensorflow_setup import without_gc
 
 
 def main() -> None:
@@ -95,6 +95,7 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
     from actorlearner.agents.configuration import load_config
     from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
     from actorlearner.process import startup_timer
+    from actorlearner.process.process import Start
     from actorlearner.records.notify import NOTIFY_VARIABLE, notify
     from actorlearner.records.run_directory import RunDirectory
     from actorlearner.roles.start import start_role
@@ -114,7 +115,7 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
         # The role sets up TensorFlow before it imports the user's modules, which may use it already.
         config = load_config(str(directory.config))
         options = {key: tuple(x) if isinstance(x, list) else x for key, x in request["options"].items()}
-        start_role(request["role"], config, {}, str(directory.path), options, name)
+        start_role(request["role"], Start(config, {}, str(directory.path), name, options))
     except ConfigurationError as error:
         print(*(f"{name}: error: {problem}" for problem in error.problems), sep="\n")
         notify("failed", str(error))

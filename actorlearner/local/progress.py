@@ -23,7 +23,7 @@ class Progress:
     """
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
-        """Starts the clock; the totals so far belong to the earlier part of a resumed run.
+        """Starts the clock. In a resumed run, totals recorded so far are left out.
 
         Args:
           config: the experiment.

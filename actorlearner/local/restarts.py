@@ -1,4 +1,4 @@
-"""When a role that died is restarted, and when no longer."""
+"""Decides when a role that died is restarted, and when it is given up."""
 
 import collections
 
@@ -16,13 +16,10 @@ class Restarts:
         self._times: collections.deque[float] = collections.deque()
 
     def delay_s(self, now: float) -> float | None:
-        """Counts a death.
+        """Records a death, and returns the seconds until the restart; None after too many deaths.
 
         Args:
-          now: seconds of any fixed clock.
-
-        Returns:
-          Seconds until the restart; None if there is none.
+          now: the time in seconds, of a clock that never goes back.
         """
         while self._times and now - self._times[0] > _WINDOW_S:
             self._times.popleft()

@@ -39,7 +39,7 @@ class SavedState:
 
 
 def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:
-    """Reads how far the run is.
+    """Reads the progress of a run.
 
     Args:
       directory: of the run.

@@ -6,8 +6,7 @@ from typing import Any
 from actorlearner.acting.best_record import read_best
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
-from actorlearner.records.digits import decimals
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import decimals, duration
 from actorlearner.records.run_directory import RunDirectory
 
 
@@ -49,7 +48,7 @@ def summary_lines(
     train_rate, env_rate = progress.mean_rates
     yield f"mean rates     {train_rate:.1f} train steps/s, {env_rate:.1f} env steps/s, start-up included"
     for i, line in enumerate(verdict_lines(progress.status.bottlenecks)):
-        yield f"{'' if i else 'held back by':<15}{line}"
+        yield f"{'' if i else 'bottleneck':<15}{line}"
     yield f"files          {directory.path}"
     for name, path in (
         ("policies", directory.policies),

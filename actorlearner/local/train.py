@@ -14,13 +14,13 @@ from actorlearner.local.summary import summary_lines
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View
 from actorlearner.process.cores import describe
+from actorlearner.process.process import Verbosity
 from actorlearner.process.stop import Stop
-from actorlearner.process.verbosity import Verbosity
 from actorlearner.records.disk import make_output_last
 from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
+from actorlearner.records.lines import Tail
 from actorlearner.records.metrics import newest_of_each
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
-from actorlearner.records.tail import Tail
 
 _POLL_INTERVAL_S = 0.25
 

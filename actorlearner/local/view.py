@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actorlearner.local.progress import Progress
-from actorlearner.records.digits import decimals
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import decimals, duration
 from actorlearner.records.metrics import METRICS_INTERVAL_S
 
 _PLAIN_INTERVAL_S = 10.0

@@ -1,5 +1,7 @@
 """Runs a role as this process: signals, log file, terminal, heartbeat, errors and exit code."""
 
+import dataclasses
+import enum
 import logging
 import os
 import sys
@@ -15,17 +17,30 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.process import heartbeat
-from actorlearner.process.imports import without_gc
 from actorlearner.process.stop import Stop
 from actorlearner.process.tcp_timeouts import start_tcp_timeouts
-from actorlearner.process.tensor_leak import stop_tensor_leak
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.tensorflow_setup import stop_tensor_leak, without_gc
 from actorlearner.records.disk import lasting, make_output_last
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
+from actorlearner.records.lines import LogFollower
 from actorlearner.records.metrics import written_records
 from actorlearner.records.notify import is_supervised, listen, notify
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
-from actorlearner.records.tail import LogFollower
+
+
+class Verbosity(enum.Enum):
+    """How much is printed.
+
+    Attributes:
+      QUIET: errors and incidents.
+      NORMAL: the progress as well.
+      VERBOSE: all log lines, also those of libraries; in local mode the progress as well.
+    """
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
 
 _log = logging.getLogger(__name__)
 
@@ -53,30 +68,37 @@ def end_failed(problem: str) -> None:
         _process.fail([problem], EXIT_FAILED)
 
 
-def run_role(
-    name: str,
-    import_role: Callable[[], Run],
-    config: Config,
-    sources: Sources,
-    run_dir: str | None,
-    options: Mapping[str, Any],
-    experiment: str,
-    verbosity: Verbosity = Verbosity.NORMAL,
-    metrics: tuple[str, int] | None = None,
-) -> NoReturn:
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """A request to start a role.
+
+    Attributes:
+      config: the experiment.
+      sources: where the value of each key comes from, for error messages.
+      run_dir: the run directory; None makes a new one under runs/.
+      experiment: names a new run directory.
+      options: the keyword arguments of the role's `run`.
+      verbosity: how much is printed on the terminal.
+      metrics: the address and port that Prometheus may scrape; None for no such port.
+    """
+
+    config: Config
+    sources: Sources
+    run_dir: str | None
+    experiment: str
+    options: Mapping[str, Any]
+    verbosity: Verbosity = Verbosity.NORMAL
+    metrics: tuple[str, int] | None = None
+
+
+def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoReturn:
     """Runs one role until it ends, then ends this process with the role's exit code.
 
     Args:
       name: of the process, its log and its heartbeat.
       import_role: imports the role and returns its `run`; called once output goes to the log, because
         TensorFlow comes with the role.
-      config: the experiment.
-      sources: where the value of each key comes from, for error messages.
-      run_dir: the run directory; None makes a new one under runs/.
-      options: the keyword arguments of the role's `run`.
-      experiment: names a new run directory.
-      verbosity: how much is printed on the terminal.
-      metrics: the address and port that Prometheus may scrape; None for no such port.
+      start: the configuration and options of the role.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or another process runs
@@ -85,27 +107,27 @@ def run_role(
     """
     stop = Stop()
     stop.install()
-    directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
+    directory = RunDirectory(Path(start.run_dir)) if start.run_dir else new_run_directory(start.experiment)
     if not is_supervised():  # Else local mode holds it.
         directory.hold()
-    directory.prepare(config, joins="replay_address" in options)
+    directory.prepare(start.config, joins="replay_address" in start.options)
     global _process
-    _process = process = _RoleProcess(name, directory, verbosity)
-    if run_dir is None:
+    _process = process = _RoleProcess(name, directory, start.verbosity)
+    if start.run_dir is None:
         _log.info("run directory: %s", directory.path)
     try:
-        if metrics is not None:
+        if start.metrics is not None:
             from actorlearner.records.prometheus import serve_metrics
 
-            serve_metrics(metrics, written_records)
+            serve_metrics(start.metrics, written_records)
         with without_gc():
             run = import_role()
         if not stop_tensor_leak():
             _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
-        run(config, directory, stop, **options)
+        run(start.config, directory, stop, **start.options)
     except ConfigurationError as error:
         # Local mode wrote the file that this process read, and knows where the values come from.
-        known = {} if is_supervised() else sources
+        known = {} if is_supervised() else start.sources
         process.fail([with_source(line, known) for line in error.problems], EXIT_USAGE)
     except RunError as error:
         process.fail([str(error)], EXIT_FAILED)

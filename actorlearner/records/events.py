@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.records.disk import Appender
-from actorlearner.records.json_lines import read_objects
-from actorlearner.records.tail import Tail
+from actorlearner.records.lines import Tail, read_objects
 
 RUN_BEGAN = "run began"
 RUN_RESUMED = "run resumed"

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.records.disk import Appender
-from actorlearner.records.json_lines import read_objects
-from actorlearner.records.tail import Tail
+from actorlearner.records.lines import Tail, read_objects
 
 METRICS_INTERVAL_S = 2.0
 """Seconds between a role's records."""

@@ -1,5 +1,7 @@
 """Directories of saved policies: a SavedModel and the configuration of its run."""
 
+import ctypes
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +11,6 @@ from tf_agents.policies import policy_saver, tf_policy
 
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.records.replace_directory import replace_directory, restore_directory
 from actorlearner.records.run_directory import CONFIG_IN_POLICY
 
 EXTRAS = CONFIG_IN_POLICY.parent
@@ -83,3 +84,48 @@ def fresh_path(path: Path) -> Path:
 def stale_path(path: Path) -> Path:
     """Returns where the old policy of `path` is moved if directories cannot be exchanged."""
     return path.with_name(f".{path.name}.old")
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def replace_directory(fresh: Path, target: Path, stale: Path) -> None:
+    """Moves `fresh` to `target` and removes the directory that was there.
+
+    If the file system can exchange two directories (all local ones of Linux can), `target` exists at any
+    moment. Otherwise a killed process may leave the old directory at `stale`, see `restore_directory`.
+
+    Args:
+      fresh: the new directory.
+      target: the final path, which need not exist.
+      stale: an unused path beside the others.
+
+    Raises:
+      OSError: a directory cannot be moved.
+    """
+    if target.exists() and not _exchange(fresh, target):
+        target.rename(stale)
+    if not target.exists():
+        fresh.rename(target)
+    for left in (fresh, stale):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def restore_directory(target: Path, stale: Path) -> None:
+    """Moves the old directory back if a process was killed while it replaced it.
+
+    Raises:
+      OSError: the directory cannot be moved.
+    """
+    if stale.exists() and not target.exists():
+        stale.rename(target)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchanges two paths atomically; returns whether it succeeded."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    done: int = rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    return done == 0

@@ -17,8 +17,9 @@ from typing import Any
 
 from actorlearner.config.document import read_document
 from actorlearner.config.load import load_with_sources
+from actorlearner.config.problems import unknown_agent
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.records.run_lock import take_lock
 from actorlearner.records.seal import write_atomically
@@ -198,7 +199,13 @@ class RunDirectory:
         if isinstance(name, str) and name not in ("", config.agent.name):
             # Nothing here knows the keys of the other algorithm, so that the file is compared as it is.
             raise self._differs(config, canonical(document.tree))
-        there, _ = load_with_sources(str(self.config), (), {config.agent.name: type(config.agent)})
+
+        def agent_class(name: Any, source: str) -> type[AgentConfig]:
+            if name != config.agent.name:
+                raise ConfigurationError([unknown_agent(name, source, [config.agent.name])])
+            return type(config.agent)
+
+        there, _ = load_with_sources(str(self.config), (), agent_class)
         if fingerprint(there) == fingerprint(config):
             if there != config:  # In what only looks on.
                 write_atomically(self.config, to_yaml(config))

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import tree
 
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Nest
+from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.replay.transition import StoredTransition
 
 

@@ -10,7 +10,7 @@ import reverb
 import tensorflow as tf
 from tf_agents.replay_buffers import reverb_utils
 
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.item_size import rows_per_item
 from actorlearner.replay.n_step import NStepTransitions

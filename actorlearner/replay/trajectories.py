@@ -14,8 +14,7 @@ import tree
 from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
 from tf_agents.trajectories import time_step, trajectory
 
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Nest
+from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.transition import RANDOM_POLICY, StoredTransition
 from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, flushed

@@ -8,7 +8,7 @@ import reverb
 from reverb import errors as reverb_errors
 from tf_agents.replay_buffers import reverb_utils
 
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 
 PENDING_ITEMS = 2
 """Unconfirmed items with which an actor may continue; this bounds how far it runs ahead."""

@@ -15,9 +15,9 @@ from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
-from actorlearner.process.devices import use_cpu
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect

@@ -24,18 +24,17 @@ from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.devices import use_cpu
 from actorlearner.process.heartbeat import beat
 from actorlearner.process.memory import resident_bytes
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.process.waiting import WaitReport, wait_until
-from actorlearner.records.digits import decimals
-from actorlearner.records.hyperparameters import write_hyperparameters
+from actorlearner.records.formatting import decimals
 from actorlearner.records.metrics import MetricsWriter, read_records
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.summaries import Summaries
+from actorlearner.records.summaries import Summaries, write_hyperparameters
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE

@@ -13,11 +13,11 @@ from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import train, train_on_thread
-from actorlearner.process.devices import share_cpus
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.process.tensorflow_setup import share_cpus
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect

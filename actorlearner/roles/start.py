@@ -3,53 +3,25 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
-from actorlearner.process.process import Run, run_role
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Run, Start, run_role
 
 
-def start_role(
-    role: str,
-    config: Config,
-    sources: Sources,
-    run_dir: str | None,
-    options: Mapping[str, Any],
-    experiment: str,
-    verbosity: Verbosity = Verbosity.NORMAL,
-    metrics: tuple[str, int] | None = None,
-) -> NoReturn:
+def start_role(role: str, start: Start) -> NoReturn:
     """Runs one role until it ends, then ends this process with the role's exit code.
 
     Args:
       role: replay-server, collect-actor, eval-actor or learner.
-      config: the experiment.
-      sources: where the value of each key comes from, for error messages.
-      run_dir: the run directory; None makes a new one under runs/.
-      options: the keyword arguments of the role's `run`.
-      experiment: names a new run directory.
-      verbosity: how much is printed on the terminal.
-      metrics: the address and port that Prometheus may scrape; None for no such port.
+      start: the configuration and options of the role.
 
     Raises:
       ConfigurationError: the run directory holds a run of another configuration, or another process runs
         there, or TF_CONFIG is wrong.
       RunError: the run directory cannot be used.
     """
-    name = _process_name(role, config, options)
-    run_role(
-        name,
-        IMPORTS[role],
-        config,
-        sources,
-        run_dir,
-        options,
-        experiment,
-        verbosity=verbosity,
-        metrics=metrics,
-    )
+    run_role(_process_name(role, start.config, start.options), IMPORTS[role], start)
 
 
 def _process_name(role: str, config: Config, options: Mapping[str, Any]) -> str:

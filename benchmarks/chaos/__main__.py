@@ -18,7 +18,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.process.imports import check_numpy
+from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.records.run_directory import obstacle
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.memory import min_memory_problems

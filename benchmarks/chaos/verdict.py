@@ -4,7 +4,7 @@ import collections
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import duration
 from benchmarks.chaos.account import Account
 from benchmarks.chaos.downtime import Downtime, total_s
 from benchmarks.chaos.harm import Done

@@ -11,8 +11,7 @@ import tensorflow as tf
 from actorlearner.acting.best_policy import BestPolicy
 from actorlearner.acting.best_record import BestRecord, Returns, read_best
 from actorlearner.config.schema import Config
-from actorlearner.records.policy_directory import fresh_path
-from actorlearner.records.replace_directory import replace_directory
+from actorlearner.records.policy_directory import fresh_path, replace_directory
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables, assigner
 from tests.support.full_disk import fill, small_disk
@@ -139,7 +138,7 @@ def test_half_of_a_policy_is_not_taken_for_one(evaluator: Evaluator) -> None:
 def test_where_two_directories_cannot_be_exchanged_one_is_restored(
     evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actorlearner.records.replace_directory._exchange", lambda one, other: False)
+    monkeypatch.setattr("actorlearner.records.policy_directory._exchange", lambda one, other: False)
     evaluator.evaluate(10, 5.0)
     evaluator.check(10, 5.0)
     best = evaluator.directory.best_policy

@@ -14,9 +14,8 @@ import pytest
 import actorlearner
 from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
-from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Start, Verbosity
 from actorlearner.replay.item_size import MAX_ROWS
 
 REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
@@ -251,8 +250,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
     """What the roles are called with; exp.yaml is a good configuration."""
     called: list[tuple[Any, ...]] = []
 
-    def start_role(*arguments: Any, **output: Any) -> int:
-        called.append((*arguments, output))
+    def start_role(role: str, start: Start) -> int:
+        called.append((role, start, {"verbosity": start.verbosity, "metrics": start.metrics}))
         return 0
 
     def run_local(*arguments: Any, **output: Any) -> int:
@@ -291,12 +290,11 @@ def replace_roles(monkeypatch: pytest.MonkeyPatch, start_role: Any, run_local: A
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
     assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
-    ((role, config, sources, run_dir, given, experiment, output),) = calls
-    assert (role, run_dir, given, experiment) == (flags[0], "here", options, "exp")
+    ((role, start, output),) = calls
+    assert (role, start.run_dir, start.options, start.experiment) == (flags[0], "here", options, "exp")
     assert output == {"verbosity": Verbosity.NORMAL, "metrics": None}
-    assert isinstance(config, Config)
-    assert config.seed == 3
-    assert (sources["seed"], sources["agent.gamma"]) == ("--set", "default")
+    assert start.config.seed == 3
+    assert (start.sources["seed"], start.sources["agent.gamma"]) == ("--set", "default")
 
 
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:
@@ -430,7 +428,7 @@ def test_bad_addresses(calls: list[tuple[Any, ...]], address: str) -> None:
 )
 def test_good_addresses(calls: list[tuple[Any, ...]], host: str) -> None:
     assert cli.main(["learner", "--config", "exp.yaml", f"--replay_address={host}:1"]) == 0
-    assert calls[0][4] == {"replay_address": (f"{host}:1",)}
+    assert calls[0][1].options == {"replay_address": (f"{host}:1",)}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Step
+from actorlearner.environments.environment import EnvSteps, Step
 
 
 class Counting:

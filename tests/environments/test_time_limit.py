@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from actorlearner.environments.environment import Step
-from actorlearner.environments.time_limit import TimeLimit
+from actorlearner.environments.load import TimeLimit
 
 
 class Terminating:

@@ -49,7 +49,7 @@ def test_slow_environments(start: Start, tmp_path: Path) -> None:
     assert {role["name"] for role in during["roles"]} >= {"learner", "replay-server", "collect-actor-0"}
     command.interrupt()
     assert command.finish() == 130, command.err
-    assert "held back by   environments: the actors step environments " in command.out
+    assert "bottleneck     environments: the actors step environments " in command.out
     after = _status(run)
     assert (after["state"], after["roles"], after["env_steps_per_s"]) == ("not running", [], 0)
     assert _told(after) == ["environments"], after["waits"]
@@ -61,7 +61,7 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
     large = ("agent.critic_joint_layers=[512,512]", "learn.batch_size=256", "learn.train_steps_per_call=2")
     command = _local(start, *large, "learn.train_steps=200", "evaluate.interval=100000")
     assert command.finish() == 0, command.err
-    assert "held back by   training: the learner trains " in command.out
+    assert "bottleneck     training: the learner trains " in command.out
     status = _status(tmp_path / "run")
     assert _told(status) == ["training"], status["waits"]
     assert status["waits"]["actors"]["rate limiter"] > 0.5

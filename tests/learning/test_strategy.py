@@ -21,12 +21,12 @@ import json
 import tensorflow as tf
 
 from actorlearner.learning import strategy as strategies
-from actorlearner.process import devices
+from actorlearner.process import tensorflow_setup
 from actorlearner.errors import ConfigurationError
 
 result = {"hidden": []}
 tf.config.set_visible_devices = lambda visible, kind: result["hidden"].append([visible, kind])
-devices.use_cpu(threads=3)
+tensorflow_setup.use_cpu(threads=3)
 try:
     strategies.make_strategy("mirrored:3", 256)
 except ConfigurationError as error:

@@ -13,7 +13,7 @@ from actorlearner.local.progress import Progress
 from actorlearner.local.summary import summary_lines
 from actorlearner.local.view import View
 from actorlearner.process import heartbeat
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import duration
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 

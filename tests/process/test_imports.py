@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from actorlearner.cli.main import main
-from actorlearner.process import imports
-from actorlearner.process.imports import without_gc
+from actorlearner.process import tensorflow_setup
+from actorlearner.process.tensorflow_setup import without_gc
 
 
 @pytest.fixture(autouse=True)
@@ -58,5 +58,5 @@ def test_numpy_2_is_refused_in_one_line_before_anything_starts(
 
 
 def test_the_pin_is_that_of_the_package() -> None:
-    assert f"numpy=={imports._PIN}" in (importlib.metadata.requires("actorlearner") or [])
-    imports.check_numpy()
+    assert f"numpy=={tensorflow_setup._PIN}" in (importlib.metadata.requires("actorlearner") or [])
+    tensorflow_setup.check_numpy()

@@ -5,7 +5,7 @@ import weakref
 
 import tensorflow as tf
 
-from actorlearner.process.tensor_leak import stop_tensor_leak
+from actorlearner.process.tensorflow_setup import stop_tensor_leak
 
 _TENSORS = 5_000
 

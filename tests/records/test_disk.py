@@ -126,7 +126,7 @@ import logging
 import sys
 from pathlib import Path
 from actorlearner.process.process import _RoleProcess
-from actorlearner.process.verbosity import Verbosity
+from actorlearner.process.process import Verbosity
 from actorlearner.records.run_directory import RunDirectory
 process = _RoleProcess("learner", RunDirectory(Path(sys.argv[1])), Verbosity.NORMAL)
 print("printed")

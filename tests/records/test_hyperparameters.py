@@ -7,8 +7,7 @@ from tensorboard.plugins.hparams import metadata, plugin_data_pb2
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import declared_values
-from actorlearner.records.hyperparameters import METRICS, write_hyperparameters
-from actorlearner.records.summaries import Summaries
+from actorlearner.records.summaries import METRICS, Summaries, write_hyperparameters
 
 
 def read(directory: Path, tag: str) -> plugin_data_pb2.HParamsPluginData:

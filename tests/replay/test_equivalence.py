@@ -19,8 +19,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.agents.sac import SacConfig
 from actorlearner.agents.td3 import Td3Config
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
-from actorlearner.environments.env_steps import EnvSteps
-from actorlearner.environments.environment import Nest
+from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server

@@ -13,7 +13,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.config.schema import AgentConfig, Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
 from actorlearner.replay import memory

@@ -2,11 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from actorlearner.config.checks import Check
 from actorlearner.config.load import load_with_sources
+from actorlearner.config.problems import unknown_agent
 from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.config.setting import setting
+from actorlearner.errors import ConfigurationError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +25,16 @@ class FakeConfig(AgentConfig):
     debug: bool = setting(False, "Whether to debug.")
 
 
-AGENT_CLASSES = {"fake": FakeConfig, "other": AgentConfig}
+_CLASSES = {"fake": FakeConfig, "other": AgentConfig}
+
+
+def agent_class(name: Any, source: str) -> type[AgentConfig]:
+    """`fake` and `other` are the only algorithms."""
+    if not isinstance(name, str) or name not in _CLASSES:
+        raise ConfigurationError([unknown_agent(name, source, _CLASSES)])
+    return _CLASSES[name]
 
 
 def load_config(path: str, overrides: Sequence[str] = (), checks: Sequence[Check] = ()) -> Config:
-    """Loads a configuration where `fake` and `other` are the only algorithms."""
-    return load_with_sources(path, overrides, AGENT_CLASSES, checks)[0]
+    """Loads a configuration with these algorithms."""
+    return load_with_sources(path, overrides, agent_class, checks)[0]

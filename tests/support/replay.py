@@ -11,7 +11,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.config.schema import Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.monitor import ReplayStatus, ServerMonitor

@@ -26,7 +26,7 @@ import setproctitle
 
 from actorlearner.local.private_network import PrivateNetwork
 from actorlearner.process.child_process import die_with_parent
-from actorlearner.process.imports import without_gc
+from actorlearner.process.tensorflow_setup import without_gc
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -32,7 +32,7 @@ def check_environment(experiment: Experiment) -> Result:
       Exception: any error of the environment.
     """
     from actorlearner.environments.load import load_environment
-    from actorlearner.process.devices import use_cpu
+    from actorlearner.process.tensorflow_setup import use_cpu
 
     use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
     config = experiment.config.environment

@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 
 from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
 from actorlearner.process.cores import cores
-from actorlearner.process.imports import without_gc
 from actorlearner.process.ports import LOOPBACK, free_port
+from actorlearner.process.tensorflow_setup import without_gc
 
 _SYSTEM = "Linux x86_64"
 _PYTHON = "CPython 3.11"

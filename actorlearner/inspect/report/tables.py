@@ -8,9 +8,8 @@ from typing import Any
 from actorlearner.acting.best_record import BestRecord, read_best
 from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.status.run_status import RoleStatus, RunStatus
-from actorlearner.records.digits import decimals
-from actorlearner.records.duration import duration
 from actorlearner.records.events import DIED, FAILED, INCIDENTS, STARTED, WARNED
+from actorlearner.records.formatting import decimals, duration
 from actorlearner.records.metrics import newest_records
 from actorlearner.records.run_files import RunFiles
 

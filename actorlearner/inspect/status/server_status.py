@@ -71,7 +71,7 @@ _HELD_BACK = 0.1
 
 
 class ServerStatusReader:
-    """Looks at a replay server, again and again."""
+    """Reads the status of a replay server repeatedly."""
 
     def __init__(self, address: str) -> None:
         """Connects, and reads which run the server serves.

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.inspect.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus
-from actorlearner.records.digits import decimals
-from actorlearner.records.duration import duration
+from actorlearner.records.formatting import decimals, duration
 
 _LABEL = 11
 
@@ -57,7 +56,7 @@ def run_rows(status: RunStatus) -> Iterator[Row]:
     for role in status.roles:
         yield Row(label, *_role(role, status.actors))
         label = ""
-    label = "held back"
+    label = "bottleneck"
     for line in verdict_lines(status.bottlenecks) or ["not known: the last minute has too few metrics"]:
         yield Row(label, line, "" if line.startswith(" ") or not status.bottlenecks else "yellow")
         label = ""
@@ -75,7 +74,7 @@ def server_rows(status: Any) -> Iterator[Row]:
     age = f"{newest}{status.variables_age_s:.0f} s ago" if status.versions else "none yet"
     yield Row("policies", f"{status.versions:,} published, {age}; {status.evaluations_waiting} to evaluate")
     who = {None: "neither side waits for long", "learner": "the learner's side: the actors wait for it"}
-    yield Row("held back", who.get(status.held_back_by, "the actors' side: the learner waits for it"))
+    yield Row("bottleneck", who.get(status.held_back_by, "the actors' side: the learner waits for it"))
 
 
 def _progress(train_step: int | None, train_steps: int, left_s: float | None) -> str:

@@ -10,7 +10,7 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.config.schema import Config
-from actorlearner.environments.env_steps import EnvSteps
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout

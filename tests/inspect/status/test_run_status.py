@@ -131,7 +131,7 @@ def test_lines_say_it_all(directory: RunDirectory) -> None:
         "6 faults of environments, 2 restarts",
         "learner: train step 9,000, 1 s ago, up 1:01:01, 500 MiB",
         "collect-actor-1: no heartbeat for 100 s after: env step 5,000, 50 env steps/s",
-        "held back training: the learner trains 96 % of the time",
+        "bottleneck training: the learner trains 96 % of the time",
         "or lower replay.updates_per_env_step (1)",
     ):
         assert part in shown

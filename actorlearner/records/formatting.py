@@ -1,4 +1,4 @@
-"""Number of digits in displayed figures."""
+"""Formats figures and durations for display."""
 
 import math
 
@@ -17,3 +17,12 @@ def decimals(*values: float, least: int = 2) -> int:
     if largest == 0.0:
         return least
     return min(_MOST, max(least, _SIGNIFICANT - 1 - math.floor(math.log10(largest))))
+
+
+def duration(seconds: float | None) -> str:
+    """Returns hours, minutes and seconds, such as 1:02:03; `-` for None."""
+    if seconds is None:
+        return "-"
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}"

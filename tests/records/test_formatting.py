@@ -6,7 +6,7 @@ from actorlearner.acting.best_record import BestRecord, Returns
 from actorlearner.acting.episodes import Episode
 from actorlearner.acting.rollout import episode_line, mean_line
 from actorlearner.inspect.report.tables import format_return
-from actorlearner.records.digits import decimals
+from actorlearner.records.formatting import decimals
 
 
 @pytest.mark.parametrize(

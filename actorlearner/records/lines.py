@@ -1,9 +1,12 @@
-"""Follows files of lines while they are written."""
+"""Reads files of lines, such as logs and JSON, while they are written."""
 
+import functools
+import json
+import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 _INTERVAL_S = 0.2
 
@@ -52,3 +55,30 @@ class LogFollower:
         self._ended.set()
         self._thread.join()
         self._copy()
+
+
+_log = logging.getLogger(__name__)
+
+
+def read_objects(path: Path, lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Returns the JSON objects in lines of the file `path`.
+
+    Other lines, from a failed disk or two hosts that share a directory, are skipped. Each file is warned of
+    once.
+    """
+    objects = []
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            objects.append(value)
+        else:
+            _warn_once(path)
+    return objects
+
+
+@functools.cache
+def _warn_once(path: Path) -> None:
+    _log.warning("%s is damaged: lines that cannot be read are skipped", path)

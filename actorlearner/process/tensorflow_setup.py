@@ -1,0 +1,98 @@
+"""What TensorFlow needs before, during and after its import. Importing this module imports no TensorFlow."""
+
+import contextlib
+import ctypes
+import gc
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Iterator
+
+from actorlearner.errors import RunError
+from actorlearner.process.cores import cores
+
+_PIN = "1.26.4"  # As in pyproject.toml; a test compares them.
+
+
+def check_numpy() -> None:
+    """Checks the installed NumPy without importing it; TensorFlow's own error does not name the cause.
+
+    Raises:
+      RunError: it is NumPy 2, and TensorFlow 2.15 and Reverb are compiled against NumPy 1.
+    """
+    installed = importlib.metadata.version("numpy")
+    if int(installed.partition(".")[0]) >= 2:
+        raise RunError(
+            f"numpy {installed} is installed, but TensorFlow and Reverb need numpy=={_PIN}: pip install "
+            f"numpy=={_PIN}, and from now on other packages with pip install -c requirements.lock NAME"
+        )
+
+
+@contextlib.contextmanager
+def without_gc() -> Iterator[None]:
+    """Hides all objects made in this context from the garbage collector, for good.
+
+    For imports: TensorFlow's makes half a million objects and next to no garbage. Scanning them again and
+    again takes a quarter of the import's time, and half a second of every full collection afterwards.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+def use_cpu(threads: int) -> None:
+    """Hides the GPUs and limits TensorFlow's threads; call before any other TensorFlow call.
+
+    Actors call small networks: more threads gain little, and take cores from simulators and the learner.
+    """
+    import tensorflow as tf
+
+    tf.config.set_visible_devices([], "GPU")
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+def share_cpus(intra_op_threads: int) -> None:
+    """Lets operations run in parallel on all cores; call before any other TensorFlow call.
+
+    Args:
+      intra_op_threads: threads that share one operation.
+    """
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(intra_op_threads)
+    tf.config.threading.set_inter_op_parallelism_threads(cores())
+
+
+_TP_NEW = 39
+"""The index of the slot `tp_new`, which makes objects, among the words of CPython 3.11's PyTypeObject."""
+
+
+def stop_tensor_leak() -> bool:
+    """Makes eager tensors without preallocated attributes; their few attributes go to a dictionary.
+
+    Imports TensorFlow. A no-op under other interpreters, and the second time.
+
+    Returns:
+      Whether the leak is fixed.
+    """
+    from tensorflow.python.framework import ops
+
+    if platform.python_implementation() != "CPython" or sys.version_info[:2] != (3, 11):
+        return False
+    default_new = _words(object)[_TP_NEW]
+    plain_new = ctypes.cast(ctypes.pythonapi.PyType_GenericNew, ctypes.c_void_p).value
+    tensor = _words(ops.EagerTensor)
+    if tensor[_TP_NEW] == default_new:
+        tensor[_TP_NEW] = plain_new
+    return bool(tensor[_TP_NEW] == plain_new)
+
+
+def _words(type_object: type) -> "ctypes.Array[ctypes.c_void_p]":
+    """Returns the first words of a type object in memory."""
+    return (ctypes.c_void_p * (_TP_NEW + 1)).from_address(id(type_object))
