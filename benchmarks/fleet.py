@@ -1,6 +1,7 @@
 """Collect actors of a waiting environment, and a replay server, as local mode starts them."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -107,7 +108,7 @@ class Fleet:
         self._children.append(late)
         self._wait(lambda: self.records(index), "a late actor to act")
         late.receive()
-        late.terminate()
+        late.send(signal.SIGTERM)
         if not late.wait(_DEADLINE_S):
             raise RuntimeError("a late actor did not end")
         self._children.remove(late)

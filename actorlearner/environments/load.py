@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from actorlearner.config.checks import SUITES
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
-from actorlearner.environments.environment import Environment
+from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 
     Adapter = GymAdapter | PyEnvironmentAdapter
-from actorlearner.environments.environment import Nest, Step, Wrapper
 
 _log = logging.getLogger(__name__)
 

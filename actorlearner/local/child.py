@@ -1,6 +1,7 @@
 """A role's process in local mode, with what it has reported."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -11,22 +12,22 @@ from typing import Any
 
 from actorlearner.local.fork_server import Fork
 
-Process = subprocess.Popen[Any] | Fork
+_POLL_INTERVAL_S = 0.02
 
 
 class Child:
     """A role's process, its log and its reports.
 
     Attributes:
-      name: the role, with its index where there are several.
       ready: whether the role has reported that it is ready.
       start_up: how long each phase of its start took, as the role reported.
       error: the message with which the role failed; else empty.
       warnings: the reported warnings that nobody has shown yet.
       may_be_restarted: whether another process might not fail.
+      started: when it was started, in seconds of the monotonic clock.
     """
 
-    def __init__(self, name: str, launch: Callable[[int], Process], log: Path) -> None:
+    def __init__(self, name: str, launch: Callable[[int], subprocess.Popen[Any] | Fork], log: Path) -> None:
         """Starts the process.
 
         Args:
@@ -50,7 +51,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The id of the process and of its session."""
+        """The id of the process and of its session; see `Fork.pid`."""
         return self._process.pid
 
     @property
@@ -68,14 +69,11 @@ class Child:
 
     def receive(self) -> None:
         """Processes the reports that have arrived; does not block."""
-        while True:
-            try:
-                received = os.read(self._reader, 65536)
-            except BlockingIOError:
-                break
-            if not received:
-                break
-            self._unread += received
+        try:
+            while received := os.read(self._reader, 65536):
+                self._unread += received
+        except BlockingIOError:
+            pass
         *lines, self._unread = self._unread.split(b"\n")
         for line in lines:
             report = json.loads(line)
@@ -90,22 +88,19 @@ class Child:
                 self.start_up = message
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal, unless the process has ended."""
+        """Sends a signal, unless the process has ended; SIGTERM makes a role save, close and exit."""
         self._process.send_signal(number)
 
-    def terminate(self) -> None:
-        """Sends SIGTERM: the role saves, closes and exits."""
-        self.send(signal.SIGTERM)
-
     def kill(self) -> None:
-        """Kills the process and waits for its end."""
-        self._process.kill()
-        self._process.wait()
+        """Kills the process and blocks until it has ended."""
+        self.send(signal.SIGKILL)
+        self.wait(math.inf)
 
     def wait(self, timeout_s: float) -> bool:
         """Blocks until the process has ended, at most `timeout_s`; returns whether it has ended."""
-        try:
-            self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
+        deadline = time.monotonic() + timeout_s
+        while self.exit_code is None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_INTERVAL_S)
         return True

@@ -2,12 +2,14 @@
 
 Importing TensorFlow and TF-Agents takes four seconds of a core. Four roles that import by themselves take
 eight seconds on two cores before the first of them works; forks have everything at once, and share memory.
+
+Python's own fork server (multiprocessing) does not do: its starts block during the imports, it ignores
+failed imports, and it runs in the terminal's session, so that a hang-up kills it and its forks unsaved.
 """
 
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -25,7 +27,7 @@ Options = Mapping[str, int | str | Sequence[str]]
 MAX_MESSAGE_BYTES = 1 << 16
 """Of a request, and of a report about a fork."""
 
-_FORK_TIMEOUT_S = 60.0
+_POLL_INTERVAL_S = 0.02
 
 
 class ForkServer:
@@ -91,7 +93,6 @@ class ForkServer:
           notify_fd: the file descriptor to which the role reports its state.
         """
         directory.log(name).parent.mkdir(parents=True, exist_ok=True)
-        fork = Fork(self)
         request = {
             "fork": len(self._forks),
             "name": name,
@@ -100,34 +101,27 @@ class ForkServer:
             "options": options,
             "requested_at": time.monotonic(),
         }
-        self._forks.append(fork)
+        self._forks.append(Fork(self))
         with contextlib.suppress(BrokenPipeError):  # The process died; `poll` reports that.
             socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
-        return fork
+        return self._forks[-1]
 
-    def receive(self, timeout_s: float = 0.0) -> None:
-        """Updates the forks from the reports that have arrived; waits up to `timeout_s` for the first."""
-        if not select.select([self._socket], [], [], timeout_s)[0]:
-            return
-        while message := self._receive():
-            report = json.loads(message)
-            fork = self._forks[report["fork"]]
-            fork.forked_as = report.get("pid", fork.forked_as)
-            fork.returncode = report.get("returncode")
-
-    def _receive(self) -> bytes:
+    def receive(self) -> None:
+        """Updates the forks from the reports that have arrived; does not block."""
         try:
-            message = self._socket.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT)
+            while message := self._socket.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT):
+                report = json.loads(message)
+                fork = self._forks[report["fork"]]
+                fork.forked_as = report.get("pid", fork.forked_as)
+                fork.returncode = report.get("returncode")
         except BlockingIOError:
-            return b""
+            return
         except ConnectionResetError:  # The process died with requests unread.
-            message = b""
-        if not message:
-            self._process.wait()
-            for fork in self._forks:
-                if fork.returncode is None:
-                    fork.returncode = -signal.SIGKILL  # By the kernel, together with the process.
-        return message
+            pass
+        self._process.wait()
+        for fork in self._forks:
+            if fork.returncode is None:
+                fork.returncode = -signal.SIGKILL  # By the kernel, together with the process.
 
     def kill(self) -> None:
         """Kills the process and all forks, and waits for the end of the process."""
@@ -137,7 +131,7 @@ class ForkServer:
 
 
 class Fork:
-    """A requested process, with the methods of a `subprocess.Popen`.
+    """A requested process, with some methods of a `subprocess.Popen`.
 
     Attributes:
       forked_as: the process id; None while the fork server still imports.
@@ -155,14 +149,10 @@ class Fork:
         """The id of the process and of its session; blocks until it is forked.
 
         Raises:
-          TimeoutError: the fork server did not fork within a minute.
           ProcessLookupError: the fork server died before.
         """
-        deadline = time.monotonic() + _FORK_TIMEOUT_S
-        while self.forked_as is None and self.poll() is None:
-            if time.monotonic() >= deadline:
-                raise TimeoutError(f"no fork within {_FORK_TIMEOUT_S:.0f} s; see {self._server.log}")
-            self._server.receive(0.1)
+        while self.poll() is None and self.forked_as is None:
+            time.sleep(_POLL_INTERVAL_S)
         if self.forked_as is None:
             raise ProcessLookupError(f"the fork server died before it forked; see {self._server.log}")
         return self.forked_as
@@ -172,20 +162,6 @@ class Fork:
         if self.returncode is None:
             self._server.receive()
         return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Blocks until the process has ended; returns its exit code.
-
-        Raises:
-          subprocess.TimeoutExpired: it did not end within `timeout` seconds.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            left_s = 1.0 if deadline is None else deadline - time.monotonic()
-            if left_s <= 0:
-                raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
-            self._server.receive(min(left_s, 1.0))
-        return code
 
     def send_signal(self, number: int) -> None:
         """Sends a signal, unless the process has ended.
@@ -198,7 +174,3 @@ class Fork:
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):  # It has just ended.
                 os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """Sends SIGKILL; does not wait."""
-        self.send_signal(signal.SIGKILL)

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import select
-import signal
 import socket
 import sys
 import traceback
@@ -18,6 +17,8 @@ from typing import Any, NoReturn
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.process.child_process import die_with_parent
 from actorlearner.process.tensorflow_setup import without_gc
+
+_POLL_INTERVAL_S = 0.1
 
 
 def main() -> None:
@@ -42,18 +43,12 @@ def _serve(requests: socket.socket) -> tuple[dict[str, Any], int] | None:
       In a fork, its request and the file descriptor for `notify`; in the server, None at the end.
     """
     forks: dict[int, int] = {}
-    ended, ends = os.pipe()
-    os.set_blocking(ends, False)
-    os.set_blocking(ended, False)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(ends, warn_on_full_buffer=False)
     parent = os.getpid()
     while True:
-        ready = select.select([requests, ended], [], [])[0]
-        if ended in ready:
-            os.read(ended, 4096)
-            _report_ends(requests, forks)
-        if requests not in ready:
+        while forks and (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            pid, status = ended
+            _report(requests, {"fork": forks.pop(pid), "returncode": os.waitstatus_to_exitcode(status)})
+        if not select.select([requests], [], [], _POLL_INTERVAL_S)[0]:
             continue
         message, descriptors, _, _ = socket.recv_fds(requests, MAX_MESSAGE_BYTES, 1)
         if not message:
@@ -61,24 +56,12 @@ def _serve(requests: socket.socket) -> tuple[dict[str, Any], int] | None:
         request = json.loads(message)
         pid = os.fork()
         if pid == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.close(ended)
-            os.close(ends)
             os.setsid()
             die_with_parent(parent)
             return request, descriptors[0]
         os.close(descriptors[0])
         forks[pid] = request["fork"]
         _report(requests, {"fork": forks[pid], "pid": pid})
-
-
-def _report_ends(requests: socket.socket, forks: dict[int, int]) -> None:
-    while forks:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if pid == 0:
-            return
-        _report(requests, {"fork": forks.pop(pid), "returncode": os.waitstatus_to_exitcode(status)})
 
 
 def _report(requests: socket.socket, message: dict[str, int]) -> None:

@@ -1,5 +1,7 @@
 """Starts the roles of a local run, watches them, restarts them and ends them."""
 
+import collections
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -10,7 +12,6 @@ from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.private_network import PrivateNetwork
-from actorlearner.local.restarts import Restarts
 from actorlearner.process.cores import collect_actors
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S
@@ -31,6 +32,37 @@ _SERVER_GRACE_S = LONG_PATIENCE_S
 
 _SAVING_NOTICE_S = 2.0
 _SAVING_POLL_S = 0.25
+
+_MAX_RESTARTS = 10
+_WINDOW_S = 600.0
+_MIN_DELAY_S = 1.0
+_MAX_DELAY_S = 30.0
+
+
+class Restarts:
+    """The restarts of one role: at most ten in ten minutes, after delays that double while it keeps dying."""
+
+    def __init__(self) -> None:
+        """Starts without restarts."""
+        self._times: collections.deque[float] = collections.deque()
+
+    def delay_s(self, now: float) -> float | None:
+        """Records a death, and returns the seconds until the restart; None after too many deaths.
+
+        Args:
+          now: the time in seconds, of a clock that never goes back.
+        """
+        while self._times and now - self._times[0] > _WINDOW_S:
+            self._times.popleft()
+        if len(self._times) >= _MAX_RESTARTS:
+            return None
+        recent = sum(1 for time in self._times if now - time < 2 * _MAX_DELAY_S)
+        self._times.append(now)
+        return float(min(_MAX_DELAY_S, _MIN_DELAY_S * 2**recent))
+
+    def __str__(self) -> str:
+        """The number of recent restarts."""
+        return f"restart {len(self._times)} of at most {_MAX_RESTARTS} in {_WINDOW_S / 60:.0f} minutes"
 
 
 def _direct(name: str, port: int) -> str:
@@ -213,7 +245,7 @@ class Supervisor:
 def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None:
     """Ends the replay server once it has saved; see `Supervisor.shut_down`."""
     if server.exit_code is None:
-        server.terminate()
+        server.send(signal.SIGTERM)
     if server.wait(_SAVING_NOTICE_S):
         return
     interrupts = stop.interrupts
@@ -248,7 +280,7 @@ def _end(children: Iterable[Child], grace_s: float) -> None:
     """Terminates processes, and kills those that are left after `grace_s`."""
     for child in children:
         if child.exit_code is None:
-            child.terminate()
+            child.send(signal.SIGTERM)
     _wait(children, grace_s)
     for child in children:
         if child.exit_code is None:

@@ -27,9 +27,17 @@ from actorlearner.records.metrics import written_records
 from actorlearner.records.notify import is_supervised, listen, notify
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 
+_log = logging.getLogger(__name__)
+
+Run = Callable[..., None]
+"""The function `run(config, directory, stop, **options)` of a role."""
+
+_kept: list[object] = []
+_process: "_RoleProcess | None" = None
+
 
 class Verbosity(enum.Enum):
-    """How much is printed.
+    """How much a run prints on the terminal; logs/ always holds everything.
 
     Attributes:
       QUIET: errors and incidents.
@@ -40,15 +48,6 @@ class Verbosity(enum.Enum):
     QUIET = "quiet"
     NORMAL = "normal"
     VERBOSE = "verbose"
-
-
-_log = logging.getLogger(__name__)
-
-Run = Callable[..., None]
-"""The function `run(config, directory, stop, **options)` of a role."""
-
-_kept: list[object] = []
-_process: "_RoleProcess | None" = None
 
 
 def keep_until_exit(kept: object) -> None:

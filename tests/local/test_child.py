@@ -1,6 +1,7 @@
 """A child process: its reports and its end."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def test_reports_may_arrive_in_pieces(log: Path) -> None:
 def test_terminate_and_kill_end_a_child(log: Path) -> None:
     terminated = Child("a", sleeper, log)
     assert not terminated.wait(0.01)
-    terminated.terminate()
+    terminated.send(signal.SIGTERM)
     assert terminated.wait(10)
     assert terminated.exit_code == -15
     killed = Child("b", sleeper, log)

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from actorlearner.local import networks, private_network
-from actorlearner.local.networks import choose_network
-from actorlearner.local.private_network import PrivateNetwork, RefusedError
+from actorlearner.local import private_network
+from actorlearner.local.private_network import HOST, PRIVATE, PrivateNetwork, RefusedError, choose_network
 
 
 @pytest.fixture(name="network")
@@ -57,13 +56,13 @@ def test_a_refusal_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(private_network, "__file__", "/dev/null")  # The maker prints nothing.
     with pytest.raises(RefusedError, match="the process that makes it died"):
         PrivateNetwork()
-    network, line = choose_network(networks.PRIVATE)
+    network, line = choose_network(PRIVATE)
     assert network is None
     assert line.startswith("network: the replay server's port is open to everybody")
     assert line.endswith("a private network is refused: the process that makes it died")
 
 
 def test_the_open_network_is_announced() -> None:
-    network, line = choose_network(networks.HOST)
+    network, line = choose_network(HOST)
     assert network is None
     assert line.startswith("network: the replay server's port is open to everybody who can reach")

@@ -11,8 +11,7 @@ import pytest
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.local import supervisor as supervising
-from actorlearner.local.restarts import Restarts
-from actorlearner.local.supervisor import Supervisor
+from actorlearner.local.supervisor import Restarts, Supervisor
 from actorlearner.records.run_directory import RunDirectory
 
 

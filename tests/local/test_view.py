@@ -10,8 +10,7 @@ from rich.console import Console
 
 from actorlearner.config.schema import Config
 from actorlearner.local.progress import Progress
-from actorlearner.local.summary import summary_lines
-from actorlearner.local.view import View
+from actorlearner.local.view import View, summary_lines
 from actorlearner.process import heartbeat
 from actorlearner.records.formatting import duration
 from actorlearner.records.metrics import MetricsWriter
