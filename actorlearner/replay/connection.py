@@ -22,7 +22,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE, sample_one
 
 CONNECT_DEADLINE_S = 300.0
 """How long a role waits for a replay server: roles may be started in any order, on any machine."""
@@ -102,13 +102,8 @@ def configuration_of(client: reverb.Client, run_id: str) -> str:
     Raises:
       NoAnswerError: the server has not answered within _READ_TIMEOUT_S.
     """
-
-    def read() -> bytes:
-        samples = client.sample(_PREFIX + run_id, 1, emit_timesteps=False, unpack_as_table_signature=True)
-        data: bytes = next(iter(samples)).data[_CONFIGURATION].tobytes()
-        return data
-
-    return within(_READ_TIMEOUT_S, read).decode()
+    text: bytes = sample_one(client, _PREFIX + run_id, _READ_TIMEOUT_S).data[_CONFIGURATION].tobytes()
+    return text.decode()
 
 
 def connect(

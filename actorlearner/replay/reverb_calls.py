@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import reverb
 from reverb import errors as reverb_errors
 
 UNREACHABLE = (reverb_errors.DeadlineExceededError, RuntimeError)
@@ -39,6 +40,16 @@ def within(timeout_s: float, call: Callable[[], _Result]) -> _Result:
         raise NoAnswerError(f"the replay server has not answered within {timeout_s:g} s")
     _idle.append(caller)
     return answer.result()
+
+
+def sample_one(client: reverb.Client, table: str, timeout_s: float) -> Any:
+    """Returns a sampled item, whose `data` has the form of the table's signature; raises as `within`."""
+
+    def sample() -> Any:
+        samples = client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
+        return next(iter(samples))
+
+    return within(timeout_s, sample)
 
 
 class _Caller(threading.Thread):

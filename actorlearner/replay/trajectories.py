@@ -48,7 +48,7 @@ class TrajectoryWriter(ReplayWriter):
             ]
         )
         self._n_step = n_step
-        self._newest: list[trajectory.Trajectory | None] = [None] * environments
+        self._next_ends: list[trajectory.Trajectory | None] = [None] * environments
         """For each environment, the last time step if its episode ended now; None before an episode."""
         self._ended: set[int] = set()
         """Environments whose observers have not been reset since the end of the episode."""
@@ -73,7 +73,7 @@ class TrajectoryWriter(ReplayWriter):
                     discount=np.asarray(steps.discount[i], np.float32),
                 )
             )
-            self._newest[i] = _end(_row(steps.next_observation, i), action)
+            self._next_ends[i] = _end(_row(steps.next_observation, i), action)
             if last:
                 self._end_episode(i)
 
@@ -91,7 +91,7 @@ class TrajectoryWriter(ReplayWriter):
         return super().flush(max(0.0, deadline - time.monotonic()), pending_items)
 
     def _end_episode(self, i: int) -> None:
-        end, self._newest[i] = self._newest[i], None
+        end, self._next_ends[i] = self._next_ends[i], None
         if end is None:
             return
         for _ in range(self._n_step):

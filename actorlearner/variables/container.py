@@ -16,7 +16,7 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.replay.connection import check_same_run
-from actorlearner.replay.reverb_calls import within
+from actorlearner.replay.reverb_calls import sample_one, within
 
 VARIABLES_TABLE = "variables"
 EVALUATION_TABLE = "evaluation"
@@ -226,11 +226,7 @@ class VariableContainer:
         within(_CALL_TIMEOUT_S, lambda: self._client.reset(table))
 
     def _sample(self, table: str) -> Any:
-        def sample() -> Any:
-            samples = self._client.sample(table, 1, emit_timesteps=False, unpack_as_table_signature=True)
-            return next(iter(samples))
-
-        return within(_CALL_TIMEOUT_S, sample)
+        return sample_one(self._client, table, _CALL_TIMEOUT_S)
 
 
 def _nest(version: PolicyVariables) -> dict[str, Any]:

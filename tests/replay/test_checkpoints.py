@@ -20,7 +20,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
-from tests.support.replay import SPECS, Replay, sample_until_barred, with_replay
+from tests.support.replay import SPECS, Replay, sample_until_blocked, with_replay
 
 LAYOUTS = ["packed", "trajectory"]
 
@@ -63,7 +63,7 @@ def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_was_saved_is_restored(serve: Serve, layout: str) -> None:
+def test_restored_table_equals_the_saved_one(serve: Serve, layout: str) -> None:
     replay = serve(min_size=1, layout=layout)
     replay.fill(3 * MAX_ROWS)
     assert replay.numbers() == list(range(3 * MAX_ROWS))
@@ -77,14 +77,14 @@ def test_what_was_saved_is_restored(serve: Serve, layout: str) -> None:
     assert restored.numbers() == list(range(3 * MAX_ROWS))
 
 
-def test_sampling_goes_on_after_a_restore(serve: Serve) -> None:
+def test_sampling_continues_after_a_restore(serve: Serve) -> None:
     settings = {"min_size": 2 * MAX_ROWS, "updates_per_env_step": 1.0, "error_buffer": 2.0 * MAX_ROWS}
     replay = serve(**settings)
     replay.fill(2 * MAX_ROWS)
     assert replay.save()
-    without_restore = sample_until_barred(replay)
+    without_restore = sample_until_blocked(replay)
     restored = serve(**settings)
-    assert sample_until_barred(restored) == without_restore > 0
+    assert sample_until_blocked(restored) == without_restore > 0
     restored.fill(2 * MAX_ROWS)
     assert restored.status().inserts == 4 * MAX_ROWS
 
@@ -100,7 +100,7 @@ def test_two_are_kept(serve: Serve) -> None:
     assert not list((replay.checkpoints.directory / "working").iterdir())
 
 
-def test_a_run_may_go_on_where_clocks_show_an_earlier_time(
+def test_a_run_may_continue_in_an_earlier_time_zone(
     serve: Serve,
 ) -> None:
     """What was saved here comes from twelve hours further east; by its name it is of tonight."""
@@ -167,7 +167,7 @@ def test_a_checkpoint_without_a_seal_is_left_out(serve: Serve) -> None:
     assert serve(min_size=1).status().size == MAX_ROWS
 
 
-def test_a_full_disk_keeps_what_was_saved_before(
+def test_a_full_disk_keeps_earlier_checkpoints(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     replay = serve(min_size=1)

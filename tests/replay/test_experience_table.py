@@ -22,7 +22,7 @@ from tests.support.replay import (
     SPECS,
     Replay,
     numbered,
-    sample_until_barred,
+    sample_until_blocked,
     stored,
     with_replay,
 )
@@ -106,10 +106,10 @@ def test_status_counts_transitions(serve: Serve) -> None:
     assert status.samples_per_insert == 3 / 8
 
 
-def test_without_updates_per_env_step_only_the_minimum_size_bars_sampling(serve: Serve) -> None:
+def test_without_updates_per_env_step_only_the_minimum_size_blocks_sampling(serve: Serve) -> None:
     replay = serve(min_size=2 * MAX_ROWS + 1)
     replay.fill(2 * MAX_ROWS)
-    assert sample_until_barred(replay) == 0
+    assert sample_until_blocked(replay) == 0
     replay.fill(MAX_ROWS)
     assert len(list(replay.client.sample(replay.layout.table, 500))) == 500
     replay.fill(50 * MAX_ROWS)
@@ -133,7 +133,7 @@ def test_inserts_wait_for_samples_at_the_planned_bound(
     most = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
     writer = replay.layout.writer(replay.client, 20 * MAX_ROWS)
     writer.write(numbered(np.arange(20 * MAX_ROWS)))
-    # More items than may be unconfirmed are held back: the actor is told so, and does not hang.
+    # More items than may be unconfirmed are blocked: `flush` returns False and does not hang.
     eventually(lambda: replay.status().inserts >= most * MAX_ROWS)
     assert not writer.flush(SHORT_S)
     assert replay.status().inserts == most * MAX_ROWS
@@ -150,15 +150,15 @@ def test_samples_wait_for_inserts_at_the_planned_bound(serve: Serve, small_confi
     replay = serve(**RATIO)
     limit = plan_rate_limit(with_replay(small_config, **RATIO), MAX_ROWS)
     replay.fill((limit.min_size - 1) * MAX_ROWS)
-    assert sample_until_barred(replay) == 0
+    assert sample_until_blocked(replay) == 0
     replay.fill(MAX_ROWS)
-    assert sample_until_barred(replay) == limit.error_buffer
+    assert sample_until_blocked(replay) == limit.error_buffer
     replay.fill(MAX_ROWS)
-    assert sample_until_barred(replay) == limit.samples_per_insert
+    assert sample_until_blocked(replay) == limit.samples_per_insert
     assert replay.status().inserts == (limit.min_size + 1) * MAX_ROWS
 
 
-def test_a_writer_held_back_loses_nothing(serve: Serve, eventually: Callable[..., None]) -> None:
+def test_a_blocked_writer_loses_nothing(serve: Serve, eventually: Callable[..., None]) -> None:
     replay = serve(**RATIO)
     count = 10 * MAX_ROWS
     writer = replay.layout.writer(replay.client, count)

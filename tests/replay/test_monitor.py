@@ -17,7 +17,7 @@ from actorlearner.replay.monitor import BlockedFractions, BlockedTime, ReplaySta
 from actorlearner.replay.tables import experience_table, start_server
 from tests.conftest import Eventually
 from tests.support.processes import PATIENCE_S
-from tests.support.replay import SPECS, Replay, numbered, sample_until_barred, with_replay
+from tests.support.replay import SPECS, Replay, numbered, sample_until_blocked, with_replay
 
 Serve = Callable[[str, int], reverb.Server]
 
@@ -39,7 +39,7 @@ def serve(small_config: Config) -> Iterator[Serve]:
 
 
 @pytest.mark.timeout(900)
-def test_what_is_known_of_a_server_that_goes_away(
+def test_status_while_a_server_goes_away_and_returns(
     serve: Serve, small_config: Config, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
     layout = make_layout(with_replay(small_config, layout="trajectory"), SPECS)
@@ -108,7 +108,7 @@ def test_only_the_side_that_waits_is_blocked(replay: Replay, eventually: Eventua
     assert status.inserts < written
     assert status.sampling_blocked_s == 0.0
 
-    sample_until_barred(replay)
+    sample_until_blocked(replay)
     eventually(lambda: replay.status().sampling_blocked_s > 0.1)
     assert replay.status().inserts == written
     assert writer.close(10)

@@ -91,7 +91,7 @@ def test_a_round_trip_is_exact(case: str, batch: int) -> None:
     assert_same(decoded, stored)
 
 
-def test_what_is_not_stored_is_that_of_the_middle_of_an_episode() -> None:
+def test_time_steps_are_of_the_middle_of_an_episode() -> None:
     specs = specs_of("vector")
     layout = layout_of(specs)
     stored = random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32))

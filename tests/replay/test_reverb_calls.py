@@ -8,12 +8,12 @@ import pytest
 from actorlearner.replay.reverb_calls import UNREACHABLE, NoAnswerError, within
 
 
-def test_what_returns_in_time_is_returned() -> None:
+def test_a_result_in_time_is_returned() -> None:
     assert within(30.0, lambda: 7) == 7
     assert within(30.0, lambda: None) is None
 
 
-def test_what_is_raised_is_raised_here() -> None:
+def test_an_error_is_raised_in_the_calling_thread() -> None:
     def fail() -> None:
         raise ValueError("signature")
 
@@ -21,7 +21,7 @@ def test_what_is_raised_is_raised_here() -> None:
         within(30.0, fail)
 
 
-def test_what_blocks_is_left_behind() -> None:
+def test_a_blocked_call_is_abandoned() -> None:
     forever = threading.Event()
     began = time.monotonic()
     with pytest.raises(NoAnswerError, match=r"within 0\.05 s"):

@@ -110,9 +110,7 @@ def test_servers_take_turns(serve: Serve, eventually: Eventually, layout: str, r
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_server_that_bars_sampling_is_passed_over(
-    serve: Serve, eventually: Eventually, layout: str
-) -> None:
+def test_a_server_that_blocks_sampling_is_skipped(serve: Serve, eventually: Eventually, layout: str) -> None:
     replays = serve(layout=layout)
     _fill(replays[:1])
     consumer = _Consumer(replays)
@@ -134,7 +132,7 @@ def test_batches_have_transitions_of_both(serve: Serve, layout: str) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_sampling_goes_on_without_a_server_that_was_killed(
+def test_sampling_continues_without_a_killed_server(
     small_config: Config, tmp_path: Path, eventually: Eventually, layout: str
 ) -> None:
     config = with_replay(small_config, layout=layout)

@@ -1,4 +1,4 @@
-"""The writer of the trajectory layout, on a real server whose rate limiter holds it back."""
+"""The writer of the trajectory layout, on a real server whose rate limiter blocks it."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.reverb_calls import within
 from actorlearner.replay.tables import experience_table, start_server
-from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_barred, with_replay
+from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_blocked, with_replay
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(
     assert not writer.flush(SHORT_S)
     assert not within(LONG_S, lambda: writer.flush(0.0))  # Whose milliseconds would be no deadline at all.
     assert replay.status().inserts < written
-    sample_until_barred(replay)
+    sample_until_blocked(replay)
     assert writer.flush(LONG_S)
     assert replay.status().inserts == written
     assert writer.close(LONG_S)

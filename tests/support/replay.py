@@ -134,7 +134,7 @@ class Replay:
         return sorted(found.reward.astype(int).tolist())
 
 
-def sample_until_barred(replay: Replay) -> int:
+def sample_until_blocked(replay: Replay) -> int:
     """Samples items until the rate limiter bars it for a while."""
     specs = replay.layout.item_specs
     dataset = reverb.TrajectoryDataset(

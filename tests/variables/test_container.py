@@ -42,7 +42,7 @@ def version(train_step: int, generation: int = 0) -> PolicyVariables:
     return PolicyVariables(train_step, values, generation)
 
 
-def assert_whole(actual: PolicyVariables, train_step: int) -> None:
+def assert_equals_version(actual: PolicyVariables, train_step: int) -> None:
     assert actual.train_step == train_step
     for value, expected in zip(actual.values, version(train_step).values, strict=True):
         assert value.dtype == expected.dtype
@@ -102,7 +102,7 @@ def test_the_newest_version_can_be_pulled_repeatedly(container: VariableContaine
         container.push(version(train_step))
         assert container.status(TIMEOUT_S).versions == count
         for _ in range(3):
-            assert_whole(container.pull(), train_step)
+            assert_equals_version(container.pull(), train_step)
         assert container.status(TIMEOUT_S).versions == count
 
 
@@ -118,11 +118,11 @@ def test_values_and_train_step_belong_together_while_versions_change(container: 
     seen = []
     while pushing.is_alive():
         pulled = container.pull()
-        assert_whole(pulled, pulled.train_step)
+        assert_equals_version(pulled, pulled.train_step)
         seen.append(pulled.train_step)
     pushing.join()
     assert seen == sorted(seen)
-    assert_whole(container.pull(), 199)
+    assert_equals_version(container.pull(), 199)
 
 
 def test_an_older_version_does_not_overwrite_a_newer_one(container: VariableContainer) -> None:
@@ -132,7 +132,7 @@ def test_an_older_version_does_not_overwrite_a_newer_one(container: VariableCont
         container.push(version(train_step, generation))
         newest = max(newest, (generation, train_step))
         assert container.pull().order == newest
-    assert_whole(container.pull(), 3)
+    assert_equals_version(container.pull(), 3)
 
 
 def test_equal_orders_are_replaced(container: VariableContainer) -> None:
@@ -151,7 +151,7 @@ def test_a_cleared_container_is_empty_and_can_be_filled_again(container: Variabl
     assert container.status(TIMEOUT_S) == (0, 0)
     container.push(version(10))  # Older: no newer version is left.
     assert container.status(TIMEOUT_S).versions == 1  # So its learner sees the loss.
-    assert_whole(container.pull(), 10)
+    assert_equals_version(container.pull(), 10)
 
 
 def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> None:
@@ -159,7 +159,7 @@ def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> N
     other = version(2)
     with pytest.raises(ValueError, match="signature"):
         container.push(dataclasses.replace(other, values=[np.zeros((5, 5), np.float32), *other.values[1:]]))
-    assert_whole(container.pull(), 1)
+    assert_equals_version(container.pull(), 1)
 
 
 def test_an_evaluation_stays_until_it_is_done(container: VariableContainer) -> None:
@@ -169,7 +169,7 @@ def test_an_evaluation_stays_until_it_is_done(container: VariableContainer) -> N
     for left, train_step in ((2, 0), (1, 100), (0, 200)):
         for _ in range(2):  # Also to an eval actor that is started again.
             request = container.next_evaluation()
-            assert_whole(request.version, train_step)
+            assert_equals_version(request.version, train_step)
             assert request.env_steps == 7 * train_step
         container.remove_evaluation(request)
         assert container.status(TIMEOUT_S).evaluations_waiting == left
@@ -199,7 +199,7 @@ def test_assigner_sets_all_variables_and_the_train_step(container: VariableConta
     for generation, step in enumerate((20, 3)):
         container.push(version(step, generation))
         update(container.pull())
-        assert_whole(PolicyVariables(int(train_step), [v.numpy() for v in variables]), step)
+        assert_equals_version(PolicyVariables(int(train_step), [v.numpy() for v in variables]), step)
 
 
 @dataclasses.dataclass
@@ -270,7 +270,7 @@ def test_puller_pulls_each_version_once(
         assert calls.pulls == pulls
         taken = puller.take()
         assert taken is not None
-        assert_whole(taken, train_step)
+        assert_equals_version(taken, train_step)
         assert puller.take() is None
 
 
@@ -346,7 +346,7 @@ def test_puller_outlives_a_server_that_comes_late_and_one_that_comes_back(
     eventually(lambda: puller.train_step == 40)
     taken = puller.take()
     assert taken is not None
-    assert_whole(taken, 40)
+    assert_equals_version(taken, 40)
 
 
 @pytest.mark.parametrize("look", [VariablePuller.take, lambda puller: puller.train_step])

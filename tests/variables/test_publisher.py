@@ -178,7 +178,7 @@ def test_weights_that_are_not_finite_are_never_published(
     assert container.pushed == [("newest", 10, 10.0)]
 
 
-def test_a_server_that_lost_what_was_pushed_gets_it_again(
+def test_a_server_that_lost_versions_gets_them_again(
     parts: AgentParts,
     container: PausedContainer,
     publisher: Publisher,

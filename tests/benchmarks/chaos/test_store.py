@@ -20,7 +20,7 @@ from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.numbered import Produced, observation
 from benchmarks.chaos.store import read_items
-from tests.support.replay import LONG_S, Replay, sample_until_barred, with_replay
+from tests.support.replay import LONG_S, Replay, sample_until_blocked, with_replay
 from tests.support.training import SPECS
 
 IDENTITY = 2**47 + 5
@@ -92,7 +92,7 @@ def test_every_transition_is_read_once(store: Store) -> None:
 def test_also_where_sampling_is_barred_and_items_were_sampled(store: Store) -> None:
     store.take(range(STEPS))
     held = store.status().size // store.layout.transitions_per_item
-    assert sample_until_barred(store) > held
+    assert sample_until_blocked(store) > held
     assert store.account(STEPS).stored == STEPS
 
 
