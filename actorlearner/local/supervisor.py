@@ -150,10 +150,9 @@ class Supervisor:
           RunError: a role failed for good, died too often, or was not ready in time.
         """
         if why := self._fork_server.failure:
-            log = self._fork_server.log
-            lines = _last_lines(log)
-            reason = f"{why}: {lines[-1].strip()}" if lines else why
-            raise RunError(f"the roles cannot be started: {reason}", [f"the last lines of {log}:", *lines])
+            log = _last_lines(self._fork_server.log)
+            reason = f"{why}: {log[-1].strip()}" if len(log) > 1 else why
+            raise RunError(f"the roles cannot be started: {reason}", log)
         now = time.monotonic()
         for child in self._children.values():
             child.receive()
@@ -201,8 +200,7 @@ class Supervisor:
             if delay_s is not None:
                 return delay_s
             died = "died too often"
-        log = [f"the last lines of {child.log}:", *_last_lines(child.log)]
-        raise RunError(f"{child.name} {died}: {child.reason}", log)
+        raise RunError(f"{child.name} {died}: {child.reason}", _last_lines(child.log))
 
     def _fails_alike(self, child: Child) -> bool:
         """Returns whether this process and the one before crashed before being ready, with the same error."""
@@ -247,10 +245,9 @@ def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None
 
 
 def _last_lines(log: Path, count: int = 15) -> list[str]:
-    """Returns the last lines of a log, indented; none without a log."""
-    if not log.exists():
-        return []
-    return ["  " + line for line in log.read_text("utf-8", errors="replace").splitlines()[-count:]]
+    """Returns a heading and the last lines of a log, indented; only the heading without a log."""
+    lines = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
+    return [f"the last lines of {log}:", *("  " + line for line in lines[-count:])]
 
 
 def _wait(children: Iterable[Child], timeout_s: float) -> None:
