@@ -65,8 +65,16 @@ def _start(tmp_path: Path) -> Iterator[Start]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        with pytest.raises(ProcessLookupError):
-            os.killpg(process.pid, 0)
+        # The kernel may list a process for a moment after its parent has waited for it.
+        wait_for(lambda process=process: not _group_exists(process.pid), "the processes to be gone")
+
+
+def _group_exists(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
