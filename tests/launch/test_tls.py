@@ -65,7 +65,7 @@ def _start(tmp_path: Path) -> Iterator[Start]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        # The kernel may list a process for a moment after its parent has waited for it.
+        # The mv in the script of _PROXY may outlive it for a moment.
         wait_for(lambda process=process: not _group_exists(process.pid), "the processes to be gone")
 
 
