@@ -127,8 +127,8 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
 def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
     """Returns a table of one item, the one with the greatest order.
 
-    Reverb removes the item with the lowest priority, even if it was just inserted: no learner thought dead
-    can overwrite a newer version. Of two equal priorities it removes the older item.
+    Reverb removes the item with the lowest priority, even if it was just inserted. So a learner that was
+    replaced, but still runs, cannot overwrite a newer version. Of two equal priorities it removes the older.
     """
     return reverb.Table(
         name=name,

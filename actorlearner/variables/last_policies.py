@@ -23,7 +23,7 @@ class LastPolicies:
     """
 
     def __init__(self, client: reverb.Client, train_steps: int, save: Callable[[], bool]) -> None:
-        """Neither reads nor saves yet.
+        """Does not read or save yet.
 
         Args:
           client: a client of the replay server in this process.

@@ -158,7 +158,7 @@ def draw_samples_per_insert(panel: Axes, comparison: Comparison, colours: Colour
             panel.axhline(
                 target, color=colours[group.difference] if len(targets) > 1 else "grey", linestyle=_DOTTED
             )
-    styles: dict[str, Style] = {"since the start": _SOLID, "asked for": _DOTTED} if targets else {}
+    styles: dict[str, Style] = {"since the start": _SOLID, "target": _DOTTED} if targets else {}
     _finish(panel, "train steps", styles, from_zero=True)
     panel.set_ylabel("samples per insert (transitions)")
 

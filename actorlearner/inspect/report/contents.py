@@ -30,7 +30,7 @@ _MIN_PERCENT = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """An evaluation, as text."""
+    """An evaluation, formatted for the page."""
 
     train_step: str
     env_steps: str
