@@ -11,7 +11,7 @@ from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
     check_discrete_action,
-    check_vector_observation,
+    check_observation,
     create_moments,
     shared_arguments,
 )
@@ -37,12 +37,14 @@ class DuelingDqnBuilder:
         """Makes the agent for observations of one float vector and one integer action from 0 up."""
         from tf_agents.agents.dqn.dqn_agent import DdqnAgent
 
-        check_vector_observation("dueling DQN", specs)
+        from actorlearner.agents.encoder import encoded
+
+        check_observation("dueling DQN", specs)
         check_discrete_action("dueling DQN", specs)
         agent = DdqnAgent(
             specs.time_step,
             specs.action,
-            q_network=_dueling_network(specs, config.layers),
+            q_network=encoded(specs.observation, lambda spec: _dueling_network(spec, specs, config.layers)),
             optimizer=adam(config.learning_rate),
             epsilon_greedy=config.epsilon,
             **shared_arguments(config, train_step),
@@ -51,7 +53,7 @@ class DuelingDqnBuilder:
         return agent
 
 
-def _dueling_network(specs: Any, layers: list[int]) -> Any:
+def _dueling_network(observation: Any, specs: Any, layers: list[int]) -> Any:
     """Returns a network from the observation to Q: the state's value plus the advantage of each action."""
     import tensorflow as tf
     from tf_agents.networks.sequential import Sequential
@@ -63,4 +65,4 @@ def _dueling_network(specs: Any, layers: list[int]) -> Any:
     actions = specs.action.maximum + 1
     hidden = [tf.keras.layers.Dense(units, activation="relu") for units in layers]
     outputs = [tf.keras.layers.Dense(1 + actions), tf.keras.layers.Lambda(value_and_advantages)]
-    return Sequential(hidden + outputs, input_spec=specs.observation)
+    return Sequential(hidden + outputs, input_spec=observation)

@@ -13,11 +13,12 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.parts import (
-    TemporalDifferenceConfig,
+    EpsilonGreedyConfig,
     adam,
     check_discrete_action,
-    check_vector_observation,
+    check_observation,
     create_moments,
+    epsilon_schedule,
     shared_arguments,
 )
 from actorlearner.config.schema import AgentConfig
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class DqnConfig(TemporalDifferenceConfig):
+class DqnConfig(EpsilonGreedyConfig):
     """The keys of DQN ("Human-level control through deep reinforcement learning", Mnih et al. 2015)."""
 
     name: str = setting("dqn", "The algorithm: Deep Q-Networks, for one discrete action.")
@@ -47,15 +48,6 @@ class DqnConfig(TemporalDifferenceConfig):
     )
     layers: list[int] = setting([256, 256], "Units of each hidden layer of the Q network.", at_least=1)
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
-    epsilon_start: float = setting(
-        1.0, "Probability of a random action at train step 0.", at_least=0, at_most=1
-    )
-    epsilon_end: float = setting(
-        0.05, "Probability of a random action after the decay.", at_least=0, at_most=1
-    )
-    epsilon_decay_steps: int = setting(
-        10_000, "Train steps in which that probability goes linearly from start to end.", at_least=1
-    )
 
 
 class DqnBuilder:
@@ -66,24 +58,27 @@ class DqnBuilder:
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
-        """Makes the agent for observations of one float vector and one integer action from 0 up."""
-        import tensorflow as tf
+        """Makes the agent for all encoded observations and for one integer action from 0 up."""
         from tf_agents.agents.dqn import dqn_agent
         from tf_agents.networks import q_network
 
+        from actorlearner.agents.encoder import encoded
+
         assert isinstance(config, DqnConfig)
-        check_vector_observation("dqn", specs)
+        check_observation("dqn", specs)
         check_discrete_action("dqn", specs)
-        epsilon = tf.keras.optimizers.schedules.PolynomialDecay(
-            config.epsilon_start, config.epsilon_decay_steps, config.epsilon_end
-        )
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(
             specs.time_step,
             specs.action,
-            q_network=q_network.QNetwork(specs.observation, specs.action, fc_layer_params=config.layers),
+            q_network=encoded(
+                specs.observation,
+                lambda observation: q_network.QNetwork(
+                    observation, specs.action, fc_layer_params=config.layers
+                ),
+            ),
             optimizer=adam(config.learning_rate),
-            epsilon_greedy=lambda: epsilon(train_step),  # Reads the variable at every call, also in a graph.
+            epsilon_greedy=epsilon_schedule(config, train_step),
             **shared_arguments(config, train_step),
         )
         create_moments(agent._optimizer, agent._q_network.trainable_variables)

@@ -45,6 +45,35 @@ class TemporalDifferenceConfig(AgentConfig):
     gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
 
 
+@dataclasses.dataclass(frozen=True)
+class EpsilonGreedyConfig(TemporalDifferenceConfig):
+    """The keys of every algorithm that explores with random actions now and then."""
+
+    epsilon_start: float = setting(
+        1.0, "Probability of a random action at train step 0.", at_least=0, at_most=1
+    )
+    epsilon_end: float = setting(
+        0.05, "Probability of a random action after the decay.", at_least=0, at_most=1
+    )
+    epsilon_decay_steps: int = setting(
+        10_000, "Train steps in which that probability goes linearly from start to end.", at_least=1
+    )
+
+
+def epsilon_schedule(config: EpsilonGreedyConfig, train_step: "tf.Variable") -> Callable[[], Any]:
+    """Returns a function that returns the probability of a random action at the present train step.
+
+    It reads the variable at every call, also in a graph: actors get the train step with the weights, so that
+    all explore with the same probability.
+    """
+    import tensorflow as tf
+
+    epsilon = tf.keras.optimizers.schedules.PolynomialDecay(
+        config.epsilon_start, config.epsilon_decay_steps, config.epsilon_end
+    )
+    return lambda: epsilon(train_step)
+
+
 def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable") -> dict[str, Any]:
     """Returns the arguments that the agents of TF-Agents have in common."""
     import tensorflow as tf
@@ -57,7 +86,7 @@ def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable"
     return {
         "target_update_tau": config.target_update_tau,
         "target_update_period": config.target_update_period,
-        "td_errors_loss_fn": losses[config.td_loss],
+        "td_errors_loss_fn": losses.get(config.td_loss),  # None: the agent has a loss of its own.
         "gamma": config.gamma,
         "reward_scale_factor": config.reward_scale,
         "gradient_clipping": config.gradient_clipping,
@@ -83,17 +112,22 @@ def critic_network(
     """
     from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
-    return CriticNetwork(
-        (specs.observation, specs.action),
-        observation_fc_layer_params=observation_layers,
-        action_fc_layer_params=action_layers,
-        joint_fc_layer_params=joint_layers,
-        kernel_initializer="glorot_uniform",
-        last_kernel_initializer="glorot_uniform",
-    )
+    from actorlearner.agents.encoder import encoded_critic
+
+    def make(observation: "tf.TensorSpec") -> CriticNetwork:
+        return CriticNetwork(
+            (observation, specs.action),
+            observation_fc_layer_params=observation_layers,
+            action_fc_layer_params=action_layers,
+            joint_fc_layer_params=joint_layers,
+            kernel_initializer="glorot_uniform",
+            last_kernel_initializer="glorot_uniform",
+        )
+
+    return encoded_critic(specs.observation, specs.action, make)
 
 
-def adam(learning_rate: float) -> "tf.keras.optimizers.legacy.Optimizer":
+def adam(learning_rate: float, epsilon: float = 1e-7) -> "tf.keras.optimizers.legacy.Optimizer":
     """Returns Adam with Keras' default decay rates.
 
     It is the legacy Keras optimiser, because the newer one creates its slot variables at the first call,
@@ -101,7 +135,7 @@ def adam(learning_rate: float) -> "tf.keras.optimizers.legacy.Optimizer":
     """
     import tensorflow as tf
 
-    return tf.keras.optimizers.legacy.Adam(learning_rate=learning_rate)
+    return tf.keras.optimizers.legacy.Adam(learning_rate=learning_rate, epsilon=epsilon)
 
 
 def create_moments(
@@ -114,18 +148,33 @@ def create_moments(
     optimizer._create_all_weights(variables)
 
 
-def check_vector_observation(algorithm: str, specs: "EnvironmentSpecs") -> None:
-    """Checks that observations are one float32 vector, as the feed-forward networks need.
+def check_no_strategy(algorithm: str, reason: str) -> None:
+    """Refuses a tf.distribute strategy.
 
     Raises:
-      ConfigurationError: they are nested, or not a float32 vector.
+      ConfigurationError: this is called in the scope of a strategy.
     """
     import tensorflow as tf
 
+    if tf.distribute.has_strategy():
+        line = f"learn.strategy: {algorithm} trains on one device, because {reason}; allowed: default"
+        raise ConfigurationError([line])
+
+
+def check_observation(algorithm: str, specs: "EnvironmentSpecs") -> None:
+    """Checks that the encoder takes the observations, see encoder.py.
+
+    Raises:
+      ConfigurationError: a part is neither floats, nor a uint8 image, nor bounded integers; or there is none.
+    """
+    import tensorflow as tf
+
+    from actorlearner.agents.encoder import can_be_encoded
+
     flat = tf.nest.flatten(specs.observation)
-    if len(flat) != 1 or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
-        hint = ": flatten them in an environment of your own (environment.suite: module:callable)"
-        raise _refusal(algorithm, "observations of one float vector", flat, hint)
+    if not flat or not all(map(can_be_encoded, flat)):
+        needs = "observations of floats, uint8 images [height, width, channels] and bounded integers"
+        raise _refusal(algorithm, needs, flat)
 
 
 def continuous_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec.BoundedTensorSpec":

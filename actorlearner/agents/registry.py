@@ -4,14 +4,24 @@ import importlib
 from typing import Any
 
 from actorlearner.agents.builder import AgentBuilder
+from actorlearner.agents.c51 import C51Builder
+from actorlearner.agents.ddpg import DdpgBuilder
 from actorlearner.agents.dqn import DqnBuilder
+from actorlearner.agents.qr_dqn import QrDqnBuilder
 from actorlearner.agents.sac import SacBuilder
 from actorlearner.agents.td3 import Td3Builder
 from actorlearner.config.problems import problem, show, unknown_agent
 from actorlearner.config.schema import AgentConfig
 from actorlearner.errors import ConfigurationError, one_line
 
-_BUILDERS: dict[str, AgentBuilder] = {"dqn": DqnBuilder(), "sac": SacBuilder(), "td3": Td3Builder()}
+_BUILDERS: dict[str, AgentBuilder] = {
+    "c51": C51Builder(),
+    "ddpg": DdpgBuilder(),
+    "dqn": DqnBuilder(),
+    "qr_dqn": QrDqnBuilder(),
+    "sac": SacBuilder(),
+    "td3": Td3Builder(),
+}
 
 _ALLOWED = "module:Builder of a class as in actorlearner/agents/builder.py"
 

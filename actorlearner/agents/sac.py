@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
-    check_vector_observation,
+    check_observation,
     continuous_action,
     create_moments,
     critic_network,
@@ -76,9 +76,9 @@ class SacBuilder:
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
-        """Makes the agent for observations of one float vector and actions of one bounded float vector."""
+        """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         assert isinstance(config, SacConfig)
-        check_vector_observation("sac", specs)
+        check_observation("sac", specs)
         continuous_action("sac", specs)
         agent = _agent_class()(
             specs.time_step,
@@ -132,12 +132,17 @@ def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Net
     from tf_agents.agents.sac import sac_agent, tanh_normal_projection_network
     from tf_agents.networks import actor_distribution_network
 
-    return actor_distribution_network.ActorDistributionNetwork(
-        specs.observation,
-        specs.action,
-        fc_layer_params=config.actor_layers,
-        continuous_projection_net=functools.partial(
-            tanh_normal_projection_network.TanhNormalProjectionNetwork,
-            std_transform=sac_agent.std_clip_transform,
-        ),
-    )
+    from actorlearner.agents.encoder import encoded
+
+    def make(observation: "tf.TensorSpec") -> "network.Network":
+        return actor_distribution_network.ActorDistributionNetwork(
+            observation,
+            specs.action,
+            fc_layer_params=config.actor_layers,
+            continuous_projection_net=functools.partial(
+                tanh_normal_projection_network.TanhNormalProjectionNetwork,
+                std_transform=sac_agent.std_clip_transform,
+            ),
+        )
+
+    return encoded(specs.observation, make)

@@ -16,7 +16,7 @@ class EnvironmentConfig:
 
     suite: str = setting(
         "pybullet",
-        "Where the environment comes from: pybullet, gym, or module:callable for your own.",
+        "Where the environment comes from: pybullet, gym, gymnasium, or module:callable for your own.",
     )
     name: str = setting(
         "MinitaurBulletEnv-v0",
@@ -43,7 +43,7 @@ class EnvironmentConfig:
 class AgentConfig:
     """The algorithm. Each has a subclass with further keys; replay needs only these."""
 
-    name: str = setting("", "The algorithm: sac, td3, dqn, or module:Builder of an own one.")
+    name: str = setting("", "The algorithm: sac, td3, ddpg, dqn, or module:Builder of an own one.")
     gamma: float = setting(0.99, "Discount of the next env step's value.", at_least=0, at_most=1)
     n_step: int = setting(
         1,

@@ -2,8 +2,10 @@
 
 import collections
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tree
 
 from actorlearner.environments.environment import EnvSteps, Nest, Step
@@ -36,12 +38,18 @@ class EnvironmentBatch:
             environment.step(action)
             for environment, action in zip(self._environments, _unstack(actions), strict=True)
         ]
-        valid = np.array([answer is not None for answer in answers], dtype=np.bool_)
         steps = [answer or self._given_up(i) for i, answer in enumerate(answers)]
         next_observation = _stack([step.observation for step in steps])
         last = np.array([step.last for step in steps], dtype=np.bool_)
         self.first = last
         self.observations = self._reset(steps) if last.any() else next_observation
+        rejected = np.array([step.rejected for step in steps], dtype=np.bool_)
+        if rejected.any():
+            next_observation = tree.map_structure(
+                lambda before, after: np.where(_like(rejected, after), before, after),
+                observation,
+                next_observation,
+            )
         return EnvSteps(
             observation=observation,
             first=first,
@@ -51,12 +59,13 @@ class EnvironmentBatch:
             next_observation=next_observation,
             last=last,
             policy_train_step=np.full(len(steps), policy_train_step, np.int64),
-            valid=valid,
+            valid=~rejected,
         )
 
     def _given_up(self, i: int) -> Step:
         """Returns the last step of an episode whose environment failed: a reset follows."""
-        return Step(tree.map_structure(lambda leaf: leaf[i], self.observations), 0.0, 1.0, last=True)
+        observation = tree.map_structure(lambda leaf: leaf[i], self.observations)
+        return Step(observation, 0.0, 1.0, last=True, rejected=True)
 
     def _reset(self, steps: Sequence[Step]) -> Nest:
         """Resets the environments whose episodes ended; returns the next observations of all."""
@@ -76,6 +85,11 @@ class EnvironmentBatch:
         """Closes all environments."""
         for environment in self._environments:
             environment.close()
+
+
+def _like(flags: npt.NDArray[np.bool_], leaf: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Returns flags [environments] in a shape that broadcasts against a leaf [environments, ...]."""
+    return flags.reshape(-1, *[1] * (leaf.ndim - 1))
 
 
 def _stack(observations: list[Nest]) -> Nest:
@@ -115,12 +129,13 @@ class EpisodeStatistics:
         self.episodes = 0
 
     def add(self, steps: EnvSteps) -> None:
-        """Adds one env step of each environment; episodes given up after a fault do not count."""
+        """Adds one env step of each environment; episodes that end without a valid env step do not count."""
         self._return += steps.reward
         self._length += 1
         if not steps.valid.all():
-            self._return[~steps.valid] = 0.0
-            self._length[~steps.valid] = 0
+            given_up = steps.last & ~steps.valid
+            self._return[given_up] = 0.0
+            self._length[given_up] = 0
         for i in np.flatnonzero(steps.last & steps.valid):
             self._returns.append(float(self._return[i]))
             self._lengths.append(int(self._length[i]))

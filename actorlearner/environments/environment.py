@@ -17,12 +17,14 @@ class Step(NamedTuple):
       discount: 0.0 after a termination and 1.0 otherwise, including after a truncation by a time limit,
         so that the value of the last state is bootstrapped.
       last: whether the episode ended here, by termination or truncation; `reset` must follow.
+      rejected: whether the environment rejected the action; nothing is learned from this env step.
     """
 
     observation: Nest
     reward: float
     discount: float
     last: bool
+    rejected: bool = False
 
 
 class Environment(Protocol):
@@ -87,8 +89,9 @@ class EnvSteps(NamedTuple):
       last: bool; whether the episode ended here, by termination or truncation.
       policy_train_step: int64; train step of the variables that chose the action, RANDOM_POLICY for random
         actions.
-      valid: bool; False if the environment failed. Such an env step must not be used, and the episode ends
-        with the env step before it, as if truncated. `next_observation` is then `observation` itself.
+      valid: bool; False if the environment failed (then `last` is True) or rejected the action. Such an env
+        step must not be used: for replay, the episode ends with the env step before it, as if truncated.
+        `next_observation` is then `observation` itself.
     """
 
     observation: Nest

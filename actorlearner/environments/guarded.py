@@ -23,7 +23,8 @@ class GuardedEnvironment(Wrapper):
     """Wraps an environment and replaces it after a fault.
 
     A fault is an exception from the environment, a NaN or infinity in an action, an observation or a
-    reward, or a discount outside [0, 1]. Each fault is logged and counted.
+    reward, or a discount outside [0, 1]. Each fault is logged and counted. The reward -inf is no fault: with
+    it an environment says that it rejected the action.
 
     Attributes:
       observation_spec, action_spec: specs of the environment.
@@ -79,6 +80,8 @@ class GuardedEnvironment(Wrapper):
         except Exception as error:  # User code may raise anything.
             self._replace(f"step raised {one_line(error)}")
             return None
+        if step.reward == -math.inf:
+            step = step._replace(reward=0.0, rejected=True)
         if problem := problem_of(step):
             self._replace(problem)
             return None
@@ -150,7 +153,7 @@ def problem_of(step: Step) -> str:
     """Returns what is wrong with an environment's answer; empty if nothing is."""
     if not all_finite(step.observation):
         return "step returned an observation that is not finite"
-    if not math.isfinite(step.reward):
+    if not math.isfinite(step.reward) and step.reward != -math.inf:  # -inf: it rejected the action.
         return f"step returned the reward {step.reward}"
     if not 0.0 <= step.discount <= 1.0:
         return f"step returned the discount {step.discount}"

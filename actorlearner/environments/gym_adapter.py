@@ -1,4 +1,4 @@
-"""Adapts gym environments; their time limits truncate episodes."""
+"""Adapts environments of gym and gymnasium; their time limits truncate episodes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GymAdapter(Adapter):
-    """Adapts a `gym.Env` with the interface of gym 0.23 or of later versions.
+    """Adapts a `gym.Env` with the interface of gym 0.23 or of later versions, or a `gymnasium.Env`.
 
     - `step` of gym 0.23 returns (observation, reward, done, info): `done` terminates, unless
       info["TimeLimit.truncated"] is true. Later versions return (observation, reward, terminated,
@@ -34,13 +34,14 @@ class GymAdapter(Adapter):
         from tf_agents.environments import gym_wrapper
 
         specs = gym_wrapper.spec_from_gym_space
+        action_space = gym_space(environment.action_space)
         super().__init__(
             environment,
-            single_precision(specs(environment.observation_space, name="observation")),
-            single_precision(specs(environment.action_space, name="action")),
+            single_precision(specs(gym_space(environment.observation_space), name="observation")),
+            single_precision(specs(action_space, name="action")),
         )
         self._observation = observation_cast(self.observation_spec)
-        self._action = _action_cast(environment.action_space)
+        self._action = _action_cast(action_space)
         # Bound once: looking it up through gym's wrappers takes longer than the rest of `step`.
         self._env_step = environment.step
 
@@ -82,6 +83,32 @@ class GymAdapter(Adapter):
             return False
         space = self._environment.observation_space
         return not (isinstance(self.observation_spec, tuple) and space.contains(answer))
+
+
+def gym_space(space: Any) -> "gym.Space":
+    """Returns the space of gym that equals a space of gymnasium; other spaces unchanged.
+
+    Raises:
+      ValueError: gym has no such space.
+    """
+    import gym.spaces as own
+
+    kind = type(space).__name__
+    if isinstance(space, own.Space):
+        return space
+    if kind == "Box":
+        return own.Box(space.low, space.high, space.shape, space.dtype.type)
+    if kind == "Discrete":
+        return own.Discrete(int(space.n), start=int(space.start))
+    if kind == "MultiDiscrete":
+        return own.MultiDiscrete(space.nvec, space.dtype.type)
+    if kind == "MultiBinary":
+        return own.MultiBinary(space.n)
+    if kind == "Dict":
+        return own.Dict({key: gym_space(child) for key, child in space.spaces.items()})
+    if kind == "Tuple":
+        return own.Tuple([gym_space(child) for child in space.spaces])
+    raise ValueError(f"{kind} spaces are not supported")
 
 
 def _unwrapped(environment: "gym.Env") -> "gym.Env":

@@ -15,8 +15,6 @@ from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    import gym
-
     from actorlearner.environments.gym_adapter import GymAdapter
     from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 
@@ -60,8 +58,10 @@ def load_environment(
     return TimeLimit(adapter, config.max_episode_steps)
 
 
-def _registered(config: EnvironmentConfig) -> "gym.Env":
-    """Makes an environment of gym's registry, with the configured time limit if there is one."""
+def _registered(config: EnvironmentConfig) -> Any:
+    """Makes an environment of a registry, with the configured time limit if there is one."""
+    if config.suite == "gymnasium":
+        return _construct(config, lambda: _make_gymnasium(config))
     import gym
 
     spec = copy.deepcopy(gym.spec(config.name))
@@ -69,6 +69,20 @@ def _registered(config: EnvironmentConfig) -> "gym.Env":
         # Only in the copy, so that other environments keep their limits.
         spec.max_episode_steps = config.max_episode_steps
     return _construct(config, lambda: spec.make(**config.kwargs))
+
+
+def _make_gymnasium(config: EnvironmentConfig) -> Any:
+    import gymnasium
+
+    # An environment can be filmed only if it is made for that; this costs nothing until it renders.
+    entry: Any = gymnasium.spec(config.name).entry_point
+    made = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+    films = "rgb_array" in (getattr(made, "metadata", None) or {}).get("render_modes", ())
+    kwargs = {**({"render_mode": "rgb_array"} if films else {}), **config.kwargs}
+    # The checker would warn of what the adapter handles, such as float64 actions.
+    return gymnasium.make(
+        config.name, max_episode_steps=config.max_episode_steps, disable_env_checker=True, **kwargs
+    )
 
 
 def _custom(config: EnvironmentConfig) -> Any:
@@ -89,7 +103,7 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
     """Adapts an environment of gym or TF-Agents to `Environment`.
 
     Raises:
-      ConfigurationError: it is neither a gym.Env nor a PyEnvironment, or a space of it has no spec.
+      ConfigurationError: it is no gym.Env, gymnasium.Env or PyEnvironment, or a space of it has no spec.
     """
     from tf_agents.environments import py_environment
 
@@ -106,7 +120,9 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
     if missing:
         made = type(environment).__name__
         wrong = f"{show(config.suite)} returned {made}, which lacks {', '.join(missing)}"
-        raise ConfigurationError([problem(_SUITE, wrong, "", "a gym.Env or TF-Agents PyEnvironment")])
+        raise ConfigurationError(
+            [problem(_SUITE, wrong, "", "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment")]
+        )
     return _attempt(lambda: GymAdapter(environment), _NAME, f"{_title(config)} has a space without a spec")
 
 

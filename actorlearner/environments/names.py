@@ -19,7 +19,7 @@ _SUITE = "environment.suite"
 _SUGGESTIONS = 3
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _CALLABLE = "module:callable that makes an environment"
-_REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs"}
+_REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs", "gymnasium": "gymnasium"}
 
 
 def check_environment(environment: EnvironmentConfig, sources: Sources | None = None) -> None:
@@ -70,8 +70,11 @@ def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
 
 
 def _registered(suite: str, sources: Sources) -> dict[str, Any]:
-    """Returns gym's registry by name; pybullet_envs registers its environments on import."""
+    """Returns the registered environments by name; pybullet_envs registers its own on import."""
     source = sources.get(_SUITE, DEFAULT_SOURCE)
+    if suite == "gymnasium":
+        allowed = "pip install 'actorlearner[gymnasium]', or another suite"
+        return dict(_import("gymnasium", _SUITE, suite, source, allowed).registry)
     registration = _import("gym.envs.registration", _SUITE, suite, source)
     if suite == "pybullet":
         _import("pybullet_envs", _SUITE, suite, source)

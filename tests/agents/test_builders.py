@@ -23,7 +23,7 @@ def name(request):
 
 @pytest.fixture
 def specs(name, continuous, discrete):
-    return discrete if name == "dqn" else continuous
+    return continuous if name in ("sac", "td3", "ddpg") else discrete
 
 
 def trained(agent, experience):
@@ -105,8 +105,8 @@ def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, ba
     network, target = {
         "sac": lambda: (agent._critic_network_1, agent._target_critic_network_1),
         "td3": lambda: (agent._critic_network_1, agent._target_critic_network_1),
-        "dqn": lambda: (agent._q_network, agent._target_q_network),
-    }[name]()
+        "ddpg": lambda: (agent._critic_network, agent._target_critic_network),
+    }.get(name, lambda: (agent._q_network, agent._target_q_network))()
     start = target.variables[0].numpy()
     experience = batches(specs, DISCOUNT).transition()
 
@@ -121,21 +121,23 @@ def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, ba
 @pytest.mark.parametrize(
     ("observation", "described"),
     [
-        (tensor_spec.TensorSpec([8, 8, 3], tf.uint8), "uint8[8, 8, 3]"),
-        (tensor_spec.BoundedTensorSpec([], tf.int64, 0, 15), "int64 in 0..15"),
+        (tensor_spec.TensorSpec([8, 8], tf.uint8), "uint8[8, 8]"),
+        (tensor_spec.TensorSpec([2], tf.int64), "int64[2]"),
+        (tensor_spec.BoundedTensorSpec([], tf.int64, 0, 5000), "int64 in 0..5000"),
         (
-            {"a": tensor_spec.TensorSpec([2], tf.float32), "b": tensor_spec.TensorSpec([3], tf.float32)},
-            "float32[2], float32[3]",
+            {"a": tensor_spec.TensorSpec([2], tf.float32), "b": tensor_spec.TensorSpec([3], tf.string)},
+            "float32[2], string[3]",
         ),
     ],
 )
-def test_other_observations_than_a_vector_are_refused(name, specs, specs_of, agents, observation, described):
+def test_observations_that_cannot_be_encoded_are_refused(
+    name, specs, specs_of, agents, observation, described
+):
     with pytest.raises(ConfigurationError) as refusal:
         agents(name, specs_of(specs.action, observation))
     (line,) = refusal.value.problems
-    assert line.startswith(
-        f"agent.name: {name} needs observations of one float vector; this environment's are {described}:"
-    )
+    needs = "observations of floats, uint8 images [height, width, channels] and bounded integers"
+    assert line.startswith(f"agent.name: {name} needs {needs}; this environment's are {described}")
 
 
 def test_the_configuration_knows_its_builders_name(name):

@@ -226,3 +226,41 @@ def test_an_episode_that_is_given_up_counts_nowhere() -> None:
         1.0,
         1.0,
     )
+
+
+class Rejecting(Counting):
+    """Rejects every third action, also one at the end of an episode."""
+
+    def step(self, action: Any) -> Step:
+        step = super().step(action)
+        return step._replace(reward=0.0, rejected=True) if len(self.actions) % 3 == 0 else step
+
+
+def test_nothing_is_learned_from_rejected_actions() -> None:
+    """The episode goes on: the next env step begins with what the environment observed."""
+    batch = EnvironmentBatch([Rejecting(0, length=4), Counting(1, length=4)])
+    ended: list[tuple[int, float, int]] = []
+    statistics = EpisodeStatistics(2, ended=lambda *episode: ended.append(episode))
+    for number in range(4):
+        before = batch.observations
+        steps = batch.step(actions_for(2, number), policy_train_step=number)
+        statistics.add(steps)
+        rejected = number == 2
+        assert steps.valid.tolist() == [not rejected, True]
+        assert steps.last.tolist() == [number == 3] * 2
+        answered = steps.next_observation["state"][:, 2].tolist()
+        assert answered == [before["state"][0, 2] + (not rejected), number + 1]
+        pixels = steps.next_observation["pixel"][0]
+        np.testing.assert_array_equal(pixels, np.full((2, 2), answered[0], np.uint8))
+        if number < 3:
+            assert batch.observations["state"][:, 2].tolist() == [number + 1, number + 1]
+    assert ended == [(0, 1.0 + 2.0 + 4.0, 4), (1, 101.0 + 102.0 + 103.0 + 104.0, 4)]
+
+
+def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:
+    batch = EnvironmentBatch([Rejecting(0, length=3)])
+    statistics = EpisodeStatistics(1)
+    for number in range(6):
+        statistics.add(batch.step(actions_for(1, number), policy_train_step=number))
+        assert batch.first.tolist() == [number % 3 == 2]
+    assert statistics.episodes == 0

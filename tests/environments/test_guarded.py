@@ -175,3 +175,12 @@ def test_an_environment_without_a_seed_is_said_once(caplog: pytest.LogCaptureFix
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f'"{__name__}:Unseeded" has no seed(): its episodes differ from run to run, whatever the key seed is'
     ]
+
+
+def test_an_environment_may_reject_an_action(guard: Guard) -> None:
+    """Google's simulator of buildings does so with a reward of -inf."""
+    environment, made = guard({"steps": [GOOD._replace(reward=float("-inf"), last=True), GOOD]})
+    assert environment.step(ACTION) == GOOD._replace(reward=0.0, last=True, rejected=True)
+    assert environment.step(ACTION) == GOOD
+    assert environment.faults == 0
+    assert len(made) == 1

@@ -127,7 +127,7 @@ _ADDRESSES = (
 )  # fmt: skip
 
 _SUITES = {
-    "unknown": ("gymnasium", 'environment.suite: unknown suite "gymnasium"'),
+    "unknown": ("mujoco", 'environment.suite: unknown suite "mujoco"'),
     "in capitals": ("Gym", 'environment.suite: unknown suite "Gym"'),
     "empty": ("''", 'environment.suite: unknown suite ""'),
     "path": ("my/module.py:make", 'environment.suite: unknown suite "my/module.py:make"'),

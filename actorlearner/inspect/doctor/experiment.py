@@ -1,5 +1,6 @@
 """Checks of the experiment on this machine: environment, agent, memory and disk."""
 
+import importlib
 import shutil
 import tempfile
 import time
@@ -89,9 +90,8 @@ def _time_limit(config: EnvironmentConfig) -> str:
     """Returns the env steps after which an episode is truncated, as text."""
     limit = config.max_episode_steps
     if limit is None and config.suite in SUITES:
-        import gym
-
-        limit = gym.spec(config.name).max_episode_steps
+        registry = importlib.import_module("gymnasium" if config.suite == "gymnasium" else "gym")
+        limit = registry.spec(config.name).max_episode_steps
     return f"limit {limit:,}" if limit else "no known limit"
 
 

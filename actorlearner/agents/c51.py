@@ -1,0 +1,99 @@
+"""C51, for one discrete action: a network estimates the distribution of returns as a histogram.
+
+Details that matter:
+- The histogram's range (`min_value`, `max_value`) has to hold all discounted returns; returns outside count
+  as its ends.
+- The loss is the cross-entropy to the next value's histogram, shifted by the reward and projected back on the
+  same bins. Its size says nothing of the size of errors in Q.
+- Adam's epsilon is large, as in the paper: with the usual one, training is less stable.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from actorlearner.agents.parts import (
+    EpsilonGreedyConfig,
+    adam,
+    check_discrete_action,
+    check_observation,
+    create_moments,
+    epsilon_schedule,
+    shared_arguments,
+)
+from actorlearner.config.schema import AgentConfig
+from actorlearner.config.setting import setting
+from actorlearner.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from tf_agents.agents import tf_agent
+
+    from actorlearner.environments.specs import EnvironmentSpecs
+
+
+@dataclasses.dataclass(frozen=True)
+class C51Config(EpsilonGreedyConfig):
+    """The keys of C51.
+
+    The defaults are those of "A Distributional Perspective on Reinforcement Learning" (Bellemare et al. 2017,
+    https://arxiv.org/abs/1707.06887), with smaller networks.
+    """
+
+    name: str = setting("c51", "The algorithm: Categorical DQN, for one discrete action.")
+    td_loss: str = setting(
+        "cross_entropy", "Loss: the cross-entropy of the histograms.", choices=("cross_entropy",)
+    )
+    atoms: int = setting(51, "Bins of the histogram.", at_least=2)
+    min_value: float = setting(-10.0, "The lowest return in the histogram.")
+    max_value: float = setting(10.0, "The highest return in the histogram.")
+    layers: list[int] = setting([256, 256], "Units of each hidden layer of the network.", at_least=1)
+    learning_rate: float = setting(2.5e-4, "Adam's learning rate.", above=0)
+    adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
+
+
+class C51Builder:
+    """Makes the agent: TF-Agents' DQN with a loss of its own."""
+
+    config_class: type[AgentConfig] = C51Config
+
+    def make_agent(
+        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+    ) -> "tf_agent.TFAgent":
+        """Makes the agent for all encoded observations and for one integer action from 0 up."""
+        import tensorflow as tf
+        from tf_agents.agents.categorical_dqn.categorical_dqn_agent import project_distribution
+
+        from actorlearner.agents.distributional import DistributionalAgent, ValueDistributionNetwork
+
+        assert isinstance(config, C51Config)
+        check_observation("c51", specs)
+        check_discrete_action("c51", specs)
+        if config.min_value >= config.max_value:
+            line = f"agent.min_value: {config.min_value:g} cannot work"
+            raise ConfigurationError([f"{line}; allowed: less than agent.max_value, {config.max_value:g}"])
+        support = tf.linspace(config.min_value, config.max_value, config.atoms)
+
+        def mean(logits: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(tf.nn.softmax(logits) * support, axis=-1)
+
+        def loss(
+            logits: tf.Tensor, next_logits: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
+        ) -> tuple[tf.Tensor, tf.Tensor]:
+            shifted = rewards[:, None] + discounts[:, None] * support
+            target = project_distribution(shifted, tf.nn.softmax(next_logits), support)
+            cross_entropy = tf.nn.softmax_cross_entropy_with_logits(target, logits)
+            return cross_entropy, cross_entropy
+
+        agent = DistributionalAgent(
+            specs.time_step,
+            specs.action,
+            q_network=ValueDistributionNetwork(
+                specs.observation, config.layers, int(specs.action.maximum) + 1, config.atoms, mean
+            ),
+            optimizer=adam(config.learning_rate, config.adam_epsilon),
+            epsilon_greedy=epsilon_schedule(config, train_step),
+            distribution_loss=loss,
+            **shared_arguments(config, train_step),
+        )
+        create_moments(agent._optimizer, agent._q_network.trainable_variables)
+        return agent

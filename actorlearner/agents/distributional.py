@@ -1,0 +1,84 @@
+"""What C51 and QR-DQN share: a network of value distributions, and a DQN agent that trains it.
+
+Import this only where TensorFlow may be imported.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tf_agents.agents.dqn import dqn_agent
+from tf_agents.networks import network
+
+from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.environments.environment import Nest
+
+Loss = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+"""Takes the network's outputs for the actions taken and for the next greedy actions (float32 [batch, atoms]),
+rewards and discounts (float32 [batch]); returns losses and errors, float32 [batch]."""
+
+
+class ValueDistributionNetwork(network.Network):
+    """A network from observations to a distribution of returns for each action.
+
+    Called as a network, it returns the means: Q values, float32 [batch, actions].
+    """
+
+    def __init__(
+        self,
+        input_tensor_spec: Nest,
+        layers: Sequence[int],
+        actions: int,
+        atoms: int,
+        mean: Callable[[tf.Tensor], tf.Tensor],
+        name: str = "ValueDistribution",
+    ) -> None:
+        """Makes the layers.
+
+        Args:
+          input_tensor_spec: the specs of an observation.
+          layers: units of each hidden layer.
+          actions: the number of actions.
+          atoms: the numbers that describe one distribution.
+          mean: returns the means of distributions, [batch, actions, atoms] to [batch, actions].
+          name: of the network.
+        """
+        super().__init__(input_tensor_spec, state_spec=(), name=name)
+        self._encoder = ObservationEncoder(input_tensor_spec)
+        self._layers = [tf.keras.layers.Dense(units, activation="relu") for units in layers]
+        self._layers.append(tf.keras.layers.Dense(actions * atoms))
+        self._shape = (-1, actions, atoms)
+        self._mean = mean
+
+    def call(self, inputs: Nest, step_type: Any = (), network_state: Any = (), training: bool = False) -> Any:
+        """Returns the Q values of a batch of observations, and the state."""
+        return self._mean(self.distribution(inputs)), network_state
+
+    def distribution(self, observation: Nest) -> tf.Tensor:
+        """Returns the last layer's output, float32 [batch, actions, atoms]."""
+        hidden = self._encoder(observation)
+        for layer in self._layers:
+            hidden = layer(hidden)
+        return tf.reshape(hidden, self._shape)
+
+
+class DistributionalAgent(dqn_agent.DqnAgent):
+    """A DQN agent whose loss compares distributions; the target network chooses and values next actions."""
+
+    def __init__(self, *arguments: Any, distribution_loss: Loss, **keywords: Any) -> None:
+        """Makes a DqnAgent of a ValueDistributionNetwork, with this loss."""
+        self._distribution_loss = distribution_loss
+        super().__init__(*arguments, **keywords)
+
+    def _compute_q_values(self, time_steps: Any, actions: tf.Tensor, training: bool = False) -> tf.Tensor:
+        return tf.gather(self._q_network.distribution(time_steps.observation), actions, axis=1, batch_dims=1)
+
+    def _compute_next_q_values(self, next_time_steps: Any, info: Any) -> tf.Tensor:
+        values, _ = self._target_q_network(next_time_steps.observation)
+        distributions = self._target_q_network.distribution(next_time_steps.observation)
+        return tf.gather(distributions, tf.argmax(values, axis=1), axis=1, batch_dims=1)
+
+    def _td_loss(
+        self, values: tf.Tensor, next_values: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return self._distribution_loss(values, tf.stop_gradient(next_values), rewards, discounts)

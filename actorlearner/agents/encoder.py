@@ -1,0 +1,159 @@
+"""Turns observations of any structure into one vector, in front of any network.
+
+- A uint8 array [height, width, channels] is an image: scaled to 0..1, convolutions, one dense layer. The
+  convolutions are those of "Human-level control through deep reinforcement learning" (Mnih et al. 2015), or
+  two small ones for images below 36 pixels.
+- A bounded integer is discrete: one-hot. An array of them is one-hot element by element.
+- Everything else is cast to float32 and flattened.
+
+Import this only where TensorFlow may be imported.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tf_agents.networks import network
+from tf_agents.specs import tensor_spec
+
+from actorlearner.environments.environment import Nest
+
+MAX_CATEGORIES = 1_024
+"""More values than this are not one-hot encoded but refused."""
+
+_IMAGE_UNITS = 256
+_LARGE_IMAGE = 36
+_LARGE_CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+_SMALL_CONVOLUTIONS = ((32, 3, 1), (64, 3, 2))
+"""Filters, kernel size and stride of each layer."""
+
+
+def is_vector(spec: Nest) -> bool:
+    """Returns whether observations are one float32 vector, which needs no encoder."""
+    flat = tf.nest.flatten(spec)
+    return len(flat) == 1 and flat[0].dtype == tf.float32 and flat[0].shape.rank == 1
+
+
+def can_be_encoded(spec: tf.TensorSpec) -> bool:
+    """Returns whether the encoder takes this part of an observation."""
+    return (
+        spec.dtype.is_floating
+        or spec.dtype.is_bool
+        or is_image(spec)
+        or 0 < categories(spec) <= MAX_CATEGORIES
+    )
+
+
+def is_image(spec: tf.TensorSpec) -> bool:
+    """Returns whether a part is an image: uint8 [height, width, channels]."""
+    return bool(spec.dtype == tf.uint8 and spec.shape.rank == 3)
+
+
+def categories(spec: tf.TensorSpec) -> int:
+    """Returns the number of values of a bounded integer; 0 for other parts."""
+    if not spec.dtype.is_integer or not isinstance(spec, tensor_spec.BoundedTensorSpec):
+        return 0
+    return int(spec.maximum.max()) - int(spec.minimum.min()) + 1
+
+
+class ObservationEncoder(tf.keras.layers.Layer):
+    """Encodes batches of observations, nests of [batch, ...], into float32 [batch, units].
+
+    Attributes:
+      units: the length of the vector.
+    """
+
+    def __init__(self, spec: Nest) -> None:
+        """Makes the layers; `spec` is the nest of an observation's TensorSpecs."""
+        super().__init__(name="observation_encoder", autocast=False)
+        self._parts = [_Part(leaf) for leaf in tf.nest.flatten(spec)]
+        self.units = sum(part.units for part in self._parts)
+
+    def call(self, observation: Nest) -> tf.Tensor:
+        """Encodes a batch."""
+        leaves = tf.nest.flatten(observation)
+        return tf.concat([part(leaf) for part, leaf in zip(self._parts, leaves, strict=True)], axis=1)
+
+
+class _Part(tf.keras.layers.Layer):
+    """Encodes one leaf of an observation."""
+
+    def __init__(self, spec: tf.TensorSpec) -> None:
+        super().__init__(autocast=False)
+        self._size = math.prod(spec.shape)
+        self._layers: list[Any] = []
+        self._categories = 0
+        self._is_image = is_image(spec)
+        if self._is_image:
+            large = min(spec.shape[:2]) >= _LARGE_IMAGE
+            padding = "valid" if large else "same"  # So that images may be as small as they like.
+            for filters, kernel, stride in _LARGE_CONVOLUTIONS if large else _SMALL_CONVOLUTIONS:
+                layer = tf.keras.layers.Conv2D(filters, kernel, stride, padding, activation="relu")
+                self._layers.append(layer)
+            self._layers += [
+                tf.keras.layers.Flatten(),
+                tf.keras.layers.Dense(_IMAGE_UNITS, activation="relu"),
+            ]
+            self.units = _IMAGE_UNITS
+        elif (count := categories(spec)) > 2:  # Two values are a float already.
+            self._categories = count
+            self._minimum = int(spec.minimum.min())
+            self.units = self._size * count
+        else:
+            self.units = self._size
+
+    def call(self, leaf: tf.Tensor) -> tf.Tensor:
+        if self._is_image:
+            encoded = tf.cast(leaf, tf.float32) / 255.0
+            for layer in self._layers:
+                encoded = layer(encoded)
+            return encoded
+        if self._categories:
+            encoded = tf.one_hot(tf.cast(leaf, tf.int32) - self._minimum, self._categories)
+        else:
+            encoded = tf.cast(leaf, tf.float32)
+        return tf.reshape(encoded, [-1, self.units])
+
+
+class EncodedNetwork(network.Network):
+    """A network behind an encoder of observations; a critic also takes actions. Copies share no variables."""
+
+    def __init__(
+        self,
+        input_tensor_spec: Nest,
+        make: Callable[[tf.TensorSpec], network.Network],
+        is_critic: bool = False,
+        name: str = "Encoded",
+    ) -> None:
+        """Makes the encoder and the network.
+
+        Args:
+          input_tensor_spec: the specs of an observation; for a critic, (observation, action).
+          make: makes the network, given the spec of the encoding.
+          is_critic: whether the network takes (observation, action).
+          name: of the network.
+        """
+        super().__init__(input_tensor_spec, state_spec=(), name=name)
+        self._is_critic = is_critic
+        self._encoder = ObservationEncoder(input_tensor_spec[0] if is_critic else input_tensor_spec)
+        self._network = make(tf.TensorSpec([self._encoder.units], tf.float32))
+
+    def call(self, inputs: Nest, step_type: Any = (), network_state: Any = (), training: bool = False) -> Any:
+        """Returns the network's output for a batch, and its state."""
+        if self._is_critic:
+            observation, action = inputs
+            encoding: Nest = (self._encoder(observation), action)
+        else:
+            encoding = self._encoder(inputs)
+        return self._network(encoding, step_type, network_state, training=training)
+
+
+def encoded(spec: Nest, make: Callable[[Any], network.Network]) -> network.Network:
+    """Returns the network that `make` returns; behind an encoder unless observations are one vector."""
+    return make(spec) if is_vector(spec) else EncodedNetwork(spec, make)
+
+
+def encoded_critic(spec: Nest, action: Nest, make: Callable[[Any], network.Network]) -> network.Network:
+    """Does the same for a network of (observation, action); `make` takes the spec of the observation."""
+    return make(spec) if is_vector(spec) else EncodedNetwork((spec, action), make, is_critic=True)

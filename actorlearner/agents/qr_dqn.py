@@ -1,0 +1,98 @@
+"""QR-DQN, for one discrete action: a network estimates quantiles of the distribution of returns.
+
+Details that matter:
+- No range of returns has to be known, unlike for C51.
+- The loss is the quantile regression loss with Huber's around 0: each quantile is pulled up or down by the
+  share of next returns above and below it.
+- Adam's epsilon is large, as in the paper.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from actorlearner.agents.parts import (
+    EpsilonGreedyConfig,
+    adam,
+    check_discrete_action,
+    check_observation,
+    create_moments,
+    epsilon_schedule,
+    shared_arguments,
+)
+from actorlearner.config.schema import AgentConfig
+from actorlearner.config.setting import setting
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from tf_agents.agents import tf_agent
+
+    from actorlearner.environments.specs import EnvironmentSpecs
+
+
+@dataclasses.dataclass(frozen=True)
+class QrDqnConfig(EpsilonGreedyConfig):
+    """The keys of QR-DQN.
+
+    The defaults are those of "Distributional Reinforcement Learning with Quantile Regression" (Dabney et al.
+    2017, https://arxiv.org/abs/1710.10044), with smaller networks.
+    """
+
+    name: str = setting("qr_dqn", "The algorithm: Quantile Regression DQN, for one discrete action.")
+    td_loss: str = setting(
+        "quantile_huber",
+        "Loss: quantile regression, quadratic up to errors of 1.",
+        choices=("quantile_huber",),
+    )
+    quantiles: int = setting(200, "Quantiles of the distribution of returns.", at_least=1)
+    layers: list[int] = setting([256, 256], "Units of each hidden layer of the network.", at_least=1)
+    learning_rate: float = setting(5e-5, "Adam's learning rate.", above=0)
+    adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
+
+
+class QrDqnBuilder:
+    """Makes the agent: TF-Agents' DQN with a loss of its own."""
+
+    config_class: type[AgentConfig] = QrDqnConfig
+
+    def make_agent(
+        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+    ) -> "tf_agent.TFAgent":
+        """Makes the agent for all encoded observations and for one integer action from 0 up."""
+        import tensorflow as tf
+
+        from actorlearner.agents.distributional import DistributionalAgent, ValueDistributionNetwork
+
+        assert isinstance(config, QrDqnConfig)
+        check_observation("qr_dqn", specs)
+        check_discrete_action("qr_dqn", specs)
+        midpoints = (tf.range(config.quantiles, dtype=tf.float32) + 0.5) / config.quantiles
+
+        def loss(
+            values: tf.Tensor, next_values: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
+        ) -> tuple[tf.Tensor, tf.Tensor]:
+            """Equation 10 of the paper, with kappa = 1."""
+            targets = rewards[:, None] + discounts[:, None] * next_values
+            errors = targets[:, None, :] - values[:, :, None]  # [batch, quantiles, next quantiles]
+            size = tf.abs(errors)
+            huber = tf.where(size <= 1.0, 0.5 * tf.square(errors), size - 0.5)
+            weights = tf.abs(midpoints[:, None] - tf.cast(errors < 0.0, tf.float32))
+            losses = tf.reduce_sum(tf.reduce_mean(weights * huber, axis=2), axis=1)
+            return losses, tf.reduce_mean(targets, axis=1) - tf.reduce_mean(values, axis=1)
+
+        agent = DistributionalAgent(
+            specs.time_step,
+            specs.action,
+            q_network=ValueDistributionNetwork(
+                specs.observation,
+                config.layers,
+                int(specs.action.maximum) + 1,
+                config.quantiles,
+                lambda quantiles: tf.reduce_mean(quantiles, axis=-1),
+            ),
+            optimizer=adam(config.learning_rate, config.adam_epsilon),
+            epsilon_greedy=epsilon_schedule(config, train_step),
+            distribution_loss=loss,
+            **shared_arguments(config, train_step),
+        )
+        create_moments(agent._optimizer, agent._q_network.trainable_variables)
+        return agent

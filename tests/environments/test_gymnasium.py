@@ -1,0 +1,117 @@
+"""Environments of gymnasium: by their registered names, and returned by the user's own callables."""
+
+import sys
+from typing import Any
+
+import gym
+import gymnasium
+import numpy as np
+import pytest
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.gym_adapter import gym_space
+from actorlearner.environments.load import load_environment
+from actorlearner.errors import ConfigurationError
+
+
+def make_own(name: str) -> gymnasium.Env:
+    """As users write it."""
+    return gymnasium.make(name)
+
+
+def play(environment: Any, env_steps: int) -> list[Any]:
+    action = np.zeros(environment.action_spec.shape, environment.action_spec.dtype)
+    return [environment.reset(), *(environment.step(action) for _ in range(env_steps))]
+
+
+def config(name: str, **keys: Any) -> EnvironmentConfig:
+    return EnvironmentConfig(suite="gymnasium", name=name, **keys)
+
+
+def test_a_time_limit_truncates() -> None:
+    *_, before, last = play(load_environment(config("Pendulum-v1", max_episode_steps=7), seed=1), 7)
+    assert (before.last, last.last, last.discount) == (False, True, 1.0)
+    assert last.observation.dtype == np.float32
+
+
+def test_an_own_limit_is_kept_without_a_configured_one() -> None:
+    steps = play(load_environment(config("Pendulum-v1"), seed=1), 200)[1:]
+    assert [step.last for step in steps] == [False] * 199 + [True]
+
+
+def test_a_termination_has_discount_zero() -> None:
+    environment = load_environment(config("CartPole-v1"), seed=1)
+    steps = iter(play(environment, 12)[1:])
+    last = next(step for step in steps if step.last)
+    assert last.discount == 0.0
+
+
+def test_equal_seeds_give_equal_episodes() -> None:
+    first, second, other = (play(load_environment(config("Pendulum-v1"), seed), 3) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(first[0], second[0])
+    assert np.any(first[0] != other[0])
+
+
+def test_mujoco_trains_in_single_precision() -> None:
+    environment = load_environment(config("HalfCheetah-v5", kwargs={"ctrl_cost_weight": 0.2}), seed=1)
+    (_, step) = play(environment, 1)
+    assert environment.observation_spec.shape == (17,)
+    assert step.observation.dtype == np.float32
+    assert environment.frame_rate == pytest.approx(20.0)
+    environment.close()
+
+
+def test_pictures() -> None:
+    environment = load_environment(config("CartPole-v1"), seed=1)
+    environment.reset()
+    assert environment.render().shape[2] == 3
+    environment.close()
+
+
+def test_an_own_callable() -> None:
+    own = EnvironmentConfig(suite=f"{__name__}:make_own", name="Pendulum-v1", max_episode_steps=5)
+    *_, last = play(load_environment(own, seed=1), 5)
+    assert (last.last, last.discount) == (True, 1.0)
+
+
+SPACES = gymnasium.spaces
+
+
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (SPACES.Box(-1.0, 2.0, (3,), np.float64), gym.spaces.Box(-1.0, 2.0, (3,), np.float64)),
+        (SPACES.Box(0, 255, (8, 8, 3), np.uint8), gym.spaces.Box(0, 255, (8, 8, 3), np.uint8)),
+        (SPACES.Discrete(4, start=2), gym.spaces.Discrete(4, start=2)),
+        (SPACES.MultiDiscrete([2, 5]), gym.spaces.MultiDiscrete([2, 5])),
+        (SPACES.MultiBinary(3), gym.spaces.MultiBinary(3)),
+        (
+            SPACES.Dict({"a": SPACES.Discrete(2), "b": SPACES.Tuple([SPACES.MultiBinary(1)])}),
+            gym.spaces.Dict(
+                {"a": gym.spaces.Discrete(2), "b": gym.spaces.Tuple([gym.spaces.MultiBinary(1)])}
+            ),
+        ),
+    ],
+)
+def test_spaces(space: Any, expected: gym.Space) -> None:
+    assert gym_space(space) == expected
+    assert gym_space(expected) is expected
+
+
+def test_a_space_without_a_counterpart_is_refused() -> None:
+    with pytest.raises(ValueError, match="Text spaces are not supported"):
+        gym_space(SPACES.Text(5))
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        load_environment(config("Pendulum-v11"), seed=1)
+    (line,) = refusal.value.problems
+    assert line.startswith('environment.name: unknown environment "Pendulum-v11" in suite gymnasium')
+    assert "did you mean Pendulum-v1" in line
+
+
+def test_without_gymnasium_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(ConfigurationError, match="pip install 'actorlearner"):
+        load_environment(config("Pendulum-v1"), seed=1)

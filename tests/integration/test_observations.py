@@ -1,0 +1,29 @@
+"""A gymnasium environment with a dict of pixels, numbers and a discrete part, from training to playing."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import camera
+from tests.support.processes import TINY_RUN, Command, records
+
+pytestmark = [pytest.mark.integration, pytest.mark.long]
+
+
+def test_it_trains_and_plays(start: Callable[..., Command], tmp_path: Path) -> None:
+    shutil.copy(camera.__file__, tmp_path / "camera.py")
+    (tmp_path / "camera.yaml").write_text(
+        "environment: {suite: 'camera:Camera', max_episode_steps: 40}\nagent: {name: sac}\n"
+    )
+    settings = ("learn.train_steps=200", "evaluate.interval=100", "collect.actors=1")
+    local = ("-m", "actorlearner", "local", "--config", "camera.yaml", "--run_dir", "run")
+    trained = start(*local, "--set", *TINY_RUN, *settings)
+    assert trained.finish() == 0, trained.err
+    evaluations = records(tmp_path / "run" / "metrics" / "eval.jsonl")
+    assert [record["train_step"] for record in evaluations] == [0, 100, 200]
+    played = start("-m", "actorlearner", "rollout", "run", "--episodes", "2")
+    assert played.finish() == 0, played.err
+    assert len(re.findall(r"Episode #\d: reward: -\d+\.\d+, length: 40", played.out)) == 2
