@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import reverb
@@ -166,7 +166,7 @@ def _collector(config: Config, count: int, address: str, directory: Path) -> Cal
         stop,
     )
     collector = Collector(collector_parts)
-    return lambda: collector.step(policy, PolicyOrder(generation=0, train_step=0))
+    return lambda: collector.step(cast(PolicyFunction, policy), PolicyOrder(generation=0, train_step=0))
 
 
 def _then_randomly(policy: PolicyFunction, specs: EnvironmentSpecs, count: int) -> Callable[..., Nest]:

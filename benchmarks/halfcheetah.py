@@ -5,12 +5,12 @@ from typing import Any
 
 from actorlearner.acting.policy_function import RandomFunction
 from actorlearner.agents.configuration import load_config
+from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
-from actorlearner.replay.transition import RANDOM_POLICY
 
 NAME = "HalfCheetahBulletEnv-v0"
 

@@ -9,12 +9,13 @@ from tf_agents.agents import data_converter, tf_agent
 from tf_agents.replay_buffers import reverb_replay_buffer
 from tf_agents.trajectories import trajectory
 
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.agents.make import make_agent
+from actorlearner.agents.training_data import as_transition
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.training_data import as_transition
 from benchmarks import rounds, servers, stock, threads
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
@@ -63,7 +64,13 @@ def our_batches(config: Config, specs: EnvironmentSpecs, address: str) -> tuple[
     """Returns our dataset of batches, and what decodes a batch as our learner does."""
     layout = make_layout(config, specs)
     dataset = experience_dataset([address], layout, _BATCH, _BATCH)
-    return dataset, lambda batch: as_transition(layout.decode(batch))
+
+    def decode(batch: Any) -> trajectory.Transition:
+        stored = layout.decode(batch)
+        assert isinstance(stored, StoredTransition)
+        return as_transition(stored)
+
+    return dataset, decode
 
 
 def stock_batches(agent: tf_agent.TFAgent, address: str) -> tuple[tf.data.Dataset, Decode]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from actorlearner.environments.specs import load_specs
 from actorlearner.process.tensorflow_setup import use_cpu
-from actorlearner.replay.rows import RowFormat
+from actorlearner.replay.packed import PackedLayout
 from benchmarks.fleet import Fleet, Publishing, configuration
 from benchmarks.report import Row
 from benchmarks.scaling_figures import (
@@ -69,7 +69,7 @@ def run(
             variables_interval_s=config.collect.variables_interval_s,
             publish_interval_s=_PUBLISH_INTERVAL_S,
             policy_bytes=publishing.policy_bytes,
-            transition_bytes=RowFormat(load_specs(config.environment)).width,
+            transition_bytes=PackedLayout(load_specs(config.environment), n_step=1, gamma=0.99).format.width,
         )
     details = {
         "sizes": [dataclasses.asdict(size) for size in sizes],

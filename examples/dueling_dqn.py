@@ -7,6 +7,7 @@ Start it from the root of the repository:
 import dataclasses
 from typing import Any
 
+from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
@@ -28,7 +29,7 @@ class DuelingDqnConfig(TemporalDifferenceConfig):
     epsilon: float = setting(0.1, "Probability of a random action.", at_least=0, at_most=1)
 
 
-class DuelingDqnBuilder:
+class DuelingDqnBuilder(AgentBuilder):
     """Makes the agent; TensorFlow is imported only in `make_agent`."""
 
     config_class: type[AgentConfig] = DuelingDqnConfig

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from actorlearner.acting.collect_metrics import CollectMetrics
+from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.process.heartbeat import beat
@@ -15,12 +17,13 @@ from actorlearner.process.waiting import WaitReport
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerWatch
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.transition import RANDOM_POLICY
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.puller import VariablePuller
 
 _log = logging.getLogger(__name__)
+
+ActingPolicy = PolicyFunction | RandomFunction
 
 RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
 """Stands for uniformly random actions instead of a policy."""
@@ -45,6 +48,7 @@ class CollectorParts:
       stop: ends collecting.
       watch: raises if the replay server belongs to another run; None if the puller checks that server.
       report_episode: called with each complete episode.
+      in_sequences: whether env steps go to replay in sequences, with the info and state of their policy.
     """
 
     environments: EnvironmentBatch
@@ -56,6 +60,7 @@ class CollectorParts:
     stop: Stop
     watch: ServerWatch | None = None
     report_episode: Callable[[Episode], None] = lambda episode: None
+    in_sequences: bool = False
 
 
 class Collector:
@@ -77,7 +82,7 @@ class Collector:
             self._parts.watch.check()
         return self._parts.stop.requested or self._parts.puller.train_step >= self._parts.train_steps
 
-    def step(self, policy: Callable[..., object], order: PolicyOrder) -> None:
+    def step(self, policy: ActingPolicy, order: PolicyOrder) -> None:
         """Takes one env step in each environment; blocks while the rate limiter blocks inserts.
 
         Args:
@@ -88,6 +93,11 @@ class Collector:
         action = policy(self._parts.environments.observations, self._parts.environments.first)
         self._time.spent("policy")
         steps = self._parts.environments.step(action, order.train_step)
+        if self._parts.in_sequences:
+            generation = np.full(len(steps.reward), order.generation, np.int64)
+            steps = steps._replace(
+                policy_generation=generation, policy_info=policy.info, policy_state=policy.state
+            )
         self._time.spent("environment")
         self._parts.writer.write(steps)
         self._time.spent("writing")

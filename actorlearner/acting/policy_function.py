@@ -14,13 +14,18 @@ from actorlearner.environments.specs import EnvironmentSpecs
 
 
 class PolicyFunction:
-    """A policy as one concrete graph function: nothing is traced while acting."""
+    """A policy as one concrete graph function: nothing is traced while acting.
+
+    Attributes:
+      info: nest of arrays [batch_size, ...], what the policy gave with the last actions.
+      state: nest of arrays [batch_size, ...], the policy's state before the last actions.
+    """
 
     def __init__(self, policy: Any, specs: EnvironmentSpecs, batch_size: int) -> None:
         """Traces the policy for `batch_size` observations, without autograph.
 
-        The policy must have no state, and no Python `if` on a tensor: TF-Agents' policies need no autograph,
-        and applying it costs four seconds of a core.
+        The policy must have no Python `if` on a tensor: TF-Agents' policies need no autograph, and applying
+        it costs four seconds of a core.
 
         Args:
           policy: a TFPolicy, or a loaded SavedModel of one.
@@ -30,29 +35,43 @@ class PolicyFunction:
         self._policy = policy  # Keeps its variables alive.
         self._observation_spec = specs.observation
         self._action_spec = specs.action
-        flat = tree.flatten(specs.observation)
+        initial = policy.get_initial_state(batch_size)
+
+        def batched(nest: Nest) -> list[tf.TensorSpec]:
+            return [tf.TensorSpec([batch_size, *spec.shape], spec.dtype) for spec in tree.flatten(nest)]
 
         @tf.function(
             input_signature=[
-                [tf.TensorSpec([batch_size, *spec.shape], spec.dtype) for spec in flat],
+                batched(specs.observation),
                 tf.TensorSpec([batch_size], tf.bool),
+                [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in tree.flatten(initial)],
             ],
             autograph=False,
         )
-        def act(leaves: list[tf.Tensor], first: tf.Tensor) -> list[tf.Tensor]:
+        def act(leaves: list[tf.Tensor], first: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
             zeros = tf.zeros([batch_size])
+            before = [
+                tf.where(tf.reshape(first, [-1] + [1] * (leaf.shape.rank - 1)), beginning, leaf)
+                for leaf, beginning in zip(states, tree.flatten(initial), strict=True)
+            ]
             time_step = ts.TimeStep(
                 step_type=tf.where(first, ts.StepType.FIRST, ts.StepType.MID),
                 reward=zeros,
                 discount=tf.ones_like(zeros),
                 observation=tree.unflatten_as(specs.observation, leaves),
             )
-            action: list[tf.Tensor] = tree.flatten(policy.action(time_step, ()).action)
-            return action
+            step = policy.action(time_step, tree.unflatten_as(initial, before))
+            self._info_spec = step.info
+            return [*tree.flatten(step.action), *tree.flatten(step.info), *tree.flatten(step.state), *before]
 
         self._act = act.get_concrete_function()
         self._captures = list(self._act.captured_inputs)
         self._dtypes = [output.dtype for output in self._act.outputs]
+        self._actions = len(tree.flatten(specs.action))
+        self._initial = initial
+        self._states = [leaf.numpy() for leaf in tree.flatten(initial)]
+        self.info: Nest = ()
+        self.state: Nest = initial
 
     def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
         """Chooses an action for each environment.
@@ -66,17 +85,34 @@ class PolicyFunction:
         """
         # Runs the operation behind `self._act(...)` directly. Without the Python code around it, a call takes
         # a sixth of the time, or half of it between env steps, when that code is not in the caches.
-        actions = tf.raw_ops.StatefulPartitionedCall(
-            args=[*tree.flatten(observations), first, *self._captures], Tout=self._dtypes, f=self._act
+        outputs = tf.raw_ops.StatefulPartitionedCall(
+            args=[*tree.flatten(observations), first, *self._states, *self._captures],
+            Tout=self._dtypes,
+            f=self._act,
         )
-        return tree.unflatten_as(self._action_spec, [action.numpy() for action in actions])
+        arrays = [output.numpy() for output in outputs]
+        if len(arrays) > self._actions:
+            self._keep(arrays[self._actions :])
+        return tree.unflatten_as(self._action_spec, arrays[: self._actions])
+
+    def _keep(self, arrays: list[npt.NDArray[Any]]) -> None:
+        """Keeps the info of the last actions, the new states, and the states before."""
+        states = len(self._states)
+        infos = len(arrays) - 2 * states
+        self.info = tree.unflatten_as(self._info_spec, arrays[:infos])
+        self._states = arrays[infos : infos + states]
+        self.state = tree.unflatten_as(self._initial, arrays[infos + states :])
 
 
 class RandomFunction:
     """Draws actions uniformly from the action spec; same interface as PolicyFunction."""
 
-    def __init__(self, specs: EnvironmentSpecs, batch_size: int, seed: int) -> None:
-        """Seeds its own generator."""
+    def __init__(self, specs: EnvironmentSpecs, batch_size: int, seed: int, state_spec: Nest = ()) -> None:
+        """Seeds its own generator; `state_spec` is that of the state of the policy for which it stands."""
+        self.info: Nest = ()
+        self.state: Nest = tree.map_structure(
+            lambda spec: np.zeros([batch_size, *spec.shape], spec.dtype.as_numpy_dtype), state_spec
+        )
         self._spec: Any = tensor_spec.to_array_spec(specs.action)
         self._batch_size = batch_size
         self._random = np.random.RandomState(seed)

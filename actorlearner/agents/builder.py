@@ -1,21 +1,24 @@
-"""The interface of an algorithm: its configuration keys and a function that makes the agent.
+"""The interface of an algorithm: its configuration keys, its experience, and a function that makes the agent.
 
-Roles and replay know nothing else of it. Builders import TensorFlow only inside `make_agent`, because
-the configuration is checked before TensorFlow is loaded.
+Roles and replay know nothing else of it. Builders import TensorFlow only inside their methods, because the
+configuration is checked before TensorFlow is loaded.
 """
 
-from typing import TYPE_CHECKING, Protocol
+import abc
+from typing import TYPE_CHECKING
 
+from actorlearner.agents.experience import Experience
 from actorlearner.config.schema import AgentConfig
 
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
+    from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
 
-class AgentBuilder(Protocol):
+class AgentBuilder(abc.ABC):
     """Makes the agent of one algorithm.
 
     Attributes:
@@ -24,6 +27,7 @@ class AgentBuilder(Protocol):
 
     config_class: type[AgentConfig]
 
+    @abc.abstractmethod
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
@@ -35,10 +39,31 @@ class AgentBuilder(Protocol):
           train_step: scalar int64 variable that the agent increments at each train step.
 
         Returns:
-          An agent whose `train` takes a batched `trajectory.Transition` ([B, ...], no time dimension), whose
-          `collect_policy` explores, and whose `policy` is greedy. It must create variables and apply
-          gradients in the same order in every process: a group of learners matches them by position.
+          An agent whose `collect_policy` explores, and whose `policy` is greedy. What its `train` takes
+          follows from `experience`:
+          - transitions: a batched `trajectory.Transition` ([B, ...], no time dimension), and weights.
+          - sequences: a `StoredSequence`, and weights.
+          - sequences that are consumed in iterations: see agents/on_policy.py.
+          Weights are float32 [B], or None without priorities. With priorities, the `extra` of the loss has a
+          field `td_error`, float32 [B].
+          It must create variables and apply gradients in the same order in every process: a group of learners
+          matches them by position.
 
         Raises:
           ConfigurationError: the algorithm cannot act in an environment with these specs.
         """
+
+    def experience(self, config: AgentConfig) -> Experience:
+        """Returns what the algorithm learns from: by default single transitions, drawn uniformly."""
+        return Experience()
+
+    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+        """Returns nests of TensorSpecs, both empty by default, that sequences keep of the collect policy.
+
+        They are the spec of the info that it gives with each action, and the spec of its state.
+        """
+        return (), ()
+
+    def config_of_actor(self, config: AgentConfig, index: int, actors: int) -> AgentConfig:
+        """Returns the configuration of one of the collect actors, which may explore in a way of its own."""
+        return config

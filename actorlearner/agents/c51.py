@@ -12,7 +12,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.parts import (
-    EpsilonGreedyConfig,
+    ActionValueBuilder,
+    ActionValueConfig,
     adam,
     check_discrete_action,
     check_observation,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class C51Config(EpsilonGreedyConfig):
+class C51Config(ActionValueConfig):
     """The keys of C51.
 
     The defaults are those of "A Distributional Perspective on Reinforcement Learning" (Bellemare et al. 2017,
@@ -51,7 +52,7 @@ class C51Config(EpsilonGreedyConfig):
     adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
 
 
-class C51Builder:
+class C51Builder(ActionValueBuilder):
     """Makes the agent: TF-Agents' DQN with a loss of its own."""
 
     config_class: type[AgentConfig] = C51Config

@@ -10,6 +10,7 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
+from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.noise import independent_noise, scale_to_actions
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
@@ -55,7 +56,7 @@ class DdpgConfig(TemporalDifferenceConfig):
     )
 
 
-class DdpgBuilder:
+class DdpgBuilder(AgentBuilder):
     """Makes TF-Agents' DDPG agent, whose collect policy draws noise for each environment by itself."""
 
     config_class: type[AgentConfig] = DdpgConfig

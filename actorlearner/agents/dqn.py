@@ -5,6 +5,7 @@ Details that matter:
   network for both picks the actions that it overestimates.
 - The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
   episodes, hardly count; squared follows the mean.
+- With a memory (`lstm_units`), for tasks whose observations do not tell everything, see recurrent_dqn.py.
 - Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
   so that all explore with the same epsilon.
 """
@@ -12,8 +13,10 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
+from actorlearner.agents.experience import Experience
 from actorlearner.agents.parts import (
-    EpsilonGreedyConfig,
+    ActionValueBuilder,
+    ActionValueConfig,
     adam,
     check_discrete_action,
     check_observation,
@@ -28,11 +31,12 @@ if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
+    from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
-class DqnConfig(EpsilonGreedyConfig):
+class DqnConfig(ActionValueConfig):
     """The keys of DQN ("Human-level control through deep reinforcement learning", Mnih et al. 2015)."""
 
     name: str = setting("dqn", "The algorithm: Deep Q-Networks, for one discrete action.")
@@ -48,12 +52,43 @@ class DqnConfig(EpsilonGreedyConfig):
     )
     layers: list[int] = setting([256, 256], "Units of each hidden layer of the Q network.", at_least=1)
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
+    lstm_units: int | None = setting(
+        None,
+        "Units of a memory (LSTM) behind the hidden layers; it is trained on sequences. Null: none.",
+        at_least=1,
+    )
+    sequence_length: int = setting(20, "With a memory, env steps in a sequence.", at_least=2)
+    sequence_stride: int = setting(
+        10, "With a memory, env steps from the start of a sequence to that of the next.", at_least=1
+    )
+    burn_in: int = setting(
+        4,
+        "With a memory, env steps at the start of a sequence that only bring the state up to date.",
+        at_least=0,
+    )
 
 
-class DqnBuilder:
-    """Makes TF-Agents' DQN or Double DQN agent."""
+class DqnBuilder(ActionValueBuilder):
+    """Makes TF-Agents' DQN or Double DQN agent, or one with a memory."""
 
     config_class: type[AgentConfig] = DqnConfig
+
+    def experience(self, config: AgentConfig) -> Experience:
+        """Returns transitions, or with a memory sequences; drawn uniformly or by priority."""
+        assert isinstance(config, DqnConfig)
+        drawn = super().experience(config)
+        if config.lstm_units is None:
+            return drawn
+        return dataclasses.replace(drawn, length=config.sequence_length, stride=config.sequence_stride)
+
+    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+        """Returns the spec of the memory's state."""
+        assert isinstance(config, DqnConfig)
+        if config.lstm_units is None:
+            return (), ()
+        from actorlearner.agents.recurrent_dqn import state_spec
+
+        return (), state_spec(config.lstm_units)
 
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
@@ -67,6 +102,8 @@ class DqnBuilder:
         assert isinstance(config, DqnConfig)
         check_observation("dqn", specs)
         check_discrete_action("dqn", specs)
+        if config.lstm_units is not None:
+            return _recurrent_agent(config, specs, train_step)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(
             specs.time_step,
@@ -83,3 +120,24 @@ class DqnBuilder:
         )
         create_moments(agent._optimizer, agent._q_network.trainable_variables)
         return agent
+
+
+def _recurrent_agent(
+    config: DqnConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+) -> "tf_agent.TFAgent":
+    from actorlearner.agents.recurrent_dqn import RecurrentDqnAgent, RecurrentQNetwork
+
+    assert config.lstm_units is not None
+    actions = int(specs.action.maximum) + 1
+    agent = RecurrentDqnAgent(
+        specs.time_step,
+        specs.action,
+        q_network=RecurrentQNetwork(specs.observation, config.layers, config.lstm_units, actions),
+        optimizer=adam(config.learning_rate),
+        epsilon_greedy=epsilon_schedule(config, train_step),
+        double=config.double,
+        burn_in=config.burn_in,
+        **shared_arguments(config, train_step),
+    )
+    create_moments(agent._optimizer, agent._q_network.trainable_variables)
+    return agent

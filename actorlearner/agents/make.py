@@ -29,14 +29,21 @@ class AgentParts(NamedTuple):
     policy_variables: list[tf.Variable]
 
 
-def make_agent(config: Config, specs: EnvironmentSpecs) -> AgentParts:
+def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] | None = None) -> AgentParts:
     """Makes and initialises the agent; the learner calls it under its strategy's scope.
+
+    Args:
+      config: the experiment.
+      specs: of the environment.
+      actor: the index of the collect actor that it acts for, and their number; None for other roles.
 
     Raises:
       ConfigurationError: the algorithm cannot act in an environment with these specs.
     """
     train_step = train_utils.create_train_step()
-    agent = find_builder(config.agent.name).make_agent(config.agent, specs, train_step)
+    builder = find_builder(config.agent.name)
+    agent_config = builder.config_of_actor(config.agent, *actor) if actor else config.agent
+    agent = builder.make_agent(agent_config, specs, train_step)
     agent.initialize()
     return AgentParts(agent, train_step, list(agent.collect_policy.variables()))
 

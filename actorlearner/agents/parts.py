@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from actorlearner.agents.builder import AgentBuilder
+from actorlearner.agents.experience import Experience, Iteration, Priorities
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -46,8 +48,8 @@ class TemporalDifferenceConfig(AgentConfig):
 
 
 @dataclasses.dataclass(frozen=True)
-class EpsilonGreedyConfig(TemporalDifferenceConfig):
-    """The keys of every algorithm that explores with random actions now and then."""
+class ActionValueConfig(TemporalDifferenceConfig):
+    """The keys of every algorithm that values discrete actions, and explores with random ones."""
 
     epsilon_start: float = setting(
         1.0, "Probability of a random action at train step 0.", at_least=0, at_most=1
@@ -58,9 +60,80 @@ class EpsilonGreedyConfig(TemporalDifferenceConfig):
     epsilon_decay_steps: int = setting(
         10_000, "Train steps in which that probability goes linearly from start to end.", at_least=1
     )
+    epsilon_spread: float = setting(
+        0.0,
+        "Gives each collect actor an exploration of its own: actor i of N acts randomly with the probability "
+        "to the power of 1 + epsilon_spread * i / (N - 1). Ape-X (https://arxiv.org/abs/1803.00933) has 7, "
+        "and 0.4 for epsilon_start and epsilon_end.",
+        at_least=0,
+    )
+    priority_exponent: float | None = setting(
+        None,
+        "Draws transitions by priority, in proportion to the error to this power (0.6 is usual). Null: "
+        "uniformly, which is much faster.",
+        at_least=0,
+        at_most=1,
+    )
+    importance_exponent: float = setting(
+        0.4,
+        "With priorities, how far the weights in the loss undo their bias: 0 not at all, 1 completely.",
+        at_least=0,
+        at_most=1,
+    )
 
 
-def epsilon_schedule(config: EpsilonGreedyConfig, train_step: "tf.Variable") -> Callable[[], Any]:
+class ActionValueBuilder(AgentBuilder):
+    """The builder of an algorithm with an ActionValueConfig."""
+
+    def experience(self, config: AgentConfig) -> Experience:
+        """Returns transitions, drawn uniformly or by priority."""
+        assert isinstance(config, ActionValueConfig)
+        if config.priority_exponent is None:
+            return Experience()
+        return Experience(priorities=Priorities(config.priority_exponent, config.importance_exponent))
+
+    def config_of_actor(self, config: AgentConfig, index: int, actors: int) -> AgentConfig:
+        """Returns the configuration with the probability of random actions of one actor."""
+        assert isinstance(config, ActionValueConfig)
+        power = 1 + config.epsilon_spread * index / max(1, actors - 1)
+        start, end = config.epsilon_start**power, config.epsilon_end**power
+        return dataclasses.replace(config, epsilon_start=start, epsilon_end=end)
+
+
+@dataclasses.dataclass(frozen=True)
+class OnPolicyConfig(AgentConfig):
+    """The keys of every algorithm that learns in iterations from what its newest policy did."""
+
+    env_steps_per_iteration: int = setting(
+        2_048, "Env steps of one iteration, of all actors together.", at_least=1
+    )
+    fragment_length: int = setting(
+        128,
+        "Env steps of one environment that travel together; env_steps_per_iteration must be a multiple, and "
+        "should be one of fragment_length x collect.actors x collect.envs_per_actor.",
+        at_least=2,
+    )
+    epochs: int = setting(10, "How often an iteration trains on its env steps.", at_least=1)
+    max_policy_lag: int = setting(
+        0,
+        "How many iterations older than the newest policy the one that acted may be; what is older is "
+        "dropped. With 0, actors wait for each new policy, as in the paper; with 1, they collect during "
+        "training.",
+        at_least=0,
+    )
+
+
+class OnPolicyBuilder(AgentBuilder):
+    """The builder of an algorithm with an OnPolicyConfig."""
+
+    def experience(self, config: AgentConfig) -> Experience:
+        """Returns sequences that are consumed in iterations."""
+        assert isinstance(config, OnPolicyConfig)
+        iteration = Iteration(config.env_steps_per_iteration, config.epochs, config.max_policy_lag)
+        return Experience(config.fragment_length, config.fragment_length, iteration=iteration)
+
+
+def epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Callable[[], Any]:
     """Returns a function that returns the probability of a random action at the present train step.
 
     It reads the variable at every call, also in a graph: actors get the train step with the weights, so that
@@ -211,6 +284,20 @@ def check_discrete_action(algorithm: str, specs: "EnvironmentSpecs") -> None:
         raise _refusal(algorithm, "one discrete action", flat, ": use sac or td3")
     if len(flat) != 1 or flat[0].shape.rank != 0 or flat[0].minimum != 0:
         raise _refusal(algorithm, "one discrete action from 0 up", flat)
+
+
+def check_ppo_action(algorithm: str, specs: "EnvironmentSpecs") -> None:
+    """Checks that the action is one integer scalar from 0 up, or one bounded float32 vector.
+
+    Raises:
+      ConfigurationError: it is neither.
+    """
+    import tensorflow as tf
+
+    if any(spec.dtype.is_integer for spec in tf.nest.flatten(specs.action)):
+        check_discrete_action(algorithm, specs)
+    else:
+        continuous_action(algorithm, specs)
 
 
 def _refusal(algorithm: str, needs: str, flat_specs: list[Any], hint: str = "") -> ConfigurationError:

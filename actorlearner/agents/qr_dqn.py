@@ -11,7 +11,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.parts import (
-    EpsilonGreedyConfig,
+    ActionValueBuilder,
+    ActionValueConfig,
     adam,
     check_discrete_action,
     check_observation,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class QrDqnConfig(EpsilonGreedyConfig):
+class QrDqnConfig(ActionValueConfig):
     """The keys of QR-DQN.
 
     The defaults are those of "Distributional Reinforcement Learning with Quantile Regression" (Dabney et al.
@@ -49,7 +50,7 @@ class QrDqnConfig(EpsilonGreedyConfig):
     adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
 
 
-class QrDqnBuilder:
+class QrDqnBuilder(ActionValueBuilder):
     """Makes the agent: TF-Agents' DQN with a loss of its own."""
 
     config_class: type[AgentConfig] = QrDqnConfig

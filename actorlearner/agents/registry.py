@@ -7,6 +7,7 @@ from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.c51 import C51Builder
 from actorlearner.agents.ddpg import DdpgBuilder
 from actorlearner.agents.dqn import DqnBuilder
+from actorlearner.agents.ppo import PpoBuilder
 from actorlearner.agents.qr_dqn import QrDqnBuilder
 from actorlearner.agents.sac import SacBuilder
 from actorlearner.agents.td3 import Td3Builder
@@ -18,6 +19,7 @@ _BUILDERS: dict[str, AgentBuilder] = {
     "c51": C51Builder(),
     "ddpg": DdpgBuilder(),
     "dqn": DqnBuilder(),
+    "ppo": PpoBuilder(),
     "qr_dqn": QrDqnBuilder(),
     "sac": SacBuilder(),
     "td3": Td3Builder(),
@@ -57,8 +59,8 @@ def _import_builder(name: str, source: str) -> AgentBuilder:
     module, _, attribute = name.partition(":")
     try:
         builder: AgentBuilder = getattr(importlib.import_module(module), attribute)()
-        if not issubclass(builder.config_class, AgentConfig):
-            raise TypeError("its config_class is not a subclass of AgentConfig")
+        if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
+            raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
     except Exception as error:  # An own module may raise anything.
         wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
         raise ConfigurationError([problem("agent.name", wrong, source, _ALLOWED)]) from error

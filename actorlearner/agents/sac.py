@@ -13,6 +13,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
+from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
     adam,
@@ -68,7 +69,7 @@ class SacConfig(TemporalDifferenceConfig):
     )
 
 
-class SacBuilder:
+class SacBuilder(AgentBuilder):
     """Makes TF-Agents' SAC agent with the networks of its Minitaur tutorial."""
 
     config_class: type[AgentConfig] = SacConfig

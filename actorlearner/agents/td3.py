@@ -13,6 +13,7 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
+from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.noise import independent_noise, scale_to_actions
 from actorlearner.agents.parts import (
     TemporalDifferenceConfig,
@@ -72,7 +73,7 @@ class Td3Config(TemporalDifferenceConfig):
     )
 
 
-class Td3Builder:
+class Td3Builder(AgentBuilder):
     """Makes TF-Agents' TD3 agent, whose collect policy draws noise for each environment by itself."""
 
     config_class: type[AgentConfig] = Td3Config

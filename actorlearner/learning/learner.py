@@ -8,16 +8,23 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.utils import common
 
+from actorlearner.agents.experience import Priorities, Stored
 from actorlearner.agents.make import AgentParts
+from actorlearner.agents.training_data import train
 from actorlearner.learning.group import Group
-from actorlearner.replay.training_data import as_transition
-from actorlearner.replay.transition import StoredTransition
+from actorlearner.learning.priorities import importance_weights
 
-Decode = Callable[[Any], StoredTransition]
+Decode = Callable[[Any], Stored]
+
+
+WriteErrors = Callable[[npt.NDArray[np.uint64], npt.NDArray[np.float32]], None]
+"""Receives the keys of drawn units, and their errors."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +36,13 @@ class DataStatistics:
       staleness_mean, staleness_max: the age of the transitions trained on: train steps between the policy
         that acted and the train step that used them. Random actions are left out, as are policies of train
         steps that were rolled back and not reached again; None if nothing else is left.
+      dropped: sequences that were too old to train on, since the learner began; None if none can be.
     """
 
     wait_s: float
     staleness_mean: float | None
     staleness_max: int | None
+    dropped: int | None = None
 
 
 class Learner:
@@ -48,16 +57,21 @@ class Learner:
         group: Group,
         writer: tf.summary.SummaryWriter,
         summary_interval: int,
+        priorities: Priorities | None = None,
+        write_priorities: WriteErrors | None = None,
     ) -> None:
         """Traces the training graph without taking a train step: replay can fill during these seconds.
 
         Args:
           parts: the agent and its train step, made under the group's strategy.
-          dataset: makes the dataset of (batch, ()), one batch for each replica.
-          decode: decodes a batch into transitions, in the graph.
+          dataset: makes the dataset of (batch, packed.Drawn or ()), one for each replica.
+          decode: decodes a batch into units of experience, in the graph.
           group: this learner's strategy, and its collectives with other learners.
           writer: receives the agent's TensorBoard summaries; the caller flushes it.
           summary_interval: train steps between two summaries.
+          priorities: how units are drawn; None: uniformly.
+          write_priorities: receives the keys and the errors of the units of each call, if they are drawn by
+            priority.
         """
         self.train_step = parts.train_step
         self._agent = parts.agent
@@ -66,6 +80,8 @@ class Learner:
         self._strategy = group.strategy
         self._writer = writer
         self._summary_interval = summary_interval
+        self._priorities = priorities
+        self._write_priorities = write_priorities
         # Made outside of the strategy's scope, because no replica uses them.
         self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -78,6 +94,17 @@ class Learner:
             # Without autograph: converting all called code would take longer than tracing it.
             self._train_steps = tf.function(self._take_train_steps, autograph=False)
             self._train_steps.get_concrete_function(tf.constant(1), self._batches)
+
+    steps_per_call: int | None = None
+    """The train steps that each call must take; None: any number."""
+
+    @property
+    def dropped(self) -> int | None:
+        """Sequences that were too old to train on, since this learner began; None if none can be."""
+        return None
+
+    def begin(self, generation: int) -> None:
+        """Tells the generation of the policies that this learner publishes."""
 
     @property
     def waiting_for_data(self) -> bool:
@@ -94,7 +121,11 @@ class Learner:
           The losses of the last train step, each a scalar: a mean over the whole batch.
         """
         with self._training_context():
-            return self._train_steps(tf.constant(iterations), self._batches)
+            losses, drawn = self._train_steps(tf.constant(iterations), self._batches)
+        if self._write_priorities is not None:
+            keys, errors = drawn
+            self._write_priorities(keys.numpy().ravel(), errors.numpy().ravel())
+        return losses
 
     def take_statistics(self) -> DataStatistics:
         """Returns the measurements since the last call, and resets them."""
@@ -103,6 +134,7 @@ class Learner:
             wait_s=float(self._wait_s),
             staleness_mean=int(self._staleness_sum) / count if count else None,
             staleness_max=int(self._staleness_max) if count else None,
+            dropped=self.dropped,
         )
         self._wait_s.assign(0.0)
         for counter in (self._staleness_sum, self._staleness_max, self._staleness_count):
@@ -122,36 +154,45 @@ class Learner:
         ):
             yield
 
-    def _take_train_steps(self, iterations: tf.Tensor, batches: Iterator[Any]) -> LossInfo:
-        """Takes train steps, in the graph.
+    def _take_train_steps(self, iterations: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
+        """Takes train steps, in the graph; returns their losses, and the keys and errors of drawn units.
 
         A tf.while_loop needs the structure of its variables in advance, but the structure of the losses is
         only known from a train step. So the loop carries them as a vector.
         """
 
-        def train_step(count: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            return count + 1, self._take_train_step(batches)
+        def train_step(count: tf.Tensor, _: tf.Tensor, drawn: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
+            losses, step_drawn = self._take_train_step(batches)
+            pairs = zip(drawn, step_drawn, strict=True)
+            return count + 1, losses, tuple(array.write(count, part) for array, part in pairs)
 
-        _, losses = tf.while_loop(
-            lambda count, _: count < iterations,
+        # Keys, and errors. Empty without priorities.
+        dtypes = (tf.uint64, tf.float32) if self._priorities else ()
+        empty = tuple(tf.TensorArray(dtype, iterations) for dtype in dtypes)
+        arrays = (tf.TensorShape(None),) * len(empty)
+        _, losses, drawn = tf.while_loop(
+            lambda count, *_: count < iterations,
             train_step,
-            (tf.zeros_like(iterations), tf.zeros([0])),
-            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+            (tf.zeros_like(iterations), tf.zeros([0]), empty),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), arrays),
             parallel_iterations=1,
         )
         losses = self._group.sum(losses)
         losses.set_shape([len(tf.nest.flatten(self._loss_structure))])
-        return tf.nest.pack_sequence_as(self._loss_structure, tf.unstack(losses))
+        info = tf.nest.pack_sequence_as(self._loss_structure, tf.unstack(losses))
+        return info, tuple(array.stack() for array in drawn)
 
-    def _take_train_step(self, batches: Iterator[Any]) -> tf.Tensor:
-        """Takes one train step; returns the losses over this learner's replicas as a vector."""
-        batch, _ = self._wait_for_batch(batches)
+    def _take_train_step(self, batches: Iterator[Any]) -> tuple[tf.Tensor, Any]:
+        """Takes one train step; returns the losses as a vector, and the keys and errors of its units."""
+        batch, drawn = self._wait_for_batch(batches)
         train = tf.autograph.experimental.do_not_convert(self._train_replica)
-        losses, ages = self._strategy.run(train, args=(batch,))
+        losses, ages, errors = self._strategy.run(train, args=(batch, drawn))
         for replica_ages in self._strategy.experimental_local_results(ages):
             self._measure_staleness(replica_ages)
+        parts = (drawn.key, errors) if self._priorities else ()
+        local = self._strategy.experimental_local_results
         # The replicas of this process; a group adds up its learners once in a call.
-        return tf.add_n(self._strategy.experimental_local_results(losses))
+        return tf.add_n(local(losses)), tuple(tf.concat(local(part), axis=0) for part in parts)
 
     def _wait_for_batch(self, batches: Iterator[Any]) -> Any:
         """Returns the next batch; measures how long it took, and waits until all learners have theirs."""
@@ -172,17 +213,18 @@ class Learner:
         with tf.control_dependencies(measured):
             return tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
 
-    def _train_replica(self, batch: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        """Trains on one replica's batch; returns its share of each loss, and the ages of the transitions.
+    def _train_replica(self, batch: Any, drawn: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
+        """Trains on one replica's batch; returns its share of each loss, the ages of the units, their errors.
 
         An age, in train steps, is -1 for random actions and for policies of train steps rolled back.
         """
         stored = self._decode(batch)
         ages = self.train_step - stored.policy_train_step
         ages = tf.where((stored.policy_train_step >= 0) & (ages >= 0), ages, -tf.ones_like(ages))
-        loss_info = self._agent.train(as_transition(stored))
+        weights = importance_weights(drawn, self._priorities) if self._priorities else None
+        loss_info = train(self._agent, stored, weights)
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
-        return _shares(loss_info), ages
+        return shares(loss_info), ages, loss_info.extra.td_error if self._priorities else ()
 
     def _measure_staleness(self, ages: tf.Tensor) -> None:
         known = ages >= 0
@@ -191,7 +233,7 @@ class Learner:
         self._staleness_max.assign(tf.maximum(self._staleness_max, tf.reduce_max(ages)))
 
 
-def _shares(loss_info: LossInfo) -> tf.Tensor:
+def shares(loss_info: LossInfo) -> tf.Tensor:
     """Returns one replica's share of each loss of the whole batch: float32, one element per loss.
 
     Agents divide a scalar loss by the size of the whole batch. A loss with one element per transition, such

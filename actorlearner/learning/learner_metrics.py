@@ -86,6 +86,8 @@ class LearnerMetrics:
             "staleness_max": data.staleness_max,
             "memory_bytes": resident_bytes(),
         }
+        if data.dropped is not None:
+            record["dropped_sequences"] = data.dropped
         self._metrics.write(record)
         curves = {f"learner/{key}": value for key, value in record.items() if key != "train_step"}
         self._summaries.scalars(curves, train_step)

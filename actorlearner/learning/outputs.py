@@ -121,6 +121,8 @@ class Outputs:
     def begin_training(self, learner: Learner) -> None:
         """Starts the measurements."""
         self._learner = learner
+        learner.begin(self._checkpoint.generation)
+        self._last_call = self._train_step
         self._first_call = True
         self._metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
         self._time = TimeShares("graph", "publish")
@@ -140,7 +142,7 @@ class Outputs:
         self._evaluate_initial_policy()
         if self._due(self._config.evaluate.interval, train_step):
             self.publish_for_evaluation()
-        if self._due(learn.publish_interval, train_step):
+        if self._learner.steps_per_call or self._due(learn.publish_interval, train_step):
             self._publisher.publish()
         self._time.spent("publish")
         self._unrecorded = (train_step, loss)
@@ -155,6 +157,7 @@ class Outputs:
         if self._save_initial_policies():
             self._restart_rates()
         self._profiler.update(train_step)
+        self._last_call = train_step
         self._time.spent()
 
     def publish_for_evaluation(self) -> None:
@@ -244,7 +247,8 @@ class Outputs:
         return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
     def _due(self, interval: int, train_step: int) -> bool:
-        return train_step % interval == 0 or self._last(train_step)
+        """Returns whether the last call reached the end of an interval, or of the run."""
+        return train_step // interval > self._last_call // interval or self._last(train_step)
 
     def _last(self, train_step: int) -> bool:
         return train_step == self._config.learn.train_steps

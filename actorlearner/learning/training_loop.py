@@ -44,7 +44,7 @@ def train(
     """
     start = step = int(learner.train_step.numpy())
     while step < config.learn.train_steps and not group.stopped:
-        iterations = _iterations_until_due(config, step)
+        iterations = learner.steps_per_call or _iterations_until_due(config, step)
         group.begin_call()
         loss = _finite_loss(learner, step, iterations)
         if step == start:

@@ -20,7 +20,7 @@ from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed, sealed_facts
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.monitor import ReplayMonitor
-from actorlearner.replay.rate_limit import items, plan_rate_limit
+from actorlearner.replay.rate_limit import max_items, rate_limit_of
 from actorlearner.replay.reverb_calls import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -49,13 +49,13 @@ class ReplayCheckpoints:
 
     def __init__(self, directory: Path, config: Config, layout: ReplayLayout) -> None:
         """Neither reads nor writes yet."""
-        limit = plan_rate_limit(config, layout.transitions_per_item)
+        limit = rate_limit_of(config, layout)
         self.directory = directory
         self._working = directory / _WORKING
         self._outage = Outage("checkpoints of replay", directory)
         # Reverb saves these settings with the experience table.
         self._settings = {
-            "max_items": items(config.replay.capacity, layout.transitions_per_item),
+            "max_items": max_items(config, layout),
             "min_items": limit.min_size,
             "samples_per_insert": limit.samples_per_insert,
             "error_buffer": limit.error_buffer,

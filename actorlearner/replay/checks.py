@@ -1,37 +1,92 @@
-"""Checks of a configuration's replay section against Reverb's tables and rate limiter."""
+"""Checks of a configuration against Reverb's tables and rate limiter, and against the agent's experience."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from actorlearner.config.checks import cannot_work
-from actorlearner.config.problems import Sources
+from actorlearner.agents.experience import Experience
+from actorlearner.agents.registry import find_builder
+from actorlearner.config.checks import MULTI_WORKER, cannot_work, replicas
+from actorlearner.config.problems import DEFAULT_SOURCE, Sources
 from actorlearner.config.schema import Config
 from actorlearner.replay.item_size import MAX_ITEMS, max_transitions_per_item
 from actorlearner.replay.rate_limit import min_error_buffer
 
+_OF_REPLAY = (
+    "replay.capacity",
+    "replay.min_size",
+    "replay.updates_per_env_step",
+    "replay.error_buffer",
+    "collect.initial_random_steps",
+    "learn.publish_interval",
+    "learn.train_steps_per_call",
+)
+"""Keys that mean nothing for experience that is consumed once."""
+
 
 def replay_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
-    """Returns one line for each key that no table has room for, or with which the run would deadlock.
+    """Returns one line for each key that no table has room for, or with which the run cannot work.
 
     Args:
       config: the configuration.
       sources: where the given keys come from.
       broken: keys that were refused already; checks that depend on them are skipped.
     """
-    problems: list[str] = []
+    agent_is_known = not any(key.startswith("agent") for key in broken)
+    experience = find_builder(config.agent.name).experience(config.agent) if agent_is_known else Experience()
+    found = list(_experience_problems(config, sources, experience))
+    found += _table_problems(config, sources) if experience.iteration is None else ()
+    return [line for keys, line in found if not {*keys}.intersection(broken)]
+
+
+def _experience_problems(
+    config: Config, sources: Sources, experience: Experience
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yields the keys that a problem depends on, and its line."""
+
+    def refuse(key: str, allowed: str, *others: str) -> tuple[tuple[str, ...], str]:
+        return (key, *others), cannot_work(config, key, sources, allowed)
+
+    if config.replay.layout != "packed" and experience != Experience():
+        yield refuse("replay.layout", f"packed, with what agent.name {config.agent.name} learns from")
+    if experience.length is not None and config.agent.n_step != 1:
+        yield refuse("agent.n_step", "1, for an agent that learns from sequences")
+    iteration = experience.iteration
+    if iteration is None or experience.length is None:
+        return
+    for key in _OF_REPLAY:
+        if sources.get(key, DEFAULT_SOURCE) != DEFAULT_SOURCE:
+            yield refuse(key, f"nothing: agent.name {config.agent.name} consumes its experience once")
+    size, batch = iteration.env_steps, config.learn.batch_size
+    if size % experience.length:
+        yield refuse("agent.env_steps_per_iteration", f"a multiple of fragment_length ({experience.length})")
+    if size % batch:
+        yield refuse("learn.batch_size", f"what divides agent.env_steps_per_iteration ({size})")
+    elif config.learn.train_steps % iteration.train_steps(batch):
+        steps = iteration.train_steps(batch)
+        allowed = f"a multiple of {steps}, the train steps of an iteration: epochs x env steps / batch_size"
+        yield refuse("learn.train_steps", allowed, "learn.batch_size")
+    if config.learn.strategy == MULTI_WORKER:
+        yield refuse("learn.strategy", f"the others, with agent.name {config.agent.name}")
+    count = replicas(config.learn.strategy) or 1
+    if size // experience.length % count:
+        allowed = f"so many replicas that they divide the {size // experience.length} fragments"
+        yield refuse("learn.strategy", allowed)
+
+
+def _table_problems(config: Config, sources: Sources) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yields problems of transitions that are drawn uniformly, with the keys that they depend on."""
     replay, batch_size = config.replay, config.learn.batch_size
     # An upper bound for any environment: large observations get fewer transitions into an item.
     per_item = max_transitions_per_item(replay.layout)
 
-    def refuse(key: str, allowed: str, *others: str) -> None:
-        if not {key, *others}.intersection(broken):
-            problems.append(cannot_work(config, key, sources, allowed))
+    def refuse(key: str, allowed: str, *others: str) -> tuple[tuple[str, ...], str]:
+        return (key, *others), cannot_work(config, key, sources, allowed)
 
     if replay.capacity > MAX_ITEMS * per_item:
         most = f"at most {MAX_ITEMS * per_item} with replay.layout {replay.layout}"
-        refuse("replay.capacity", f"{most}: a table has {MAX_ITEMS} items", "replay.layout")
+        yield refuse("replay.capacity", f"{most}: a table has {MAX_ITEMS} items", "replay.layout")
     if replay.min_size > replay.capacity:
         allowed = f"at most replay.capacity ({replay.capacity}), or sampling never starts"
-        refuse("replay.min_size", allowed, "replay.capacity")
+        yield refuse("replay.min_size", allowed, "replay.capacity")
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
         least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size)
         if replay.error_buffer < least:
@@ -39,5 +94,4 @@ def replay_problems(config: Config, sources: Sources, broken: Collection[str] = 
                 f"at least {least:g} env steps with these updates_per_env_step and batch_size, or collecting "
                 "and training deadlock"
             )
-            refuse("replay.error_buffer", allowed, "replay.updates_per_env_step", "learn.batch_size")
-    return problems
+            yield refuse("replay.error_buffer", allowed, "replay.updates_per_env_step", "learn.batch_size")

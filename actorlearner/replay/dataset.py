@@ -19,21 +19,20 @@ servers, one stream for each is enough."""
 def experience_dataset(
     addresses: Sequence[str], layout: ReplayLayout, batch_size: int, batch_size_per_replica: int
 ) -> tf.data.Dataset:
-    """Samples batches of transitions from the experience tables of the servers at `addresses`.
+    """Samples batches of experience from the experience tables of the servers at `addresses`.
 
     Batches take items from the servers in turn. A server that does not answer, whose rate limiter blocks, or
     that is slower than the learner is skipped; its share is not made up for later.
 
     Args:
       addresses: HOST:PORT of each.
-      layout: how items store transitions.
-      batch_size: transitions in one train step, over all replicas.
-      batch_size_per_replica: transitions in one element.
+      layout: how items store it.
+      batch_size: units in one train step, over all replicas.
+      batch_size_per_replica: units in one element.
 
     Returns:
-      An endless dataset of (batch, ()), the form that TF-Agents' Learner takes, with batches for the
-      layout's `decode`. Its iterator blocks, without a deadline, while no server answers or each one's rate
-      limiter blocks sampling.
+      An endless dataset of (batch for the layout's `decode`, packed.Drawn or ()). Its iterator blocks,
+      without a deadline, while no server answers or each one's rate limiter blocks sampling.
     """
     batches = layout.batches(
         experience_items(addresses, layout, batch_size), batch_size, batch_size_per_replica
@@ -41,7 +40,7 @@ def experience_dataset(
     # Declared endless: otherwise the learners of a group would ask each other before each train step whether
     # there is a batch. The prefetch comes last, or tf.data would add a larger one.
     endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-    dataset = batches.map(lambda batch: (batch, ())).apply(endless).prefetch(_PREFETCHED_BATCHES)
+    dataset = batches.apply(endless).prefetch(_PREFETCHED_BATCHES)
     options = tf.data.Options()
     # Elements are batches already; sharding or rebatching by the strategy would only copy them.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
@@ -52,7 +51,8 @@ def experience_items(addresses: Sequence[str], layout: ReplayLayout, batch_size:
     """Returns a dataset of the items of all servers, with as many in flight as the next batch needs."""
     servers = len(addresses)
     if servers == 1:
-        return _items_of(addresses[0], layout, batch_size, _WORKERS)
+        in_order = layout.experience.iteration is not None
+        return _items_of(addresses[0], layout, batch_size, 1 if in_order else _WORKERS)
     # Not in a fixed order, which would wait for a server that is away. It takes up to three items of each
     # server ahead of time, which are counted as sampled: few beside those in flight.
     return tf.data.Dataset.from_tensor_slices(list(addresses)).interleave(

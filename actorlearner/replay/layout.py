@@ -5,12 +5,13 @@ from typing import Protocol
 import reverb
 import tensorflow as tf
 
+from actorlearner.agents.experience import Experience, Stored
+from actorlearner.agents.registry import find_builder
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.trajectories import TrajectoryLayout
-from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 
@@ -18,12 +19,16 @@ class ReplayLayout(Protocol):
     """How items of the experience table store transitions.
 
     Attributes:
+      experience: the agent's units of experience, and how they are used.
       table: the name of the experience table.
-      transitions_per_item: transitions in one item.
+      transitions_per_item: env steps for each item: the transitions in it, or from one sequence to the next.
+      samples_per_item: in the unit of `learn.batch_size`, what a sampled item counts for.
     """
 
+    experience: Experience
     table: str
     transitions_per_item: int
+    samples_per_item: int
 
     @property
     def signature(self) -> Nest:
@@ -35,19 +40,19 @@ class ReplayLayout(Protocol):
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """Turns a dataset of sampled items into a dataset of encoded batches.
+        """Turns a dataset of sampled items into a dataset of (encoded batch, packed.Drawn or ()).
 
         Args:
           items: elements with the `data` of one item, with the shapes of `item_specs`.
-          batch_size: transitions in one train step, over all replicas.
-          batch_size_per_replica: transitions in one element.
+          batch_size: units in one train step, over all replicas.
+          batch_size_per_replica: units in one element.
         """
 
-    def decode(self, batch: Nest) -> StoredTransition:
-        """Decodes an element of `batches` in the graph into tensors [batch_size_per_replica, ...]."""
+    def decode(self, batch: Nest) -> Stored:
+        """Decodes an encoded batch in the graph into tensors [batch_size_per_replica, ...]."""
 
-    def transitions(self, items: Nest) -> StoredTransition:
-        """Decodes complete items (tensors [items, ...]) into their transitions, in no particular order."""
+    def transitions(self, items: Nest) -> Stored:
+        """Decodes complete items (tensors [items, ...]) into their units, in no particular order."""
 
     @property
     def item_specs(self) -> Nest:
@@ -58,7 +63,10 @@ class ReplayLayout(Protocol):
 
 
 def make_layout(config: Config, specs: EnvironmentSpecs) -> ReplayLayout:
-    """Returns the layout that `replay.layout` names, the same in every process."""
-    packed = config.replay.layout == "packed"
-    layout: type[PackedLayout] | type[TrajectoryLayout] = PackedLayout if packed else TrajectoryLayout
-    return layout(specs, config.agent.n_step, config.agent.gamma)
+    """Returns the layout of the agent's experience, the same in every process."""
+    agent = config.agent
+    if config.replay.layout == "trajectory":
+        return TrajectoryLayout(specs, agent.n_step, agent.gamma)
+    builder = find_builder(agent.name)
+    policy_specs = builder.policy_specs(agent, specs)
+    return PackedLayout(specs, agent.n_step, agent.gamma, builder.experience(agent), policy_specs)

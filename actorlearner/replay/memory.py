@@ -28,7 +28,7 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.process.memory import available_bytes
 from actorlearner.records.notify import warn
 from actorlearner.replay.item_size import MAX_ROWS
-from actorlearner.replay.rate_limit import items
+from actorlearner.replay.rate_limit import items, max_items
 
 if TYPE_CHECKING:  # `min_memory_problems` is called before anything loads TensorFlow.
     from actorlearner.replay.layout import ReplayLayout
@@ -116,6 +116,8 @@ def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = Non
       ConfigurationError: it does not fit; the problem does not name the key's source.
     """
     capacity = config.replay.capacity
+    if layout.experience.iteration:
+        capacity = max_items(config, layout) * layout.transitions_per_item
     needed, available = experience_bytes(capacity, layout), available_bytes()
     if needed <= available:
         return

@@ -24,7 +24,7 @@ _TIMEOUT_S = 5
 
 @dataclasses.dataclass(frozen=True)
 class ReplayStatus:
-    """The experience table at one moment, all in transitions.
+    """The experience table at one moment, in env steps; samples are in the unit of `learn.batch_size`.
 
     The last item that an actor of the packed layout writes when it stops may hold fewer transitions than
     others; it counts as a full one.
@@ -49,13 +49,18 @@ class ReplayStatus:
         return self.samples / self.inserts if self.inserts else 0.0
 
 
-def status_of(table: reverb_types.TableInfo, transitions_per_item: int) -> ReplayStatus:
-    """Converts Reverb's figures of an experience table, an entry of `server_info`."""
+def status_of(
+    table: reverb_types.TableInfo, transitions_per_item: int, samples_per_item: int
+) -> ReplayStatus:
+    """Converts Reverb's figures of an experience table, an entry of `server_info`.
+
+    The factors are attributes of the table's layout.
+    """
     limiter, worker = table.rate_limiter_info, table.table_worker_time
     return ReplayStatus(
         size=table.current_size * transitions_per_item,
         inserts=limiter.insert_stats.completed * transitions_per_item,
-        samples=limiter.sample_stats.completed * transitions_per_item,
+        samples=limiter.sample_stats.completed * samples_per_item,
         # While the thread that serves the table waits for sampling, inserts are blocked; and vice versa.
         inserts_blocked_s=worker.waiting_for_sampling_ms / 1000,
         sampling_blocked_s=worker.waiting_for_inserts_ms / 1000,
@@ -122,7 +127,8 @@ class ServerMonitor:
         """Polls the server; blocks for `timeout_s` at most."""
         tables = self._client.server_info(timeout=timeout_s)
         check_same_run(tables, self._run_id, self._address)
-        return status_of(tables[self._layout.table], self._layout.transitions_per_item)
+        layout = self._layout
+        return status_of(tables[layout.table], layout.transitions_per_item, layout.samples_per_item)
 
     def sizes(self, timeout_s: int) -> dict[str, int]:
         """Polls the server; blocks for `timeout_s` at most."""

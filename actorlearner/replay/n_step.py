@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import tree
 
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.environments.environment import EnvSteps, Nest
-from actorlearner.replay.transition import StoredTransition
 
 
 @dataclasses.dataclass

@@ -1,22 +1,48 @@
-"""The packed layout: an item is a block of rows, and each row is a complete transition.
+"""The packed layout: an item is a block of rows, and each row is a unit of experience: see experience.py.
 
 A row holds everything that a train step needs, so an item may span the end of an episode, and no transition
-is lost there.
+is lost there. Many transitions share an item; those that are drawn by priority and sequences have their own.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import reverb
 import tensorflow as tf
+import tree
 from tf_agents.replay_buffers import reverb_utils
 
-from actorlearner.environments.environment import EnvSteps
+from actorlearner.agents.experience import Experience, Stored, StoredSequence, StoredTransition
+from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.item_size import rows_per_item
 from actorlearner.replay.n_step import NStepTransitions
 from actorlearner.replay.rows import ROWS, RowFormat
-from actorlearner.replay.transition import StoredTransition
+from actorlearner.replay.sequences import SequenceBuilder
 from actorlearner.replay.writer import ReplayWriter
+
+PACKED = "packed_experience"
+"""The table of transitions."""
+
+SEQUENCES = "sequences_every_"
+"""What the name of a table of sequences begins with; the env steps from one to the next follow."""
+
+
+FRAGMENTS = "fragments_of_"
+"""The same for sequences that are consumed once, which do not overlap."""
+
+
+class Drawn(NamedTuple):
+    """How the units of a batch were drawn from a table with priorities.
+
+    Attributes:
+      key: uint64 [batch], of the items.
+      probability: float64 [batch].
+      table_size: int64 [batch], the number of units in the table.
+    """
+
+    key: Any
+    probability: Any
+    table_size: Any
 
 
 class _ItemStep(dict[str, Any]):
@@ -28,7 +54,7 @@ class _ItemStep(dict[str, Any]):
 
 
 class PackedWriter(ReplayWriter):
-    """Gathers transitions into blocks of rows and writes each block as an item.
+    """Gathers units into blocks of rows and writes each block as an item.
 
     All environments of an actor share the items, so the rows of an item are less correlated than consecutive
     steps of one environment.
@@ -40,7 +66,7 @@ class PackedWriter(ReplayWriter):
         table: str,
         rows: RowFormat,
         rows_per_item: int,
-        transitions: NStepTransitions,
+        units: NStepTransitions | SequenceBuilder,
     ) -> None:
         """Opens a writer; it connects at the first item."""
         observer = reverb_utils.ReverbAddTrajectoryObserver(client, table, sequence_length=1, stride_length=1)
@@ -48,26 +74,26 @@ class PackedWriter(ReplayWriter):
         self._observer = observer
         self._format = rows
         self._rows_per_item = rows_per_item
-        self._transitions = transitions
+        self._units = units
         # One chunk per item: a chunk that two items share would be sent completely with each of them.
         self._writers[0].configure((ROWS,), num_keep_alive_refs=1, max_chunk_length=1)
         self._start_block()
 
     def write(self, steps: EnvSteps) -> None:
         """Adds env steps; writes an item whenever a block is full."""
-        self._write_transitions(self._transitions.add(steps))
+        self._write_units(self._units.add(steps))
 
     def _write_leftovers(self) -> None:
-        self._write_transitions(self._transitions.end())
+        self._write_units(self._units.end())
         if self._filled:
             self._write_block()
 
-    def _write_transitions(self, transitions: StoredTransition | None) -> None:
-        if transitions is None:
+    def _write_units(self, units: Stored | None) -> None:
+        if units is None:
             return
         taken = 0
-        while taken < len(transitions.reward):
-            fitted = self._format.write(transitions, taken, self._records, self._filled)
+        while taken < len(units.policy_train_step):
+            fitted = self._format.write(units, taken, self._records, self._filled)
             taken += fitted
             self._filled += fitted
             if self._filled == self._rows_per_item:
@@ -86,19 +112,44 @@ class PackedWriter(ReplayWriter):
 class PackedLayout:
     """A ReplayLayout whose items have a single step: a block of rows."""
 
-    table = "packed_experience"
+    def __init__(
+        self,
+        specs: EnvironmentSpecs,
+        n_step: int,
+        gamma: float,
+        experience: Experience | None = None,
+        policy_specs: tuple[Nest, Nest] = ((), ()),
+    ) -> None:
+        """Derives the layout; the same arguments give the same layout in every process.
 
-    def __init__(self, specs: EnvironmentSpecs, n_step: int, gamma: float) -> None:
-        """Derives the layout; the same arguments give the same layout in every process."""
-        self.format = RowFormat(specs)
-        self.transitions_per_item = rows_per_item(self.format.width)
+        Args:
+          specs: of the environment.
+          n_step: env steps of a transition.
+          gamma: the agent's discount of one env step.
+          experience: the agent's units of experience; None for transitions that are drawn uniformly.
+          policy_specs: the specs of the collect policy's info and of its state, for sequences.
+        """
+        self.experience = experience or Experience()
         self._n_step = n_step
         self._gamma = gamma
+        length, stride = self.experience.length, self.experience.stride
+        if length is None:
+            self.table = PACKED
+            self.format = RowFormat(_transition_spec(specs))
+            shared = self.experience.priorities is None
+            self.transitions_per_item = rows_per_item(self.format.width) if shared else 1
+            self.samples_per_item = self.transitions_per_item
+        else:
+            self.table = f"{FRAGMENTS if self.experience.iteration else SEQUENCES}{stride}"
+            self.format = RowFormat(_sequence_spec(specs, length, *policy_specs))
+            self.transitions_per_item = stride
+            self.samples_per_item = 1 if self.experience.iteration is None else stride
+        self._rows = 1 if length else self.transitions_per_item
 
     @property
     def signature(self) -> dict[str, tf.TensorSpec]:
-        """The spec of an item: uint8 [1, transitions_per_item, bytes of a row]."""
-        return {ROWS: tf.TensorSpec([1, self.transitions_per_item, self.format.width], tf.uint8, ROWS)}
+        """The spec of an item: uint8 [1, rows, bytes of a row]."""
+        return {ROWS: tf.TensorSpec([1, self._rows, self.format.width], tf.uint8, ROWS)}
 
     @property
     def item_specs(self) -> dict[str, tf.TensorSpec]:
@@ -107,29 +158,40 @@ class PackedLayout:
 
     def writer(self, client: reverb.Client, environments: int) -> PackedWriter:
         """Returns a writer for an actor's environments, which share its items."""
-        transitions = NStepTransitions(self._n_step, self._gamma, environments)
-        return PackedWriter(client, self.table, self.format, self.transitions_per_item, transitions)
+        units: NStepTransitions | SequenceBuilder
+        if (length := self.experience.length) is None:
+            units = NStepTransitions(self._n_step, self._gamma, environments)
+        else:
+            units = SequenceBuilder(length, self.experience.stride)
+        return PackedWriter(client, self.table, self.format, self._rows, units)
 
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """Returns the dataset of batches: uint8 [batch_size_per_replica, bytes of a row].
+        """Returns the dataset of batches: uint8 [batch_size_per_replica, bytes of a row], and how drawn.
 
-        `batch_size` items make as many batches as an item has rows; each batch takes one random row of each
-        item. A batch is therefore distributed as if single transitions had been drawn independently and
-        uniformly, at a fraction of the cost; only the batches from the same items depend on each other.
+        If items have several rows, `batch_size` items make as many batches as an item has rows; each batch
+        takes one random row of each item. A batch is therefore distributed as if single transitions had been
+        drawn independently and uniformly, at a fraction of the cost; only the batches from the same items
+        depend on each other.
         """
 
-        def dealt(item: Any) -> tf.Tensor:
-            rows = tf.reshape(item.data[ROWS], (batch_size * self.transitions_per_item, self.format.width))
+        def dealt(item: Any) -> tuple[tf.Tensor, Any]:
+            rows = tf.reshape(item.data[ROWS], (batch_size * self._rows, self.format.width))
             order = tf.reshape(self._order(rows, batch_size), (-1, batch_size_per_replica))
-            return tf.gather(rows, order)
+            return tf.gather(rows, order), ()
 
+        def single(item: Any) -> tuple[tf.Tensor, Any]:
+            rows = tf.reshape(item.data[ROWS], (batch_size_per_replica, self.format.width))
+            return rows, _drawn(item.info) if self.experience.priorities else ()
+
+        if self._rows == 1:
+            return items.batch(batch_size_per_replica, drop_remainder=True).map(single)
         return items.batch(batch_size, drop_remainder=True).map(dealt).unbatch()
 
     def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
         """Returns indices of rows: int32 [rows per item, count], one batch in each line."""
-        rows_of_item = self.transitions_per_item
+        rows_of_item = self._rows
         # Each item has a random order of its own. In the order of writing, the batches would follow the
         # environments through time, and consecutive batches would be much alike.
         turn = tf.transpose(tf.argsort(tf.random.uniform([count, rows_of_item])))
@@ -141,11 +203,48 @@ class PackedLayout:
         others = tf.random.uniform([rows_of_item, count], maxval=tf.size(used), dtype=tf.int32)
         return tf.where(tf.gather(is_used, order), order, tf.cast(tf.gather(used, others), tf.int32))
 
-    def decode(self, batch: tf.Tensor) -> StoredTransition:
+    def decode(self, batch: tf.Tensor) -> Any:
         """Decodes a batch of `batches` in the graph."""
         return self.format.unpack(batch)
 
-    def transitions(self, items: dict[str, tf.Tensor]) -> StoredTransition:
+    def transitions(self, items: dict[str, tf.Tensor]) -> Any:
         """Decodes complete items; unused rows are left out."""
         rows = tf.reshape(items[ROWS], (-1, self.format.width))
         return self.format.unpack(tf.boolean_mask(rows, self.format.is_used(rows)))
+
+
+def _drawn(info: Any) -> Drawn:
+    return Drawn(info.key, info.probability, info.table_size)
+
+
+def _transition_spec(specs: EnvironmentSpecs) -> StoredTransition:
+    scalar = tf.TensorSpec([], tf.float32)
+    return StoredTransition(
+        observation=specs.observation,
+        action=specs.action,
+        reward=scalar,
+        discount=scalar,
+        next_observation=specs.observation,
+        policy_train_step=tf.TensorSpec([], tf.int64),
+    )
+
+
+def _sequence_spec(specs: EnvironmentSpecs, length: int, info: Nest, state: Nest) -> StoredSequence:
+    def sequence(nest: Nest) -> Nest:
+        return tree.map_structure(lambda spec: tf.TensorSpec([length, *spec.shape], spec.dtype), nest)
+
+    number, flag = tf.TensorSpec([length], tf.float32), tf.TensorSpec([length], tf.bool)
+    return StoredSequence(
+        observation=sequence(specs.observation),
+        action=sequence(specs.action),
+        reward=number,
+        discount=number,
+        next_observation=sequence(specs.observation),
+        first=flag,
+        last=flag,
+        valid=flag,
+        policy_info=sequence(info),
+        policy_state=state,
+        policy_train_step=tf.TensorSpec([], tf.int64),
+        policy_generation=tf.TensorSpec([], tf.int64),
+    )

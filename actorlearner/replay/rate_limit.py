@@ -9,14 +9,20 @@ holds in items as it does in transitions. Reverb keeps inserts x SPI - samples w
 
     min_size x SPI +/- error_buffer        (in sampled items)
 
-and blocks sampling below min_size items.
+and blocks sampling below min_size items. Of sequences, one is inserted every `stride` env steps, and a train
+step uses `batch_size` of them: SPI is `stride` times as much. Experience that is consumed once is a queue.
 """
 
 import dataclasses
 import math
+from typing import TYPE_CHECKING
 
+from actorlearner.agents.experience import Iteration
 from actorlearner.config.schema import Config
 from actorlearner.process.cores import collect_actors
+
+if TYPE_CHECKING:
+    from actorlearner.replay.layout import ReplayLayout
 
 _MIN_DEFAULT_BUFFER = 64
 """In env steps."""
@@ -50,13 +56,44 @@ def min_error_buffer(transitions_per_item: int, samples_per_insert: float) -> fl
     return transitions_per_item * max(1.0, 1.0 / samples_per_insert)
 
 
-def plan_rate_limit(config: Config, transitions_per_item: int) -> RateLimit:
-    """Returns the rate limiter's settings for a configuration without `rate_limit_problems`."""
+def rate_limit_of(config: Config, layout: "ReplayLayout") -> RateLimit:
+    """Returns the settings for the units of a layout."""
+    if iteration := layout.experience.iteration:
+        size = queue_items(iteration, layout.transitions_per_item)
+        return RateLimit(min_size=1, samples_per_insert=1.0, error_buffer=size)
+    stride = layout.transitions_per_item // layout.samples_per_item
+    return plan_rate_limit(config, layout.transitions_per_item, stride)
+
+
+def max_items(config: Config, layout: "ReplayLayout") -> int:
+    """Returns the items that the experience table has room for."""
+    if iteration := layout.experience.iteration:
+        # Room for inserts that the rate limiter had let through: nothing is removed unseen.
+        return 2 * queue_items(iteration, layout.transitions_per_item)
+    return items(config.replay.capacity, layout.transitions_per_item)
+
+
+def queue_items(iteration: Iteration, transitions_per_item: int) -> int:
+    """Returns the items that may wait for the learner, before inserts are blocked.
+
+    They are twice those that are young enough: what is too old is dropped only when it is sampled.
+    """
+    return 2 * (1 + iteration.max_policy_lag) * items(iteration.env_steps, transitions_per_item)
+
+
+def plan_rate_limit(config: Config, transitions_per_item: int, stride: int = 1) -> RateLimit:
+    """Returns the rate limiter's settings for a configuration without `rate_limit_problems`.
+
+    Args:
+      config: the experiment.
+      transitions_per_item: env steps for each item.
+      stride: env steps for each unit of a batch.
+    """
     replay = config.replay
     min_size = items(replay.min_size, transitions_per_item)
     if replay.updates_per_env_step is None:
         return RateLimit(min_size, None, 0.0)
-    samples_per_insert = replay.updates_per_env_step * config.learn.batch_size
+    samples_per_insert = replay.updates_per_env_step * config.learn.batch_size * stride
     buffer = replay.error_buffer
     if buffer is None:
         wanted = max(_MIN_DEFAULT_BUFFER, transitions_per_item * max(2, collect_actors(config.collect)))

@@ -1,8 +1,8 @@
-"""The packed layout's rows: a transition as one row of bytes.
+"""The packed layout's rows: a unit of experience, a transition or a sequence, as one row of bytes.
 
 A stock replay item of two time steps is a dozen small tensors, each with its own bookkeeping in Reverb. Here
-the leaves of a transition (observation, action, reward, discount, next observation, ...) lie side by side,
-each in its own dtype, so Reverb keeps books for one tensor only, whatever a transition consists of.
+the leaves of a unit (observation, action, reward, discount, next observation, ...) lie side by side, each in
+its own dtype, so Reverb keeps books for one tensor only, whatever a unit consists of.
 """
 
 from typing import Any, NamedTuple
@@ -12,18 +12,17 @@ import numpy.typing as npt
 import tensorflow as tf
 import tree
 
-from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.replay.transition import StoredTransition
+from actorlearner.agents.experience import Stored
 
 ROWS = "rows"
 """The only column of an item in this layout."""
 
 _UNUSED = -2
-"""The policy train step of a row that holds no transition."""
+"""The policy train step of a row that holds no unit."""
 
 
 class _Leaf(NamedTuple):
-    """One leaf of a StoredTransition: the bytes from start to stop of a row."""
+    """One leaf of a unit: the bytes from start to stop of a row."""
 
     start: int
     stop: int
@@ -32,28 +31,21 @@ class _Leaf(NamedTuple):
 
 
 class RowFormat:
-    """Packs transitions into rows (NumPy, at the actor) and unpacks them (TensorFlow, at the learner).
+    """Packs units into rows (NumPy, at the actor) and unpacks them (TensorFlow, at the learner).
 
     Attributes:
       dtype: NumPy's record dtype of a row, with a field `f0`, `f1`, ... for each leaf.
       width: bytes in a row.
     """
 
-    def __init__(self, specs: EnvironmentSpecs) -> None:
-        """Derives the format; the same specs give the same one in every process."""
-        scalar = tf.TensorSpec([], tf.float32)
-        self._spec = StoredTransition(
-            observation=specs.observation,
-            action=specs.action,
-            reward=scalar,
-            discount=scalar,
-            next_observation=specs.observation,
-            policy_train_step=tf.TensorSpec([], tf.int64),
-        )
-        leaves = tree.flatten(self._spec)
+    def __init__(self, spec: Stored) -> None:
+        """Derives the format from the TensorSpecs of one unit; equal specs give an equal format."""
+        self._spec = spec
+        leaves = tree.flatten(spec)
         self.dtype = np.dtype([("", leaf.dtype.as_numpy_dtype, tuple(leaf.shape)) for leaf in leaves])
         self.width = self.dtype.itemsize
         self._names: tuple[str, ...] = self.dtype.names or ()
+        self._mark = next(i for i, leaf in enumerate(leaves) if leaf is spec.policy_train_step)
         self._leaves: list[_Leaf] = []
         start = 0
         for name, leaf in zip(self._names, leaves, strict=True):
@@ -62,20 +54,18 @@ class RowFormat:
             start = stop
 
     def unused(self, count: int) -> npt.NDArray[np.void]:
-        """Returns records without transitions; only the field that marks this is initialised."""
+        """Returns records without units; only the field that marks this is initialised."""
         records = np.empty(count, self.dtype)
-        records[self._names[-1]] = _UNUSED
+        records[self._names[self._mark]] = _UNUSED
         return records
 
-    def write(
-        self, transitions: StoredTransition, first: int, records: npt.NDArray[np.void], start: int
-    ) -> int:
-        """Copies transitions ([batch, ...] arrays, from index `first` on) into records, from `start` on.
+    def write(self, units: Stored, first: int, records: npt.NDArray[np.void], start: int) -> int:
+        """Copies units ([batch, ...] arrays, from index `first` on) into records, from `start` on.
 
-        Returns the number of transitions that fitted.
+        Returns the number of units that fitted.
         """
-        count = min(len(transitions.reward) - first, len(records) - start)
-        for name, leaf in zip(self._names, tree.flatten(transitions), strict=True):
+        count = min(len(units.policy_train_step) - first, len(records) - start)
+        for name, leaf in zip(self._names, tree.flatten(units), strict=True):
             records[name][start : start + count] = leaf[first : first + count]
         return count
 
@@ -84,13 +74,13 @@ class RowFormat:
         return records.view(np.uint8).reshape(len(records), self.width)
 
     def is_used(self, rows: tf.Tensor) -> tf.Tensor:
-        """Returns which rows (uint8 [batch, width]) hold a transition, in the graph: bool [batch]."""
-        return self._read(rows, self._leaves[-1]) != _UNUSED
+        """Returns which rows (uint8 [batch, width]) hold a unit, in the graph: bool [batch]."""
+        return self._read(rows, self._leaves[self._mark]) != _UNUSED
 
-    def unpack(self, rows: tf.Tensor) -> StoredTransition:
-        """Unpacks rows (uint8 [batch, width]) in the graph into tensors [batch, ...]."""
+    def unpack(self, rows: tf.Tensor) -> Any:
+        """Unpacks rows (uint8 [batch, width]) in the graph into a unit with tensors [batch, ...]."""
         leaves: Any = [self._read(rows, leaf) for leaf in self._leaves]
-        stored: StoredTransition = tree.unflatten_as(self._spec, leaves)
+        stored: Stored = tree.unflatten_as(self._spec, leaves)
         return stored
 
     def _read(self, rows: tf.Tensor, leaf: _Leaf) -> tf.Tensor:

@@ -7,17 +7,24 @@ import reverb
 from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.rate_limit import RateLimit, items, plan_rate_limit
+from actorlearner.replay.rate_limit import RateLimit, max_items, rate_limit_of
 
 
 def experience_table(config: Config, layout: ReplayLayout) -> reverb.Table:
-    """Returns the experience table: sampled uniformly, oldest items removed first."""
+    """Returns the experience table; it is a queue if each unit is consumed once."""
+    iteration, priorities = layout.experience.iteration, layout.experience.priorities
+    sampler = reverb.selectors.Uniform()
+    if iteration:
+        sampler = reverb.selectors.Fifo()
+    elif priorities:
+        sampler = reverb.selectors.Prioritized(priorities.exponent)
     return reverb.Table(
         name=layout.table,
-        sampler=reverb.selectors.Uniform(),
+        sampler=sampler,
         remover=reverb.selectors.Fifo(),
-        max_size=items(config.replay.capacity, layout.transitions_per_item),
-        rate_limiter=_rate_limiter(plan_rate_limit(config, layout.transitions_per_item)),
+        max_size=max_items(config, layout),
+        max_times_sampled=1 if iteration else 0,
+        rate_limiter=_rate_limiter(rate_limit_of(config, layout)),
         signature=layout.signature,
     )
 

@@ -14,9 +14,9 @@ import tree
 from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
 from tf_agents.trajectories import time_step, trajectory
 
+from actorlearner.agents.experience import RANDOM_POLICY, Experience, StoredTransition
 from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.replay.transition import RANDOM_POLICY, StoredTransition
 from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, flushed
 
 _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2))
@@ -125,8 +125,9 @@ def _end(observation: Nest, action: Nest) -> trajectory.Trajectory:
 class TrajectoryLayout:
     """A ReplayLayout whose items are one transition each, as a sequence of Trajectory steps."""
 
+    experience = Experience()
     table = reverb_replay_buffer.DEFAULT_TABLE
-    transitions_per_item = 1
+    transitions_per_item = samples_per_item = 1
 
     def __init__(self, specs: EnvironmentSpecs, n_step: int, gamma: float) -> None:
         """Derives the layout; the same arguments give the same layout in every process."""
@@ -168,7 +169,7 @@ class TrajectoryLayout:
     ) -> tf.data.Dataset:
         """Returns the dataset of batches: Trajectories [batch_size_per_replica, n + 1, ...]."""
         # Batched first, so that the function runs once per batch and not once per item.
-        return items.batch(batch_size_per_replica, drop_remainder=True).map(lambda batch: batch.data)
+        return items.batch(batch_size_per_replica, drop_remainder=True).map(lambda batch: (batch.data, ()))
 
     def decode(self, batch: trajectory.Trajectory) -> StoredTransition:
         """Decodes the transition that starts each sequence ([batch, n + 1, ...] tensors).

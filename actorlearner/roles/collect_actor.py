@@ -6,8 +6,11 @@ import tensorflow as tf
 
 from actorlearner.acting.collect_metrics import CollectMetrics
 from actorlearner.acting.collector import RANDOM, Collector, CollectorParts
+from actorlearner.acting.pace import Pace
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.agents.experience import Experience
 from actorlearner.agents.make import make_agent
+from actorlearner.agents.registry import find_builder
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
@@ -15,6 +18,7 @@ from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
+from actorlearner.process.heartbeat import beat
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
@@ -30,6 +34,7 @@ from actorlearner.variables.puller import VariablePuller
 
 _ROLE = "collect-actor"
 _STATUS_TIMEOUT_S = 5
+_NEXT_POLICY_S = 0.01
 _FIRST_VARIABLES_DEADLINE_S = 600.0
 
 
@@ -88,13 +93,17 @@ def run(
         stop,
         watch,
         callbacks.notify,
+        in_sequences=layout.experience.length is not None,
     )
     collector = Collector(parts)
     start_up.ended("first observations")
     start_up.report("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
-    _act_randomly(config, collector, replay, RandomFunction(specs, count, random_seed))
-    _act_with_policy(config, collector, specs, puller, stop)
+    _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
+    if layout.experience.iteration is None:
+        random = RandomFunction(specs, count, random_seed, state_spec)
+        _act_randomly(config, collector, replay, random)
+    _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()
     callbacks.close(stopped=stop.requested)
 
@@ -128,12 +137,18 @@ def _env_steps_in_replay(replay: ReplayMonitor) -> int:
 
 
 def _act_with_policy(
-    config: Config, collector: Collector, specs: EnvironmentSpecs, puller: VariablePuller, stop: Stop
+    config: Config,
+    collector: Collector,
+    specs: EnvironmentSpecs,
+    puller: VariablePuller,
+    stop: Stop,
+    actor_index: int,
+    experience: Experience,
 ) -> None:
     """Acts with the collect policy and the newest variables that have arrived."""
     if collector.ended:
         return
-    parts = make_agent(config, specs)
+    parts = make_agent(config, specs, actor=(actor_index, collect_actors(config.collect)))
     policy = PolicyFunction(parts.agent.collect_policy, specs, envs_per_actor(config.collect))
     update = assigner(parts.policy_variables, parts.train_step)
     what = "the first policy variables from the learner"
@@ -142,9 +157,32 @@ def _act_with_policy(
     if not wait_until(what, lambda: collector.ended or puller.train_step >= 0, stop, deadline_s=deadline):
         return
     order = RANDOM
+    pace = _pace(config, experience)
     while not collector.ended:
         version = puller.take()
         if version is not None:
             update(version)
             order = version.order
-        collector.step(policy, order)
+        if pace is None:
+            collector.step(policy, order)
+            continue
+        if version is not None:
+            pace.policy_arrived(version.train_step)
+        if not pace.may_collect:
+            beat("waiting for the next policy")
+            stop.wait(_NEXT_POLICY_S)
+            continue
+        for _ in range(experience.length or 1):
+            if not collector.ended:
+                collector.step(policy, order)
+        pace.collected()
+
+
+def _pace(config: Config, experience: Experience) -> Pace | None:
+    """Returns the pace of experience that is consumed in iterations; None for other experience."""
+    if experience.iteration is None:
+        return None
+    actors = collect_actors(config.collect)
+    env_steps = experience.stride * envs_per_actor(config.collect)
+    train_steps = experience.iteration.train_steps(config.learn.batch_size)
+    return Pace(experience.iteration, env_steps, actors, train_steps)

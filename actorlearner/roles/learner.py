@@ -10,8 +10,10 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.learning.group import Group, join_group
+from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
+from actorlearner.learning.priorities import PriorityWriter
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
@@ -24,6 +26,7 @@ from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.monitor import ReplayMonitor, ReplayWatch, ServerMonitor
+from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE
 
 _ROLE = "learner"
@@ -89,7 +92,7 @@ def _train(
         seed_training(config.seed, int(parts.train_step.numpy()))
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
     writer = tf.summary.create_noop_writer() if outputs is None else outputs.writer
-    learner = _make_learner(config, writer, group, parts, replay_address, layout)
+    learner = _make_learner(config, writer, group, parts, servers, layout, stop)
     keep_until_exit(learner)
     if not alone:  # Not earlier: all learners of a group create the optimisers' slots together.
         begin_run()
@@ -99,7 +102,8 @@ def _train(
     start_up.report("ready")
     # A finished learner needs no replay: it publishes its last policies again, and ends.
     finished = int(parts.train_step.numpy()) >= config.learn.train_steps
-    if finished or _wait_for_replay(config, replay, stop, outputs):
+    filled = layout.experience.iteration is not None  # The actors may wait for the first policies.
+    if finished or filled or _wait_for_replay(config, replay, stop, outputs):
         start_up.ended("filling replay")
         settled = _run_training(config, group, learner, outputs, stop, start_up)
         if outputs is not None:
@@ -160,22 +164,38 @@ def _make_learner(
     writer: tf.summary.SummaryWriter,
     group: Group,
     parts: AgentParts,
-    replay_address: tuple[str, ...],
+    servers: Sequence[ReplayServer],
     layout: ReplayLayout,
+    stop: Stop,
 ) -> Learner:
     own = config.learn.batch_size // group.size
     per_replica = config.learn.batch_size // group.strategy.num_replicas_in_sync
-
-    def dataset() -> tf.data.Dataset:
-        return experience_dataset(replay_address, layout, own, per_replica)
-
+    addresses = [server.address for server in servers]
+    priorities = layout.experience.priorities
+    clients = [server.client for server in servers]
+    if iteration := layout.experience.iteration:
+        assert isinstance(layout, PackedLayout)
+        return IterationLearner(
+            parts,
+            lambda: experience_dataset(addresses, layout, 1, 1),
+            layout.decode,
+            group=group,
+            writer=writer,
+            summary_interval=config.learn.summary_interval,
+            iteration=iteration,
+            length=layout.transitions_per_item,
+            width=layout.format.width,
+            batch_size=config.learn.batch_size,
+        )
     return Learner(
         parts,
-        dataset,
+        lambda: experience_dataset(addresses, layout, own, per_replica),
         layout.decode,
         group=group,
         writer=writer,
         summary_interval=config.learn.summary_interval,
+        priorities=priorities,
+        write_priorities=PriorityWriter(clients, layout.table, stop) if priorities else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from actorlearner.replay.transition import StoredTransition
+from actorlearner.agents.experience import StoredTransition
 from benchmarks.chaos.numbered import Numbers, Produced, read_observations
 from benchmarks.chaos.watch import ServerLoss
 

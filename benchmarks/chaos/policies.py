@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.records.metrics import read_records
-from actorlearner.replay.transition import RANDOM_POLICY
 
 
 def steps_back(records: Iterable[dict[str, Any]]) -> list[str]:

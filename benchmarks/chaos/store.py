@@ -13,10 +13,10 @@ import tree
 from reverb.cc import schema_pb2
 from reverb.cc.checkpointing import checkpoint_pb2
 
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.errors import RunError
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.reverb_calls import within
-from actorlearner.replay.transition import StoredTransition
 
 _TABLES, _ITEMS = "tables.tfrecord", "items.tfrecord"
 _COMPRESSION = "ZLIB"

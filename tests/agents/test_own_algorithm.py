@@ -40,7 +40,7 @@ def test_its_agent_trains(discrete, agents, batches):
     [
         ("examples.dueling_dqn:Missing", "has no attribute 'Missing'"),
         ("no_such_module:Builder", "No module named 'no_such_module'"),
-        (f"{__name__}:NoBuilder", "has no attribute 'config_class'"),
+        (f"{__name__}:NoBuilder", "it is no AgentBuilder"),
         ("json:dumps", "missing 1 required positional argument"),
         (":", "Empty module name"),
     ],

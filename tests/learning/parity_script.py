@@ -24,6 +24,7 @@ from tensorflow_probability.python.internal import samplers
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import AgentConfig, Config, LearnConfig
@@ -34,7 +35,6 @@ from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.learner import Learner
 from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import PackedLayout
-from actorlearner.replay.transition import StoredTransition
 from tests.support.processes import wait_for
 from tests.support.training import (
     DQN,

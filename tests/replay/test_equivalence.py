@@ -15,17 +15,17 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step, trajectory
 
 from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.sac import SacConfig
 from actorlearner.agents.td3 import Td3Config
+from actorlearner.agents.training_data import as_transition
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
 from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.replay.training_data import as_transition
 from actorlearner.replay.trajectories import TrajectoryLayout
-from actorlearner.replay.transition import StoredTransition
 from tests.support.replay import LONG_S, Replay
 
 GAMMA = 0.5
@@ -177,7 +177,7 @@ def as_sorted(transitions: list[StoredTransition], policies: bool) -> list[tuple
 def through_replay(layout: str, specs: EnvironmentSpecs, steps: list[EnvSteps], n: int) -> StoredTransition:
     """Writes the env steps to a replay server and reads all transitions back."""
     config = Config(
-        agent=AgentConfig(name="any", gamma=GAMMA, n_step=n), replay=ReplayConfig(min_size=1, layout=layout)
+        agent=AgentConfig(name="sac", gamma=GAMMA, n_step=n), replay=ReplayConfig(min_size=1, layout=layout)
     )
     made = make_layout(config, specs)
     port = portpicker.pick_unused_port()

@@ -8,6 +8,7 @@ import pytest
 import reverb
 import tree
 
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.item_size import MAX_ROWS
@@ -15,7 +16,6 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.tables import experience_table, start_server
-from actorlearner.replay.transition import StoredTransition
 from tests.support.replay import (
     LONG_S,
     SHORT_S,

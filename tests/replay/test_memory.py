@@ -86,7 +86,7 @@ def test_estimates_beside_a_real_server(small_config: Config, tmp_path: Path, ca
     """
     name, observation, n_step, count = CASES[case]
     config = with_replay(small_config, layout=name, capacity=count)
-    config = dataclasses.replace(config, agent=AgentConfig(n_step=n_step))
+    config = dataclasses.replace(config, agent=AgentConfig(name="sac", n_step=n_step))
     specs = specs_of(observation)
     layout = make_layout(config, specs)
     with replay_server(config, specs, tmp_path) as server:
@@ -155,7 +155,7 @@ def test_the_lower_bound_holds_for_any_environment(
     for observation in (tf.TensorSpec(shape, tf.float32), tf.TensorSpec(shape, tf.bool)):
         for capacity in (1, 2, 63, 64, 65, 1_000, 10**9):
             config = with_replay(small_config, layout=name, capacity=capacity)
-            config = dataclasses.replace(config, agent=AgentConfig(n_step=n_step))
+            config = dataclasses.replace(config, agent=AgentConfig(name="sac", n_step=n_step))
             nothing = tensor_spec.BoundedTensorSpec([0], tf.float32, -1.0, 1.0)
             specs = EnvironmentSpecs(observation, nothing, time_step.time_step_spec(observation))
             estimated = experience_bytes(capacity, make_layout(config, specs))

@@ -10,12 +10,12 @@ from reverb import ReplaySample
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.experience import StoredTransition
+from actorlearner.agents.training_data import as_transition
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import ROWS
-from actorlearner.replay.training_data import as_transition
-from actorlearner.replay.transition import StoredTransition
 from tests.support.training import packed
 
 VECTOR = tf.TensorSpec([5], tf.float32, "observation")
@@ -164,7 +164,7 @@ def test_rows_are_dealt_once_and_in_no_order_of_time() -> None:
 
     batches = layout.batches(items, count, count)
 
-    numbers = np.stack([layout.decode(batch).policy_train_step for batch in batches])
+    numbers = np.stack([layout.decode(batch).policy_train_step for batch, _ in batches])
     np.testing.assert_array_equal(np.sort(numbers, axis=None), np.arange(count * MAX_ROWS))
     place = numbers % MAX_ROWS
     for apart in range(1, MAX_ROWS):

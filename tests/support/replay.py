@@ -10,6 +10,7 @@ import tree
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
@@ -18,7 +19,6 @@ from actorlearner.replay.monitor import ReplayStatus, ServerMonitor
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import ROWS
 from actorlearner.replay.trajectories import TrajectoryLayout
-from actorlearner.replay.transition import StoredTransition
 from actorlearner.replay.writer import ReplayWriter
 
 LONG_S = 30.0

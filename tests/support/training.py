@@ -9,6 +9,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.experience import StoredTransition
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
@@ -18,7 +19,6 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.rows import RowFormat
-from actorlearner.replay.transition import StoredTransition
 
 ACTIONS = 3
 OBSERVATION = tf.TensorSpec([4], tf.float32, "observation")

@@ -49,9 +49,9 @@ def check_round_trip(experiment: Experiment) -> Result:
 def _experience(experiment: Experiment) -> list[Any]:
     """Returns the EnvSteps of one environment after random actions."""
     from actorlearner.acting.policy_function import RandomFunction
+    from actorlearner.agents.experience import RANDOM_POLICY
     from actorlearner.environments.batch import EnvironmentBatch
     from actorlearner.environments.guarded import load_guarded
-    from actorlearner.replay.transition import RANDOM_POLICY
 
     config = experiment.config
     batch = EnvironmentBatch([load_guarded(config.environment, config.seed, _ROLE, 0, 0)])

@@ -12,7 +12,7 @@ import tree
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.replay.connection import configuration_of, run_id_of
 from actorlearner.replay.monitor import BlockedTime, ReplayStatus, status_of
-from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.packed import FRAGMENTS, PACKED, SEQUENCES
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.variables.container import (
@@ -94,8 +94,7 @@ class ServerStatusReader:
         self._config: dict[str, Any] = json.loads(
             self._answer(lambda: within(ANSWER_S, lambda: configuration_of(self._client, run_id)))
         )
-        layouts: dict[str, Any] = {"packed": PackedLayout, "trajectory": TrajectoryLayout}
-        self._table: str = layouts[self._config["replay"]["layout"]].table
+        self._table = next(table for table in self._tables() if _holds_experience(table))
         self._blocked = BlockedTime()
         self._last: tuple[float, ReplayStatus] | None = None
         self._versions: int | None = None
@@ -114,7 +113,7 @@ class ServerStatusReader:
             raise RunError(f"{self._address} now serves another run than {self._run_id}")
         now = time.monotonic()
         self._read_variables(tables[VARIABLES_TABLE], now)
-        status = status_of(tables[self._table], self._transitions(tables))
+        status = status_of(tables[self._table], *self._per_item(tables))
         blocked = self._blocked.update(status)
         train_rate, env_rate = self._rates(status, now)
         replay, learn = self._config["replay"], self._config["learn"]
@@ -159,12 +158,17 @@ class ServerStatusReader:
         except UNREACHABLE:
             raise RunError(f"{self._address} does not answer within {ANSWER_S} s") from None
 
-    def _transitions(self, tables: dict[str, Any]) -> int:
-        """Returns the number of transitions in an item."""
+    def _per_item(self, tables: dict[str, Any]) -> tuple[int, int]:
+        """Returns the env steps for each item, and the units of a batch for each."""
         if self._table == TrajectoryLayout.table:
-            return 1
+            return 1, 1
+        if self._table.startswith(SEQUENCES):
+            return int(self._table.removeprefix(SEQUENCES)), 1
+        if self._table.startswith(FRAGMENTS):
+            length = int(self._table.removeprefix(FRAGMENTS))
+            return length, length
         (rows,) = tree.flatten(tables[self._table].signature)
-        return int(rows.shape[1])
+        return int(rows.shape[1]), int(rows.shape[1])
 
     def _read_variables(self, table: Any, now: float) -> None:
         versions = int(table.rate_limiter_info.insert_stats.completed) if table.current_size else 0
@@ -182,7 +186,13 @@ class ServerStatusReader:
             return None, None
         elapsed_s = max(now - last[0], 1e-9)
         sampled = (status.samples - last[1].samples) / self._config["learn"]["batch_size"]
-        return sampled / elapsed_s, (status.inserts - last[1].inserts) / elapsed_s
+        env_rate = (status.inserts - last[1].inserts) / elapsed_s
+        # Several train steps use an env step of a fragment; only the algorithm knows how many.
+        return None if self._table.startswith(FRAGMENTS) else sampled / elapsed_s, env_rate
+
+
+def _holds_experience(table: str) -> bool:
+    return table in (PACKED, TrajectoryLayout.table) or table.startswith((SEQUENCES, FRAGMENTS))
 
 
 def _held_back_by(inserts: float, sampling: float) -> str | None:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from actorlearner.replay.transition import StoredTransition
+from actorlearner.agents.experience import StoredTransition
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.numbered import Produced, observation
 from benchmarks.chaos.watch import ServerLoss

@@ -1,9 +1,18 @@
-"""Converts decoded batches to the form that TF-Agents' agents train on."""
+"""Trains TF-Agents' agents on decoded batches."""
+
+from typing import Any
 
 import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo, TFAgent
 from tf_agents.trajectories import policy_step, time_step, trajectory
 
-from actorlearner.replay.transition import StoredTransition
+from actorlearner.agents.experience import Stored, StoredTransition
+
+
+def train(agent: TFAgent, stored: Stored, weights: tf.Tensor | None) -> LossInfo:
+    """Takes one train step on one replica's batch, see `AgentBuilder.make_agent`."""
+    experience: Any = as_transition(stored) if isinstance(stored, StoredTransition) else stored
+    return agent.train(experience, weights)
 
 
 def as_transition(stored: StoredTransition) -> trajectory.Transition:

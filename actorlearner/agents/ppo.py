@@ -1,0 +1,104 @@
+"""PPO with a clipped objective, for continuous and for discrete actions: on-policy, with several epochs.
+
+Details that matter:
+- Each iteration takes `env_steps_per_iteration` env steps by one policy, and trains `epochs` times on them in
+  shuffled minibatches; a train step is one minibatch.
+- Advantages are estimated with `trace_decay` (GAE); an episode that a time limit cut off is bootstrapped from
+  its last state, see on_policy.py. They are normalised in each minibatch.
+- The standard deviation of continuous actions is a variable of its own, independent of the state. Actions
+  outside of their bounds are clipped for the environment, and kept as they were for the loss.
+- `reward_normalizer` divides rewards by the running standard deviation of discounted sums of them, so that
+  values have the same scale in every task.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from actorlearner.agents.parts import OnPolicyBuilder, OnPolicyConfig, check_observation, check_ppo_action
+from actorlearner.config.schema import AgentConfig
+from actorlearner.config.setting import setting
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from tf_agents.agents import tf_agent
+
+    from actorlearner.environments.environment import Nest
+    from actorlearner.environments.specs import EnvironmentSpecs
+
+
+@dataclasses.dataclass(frozen=True)
+class PpoConfig(OnPolicyConfig):
+    """The keys of PPO.
+
+    The defaults are those of "Proximal Policy Optimization Algorithms" (Schulman et al. 2017,
+    https://arxiv.org/abs/1707.06347, table 3) for continuous actions.
+    """
+
+    name: str = setting("ppo", "The algorithm: Proximal Policy Optimisation, for one action.")
+    trace_decay: float = setting(0.95, "Lambda of the advantages.", at_least=0, at_most=1)
+    clipping: float = setting(
+        0.2, "How far the ratio of action probabilities may move from 1 before it is clipped.", above=0
+    )
+    value_loss: float = setting(0.5, "Weight of the value function's loss.", at_least=0)
+    entropy: float = setting(0.0, "Weight of the policy's entropy.", at_least=0)
+    actor_layers: list[int] = setting([64, 64], "Units of each hidden layer of the actor.", at_least=1)
+    value_layers: list[int] = setting(
+        [64, 64], "Units of each hidden layer of the value network.", at_least=1
+    )
+    learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
+    global_norm: float | None = setting(
+        0.5, "Maximum norm of all gradients together. Null: no clipping.", above=0
+    )
+    initial_std: float = setting(1.0, "Standard deviation of continuous actions at the beginning.", above=0)
+    reward_normalizer: bool = setting(False, "Divides rewards by the standard deviation of returns.")
+    debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
+
+
+class PpoBuilder(OnPolicyBuilder):
+    """Makes TF-Agents' PPO agent, trained on prepared minibatches."""
+
+    config_class: type[AgentConfig] = PpoConfig
+
+    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+        """Returns the specs of the action before it was clipped, and of its log-probability."""
+        import tensorflow as tf
+
+        from actorlearner.agents.ppo_agent import PolicyInfo
+
+        action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
+        return PolicyInfo(action, tf.TensorSpec([], tf.float32)), ()
+
+    def make_agent(
+        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+    ) -> "tf_agent.TFAgent":
+        """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
+        import tensorflow as tf
+
+        from actorlearner.agents.ppo_agent import PpoAgent, actor_network, value_network
+
+        assert isinstance(config, PpoConfig)
+        check_observation("ppo", specs)
+        check_ppo_action("ppo", specs)
+        optimizer = tf.keras.optimizers.legacy.Adam(
+            config.learning_rate, epsilon=1e-5, global_clipnorm=config.global_norm
+        )
+        return PpoAgent(
+            specs.time_step,
+            specs.action,
+            optimizer,
+            actor_network(specs, config.actor_layers, config.initial_std),
+            value_network(specs, config.value_layers),
+            importance_ratio_clipping=config.clipping,
+            lambda_value=config.trace_decay,
+            discount_factor=config.gamma,
+            entropy_regularization=config.entropy,
+            value_pred_loss_coef=config.value_loss,
+            num_epochs=1,
+            use_gae=True,
+            normalize_rewards=False,
+            normalize_observations=False,
+            aggregate_losses_across_replicas=True,
+            debug_summaries=config.debug_summaries,
+            train_step_counter=train_step,
+            reward_normalizer=config.reward_normalizer,
+        )

@@ -1,0 +1,158 @@
+"""DQN with memory: an LSTM network, trained on sequences from the state that acting had at their start.
+
+The first `burn_in` env steps of a sequence only bring the state up to date with the present weights.
+("Recurrent Experience Replay in Distributed Reinforcement Learning", Kapturowski et al. 2019,
+https://openreview.net/forum?id=r1lyTjAqYX.) Import this only where TensorFlow may be imported.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+import tree
+from tf_agents.agents.dqn import dqn_agent
+from tf_agents.agents.tf_agent import LossInfo
+from tf_agents.networks import network
+from tf_agents.utils import common
+
+from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.experience import StoredSequence
+from actorlearner.environments.environment import Nest
+
+_MAX_SHARE = 0.9
+"""The weight of a sequence's largest error in its priority; the rest is that of their mean (R2D2's eta)."""
+
+State = tuple[tf.Tensor, tf.Tensor]
+
+
+def state_spec(units: int) -> tuple[tf.TensorSpec, tf.TensorSpec]:
+    """Returns the spec of an LSTM's state."""
+    return tf.TensorSpec([units], tf.float32), tf.TensorSpec([units], tf.float32)
+
+
+class RecurrentQNetwork(network.Network):
+    """A network from observations and the state of its memory to a Q value for each action."""
+
+    def __init__(
+        self,
+        input_tensor_spec: Nest,
+        layers: Sequence[int],
+        units: int,
+        actions: int,
+        name: str = "RecurrentQ",
+    ) -> None:
+        """Makes the layers.
+
+        Args:
+          input_tensor_spec: the specs of an observation.
+          layers: units of each hidden layer before the memory.
+          units: of the LSTM.
+          actions: the number of actions.
+          name: of the network.
+        """
+        super().__init__(input_tensor_spec, state_spec=state_spec(units), name=name)
+        self._before = [ObservationEncoder(input_tensor_spec)]
+        self._before += [tf.keras.layers.Dense(count, activation="relu") for count in layers]
+        self._memory = tf.keras.layers.LSTMCell(units)
+        self._values = tf.keras.layers.Dense(actions)
+
+    def call(
+        self, observation: Nest, step_type: Any = (), network_state: Any = (), training: bool = False
+    ) -> tuple[tf.Tensor, State]:
+        """Returns the Q values of a batch of observations, [batch, actions], and the new state."""
+        if not network_state:  # When variables are created.
+            leaf = tf.nest.flatten(observation)[0]
+            network_state = tree.map_structure(
+                lambda spec: tf.zeros([tf.shape(leaf)[0], *spec.shape]), self.state_spec
+            )
+        output, state = self._memory(self._encode(observation), list(network_state))
+        return self._values(output), tuple(state)
+
+    def unroll(self, observations: Nest, first: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
+        """Returns the Q values along sequences, and the state behind them.
+
+        Args:
+          observations: [batch, T, ...].
+          first: bool [batch, T], where an episode begins, and the state is zero.
+          state: before the first observation, [batch, units] each.
+        """
+        steps, batch = int(first.shape[1]), tf.shape(first)[0]
+        flat = tree.map_structure(lambda leaf: tf.reshape(leaf, [-1, *leaf.shape[2:]]), observations)
+        inputs = tf.reshape(self._encode(flat), [batch, steps, -1])
+        keep = 1.0 - tf.cast(first, tf.float32)
+        outputs = []
+        for t in range(steps):
+            state = tuple(part * keep[:, t, None] for part in state)
+            output, carried = self._memory(inputs[:, t], list(state))
+            state = tuple(carried)
+            outputs.append(output)
+        return self._values(tf.stack(outputs, axis=1)), state
+
+    def _encode(self, observation: Nest) -> tf.Tensor:
+        for layer in self._before:
+            observation = layer(observation)
+        return observation
+
+
+class RecurrentDqnAgent(dqn_agent.DqnAgent):
+    """A DqnAgent of a RecurrentQNetwork, which trains on StoredSequences."""
+
+    def __init__(self, *arguments: Any, double: bool, burn_in: int, **keywords: Any) -> None:
+        """Makes a DqnAgent; `burn_in`: env steps that only bring the state up to date."""
+        self._double = double
+        self._burn_in = burn_in
+        super().__init__(*arguments, **keywords)
+
+    def _loss(
+        self,
+        experience: StoredSequence,
+        td_errors_loss_fn: Any = None,
+        gamma: float = 1.0,
+        reward_scale_factor: float = 1.0,
+        weights: Any = None,
+        training: bool = False,
+    ) -> LossInfo:
+        """Returns the loss of a batch of sequences, each the mean over its env steps."""
+        online = self._q_values(self._q_network, experience)
+        target = tf.stop_gradient(self._q_values(self._target_q_network, experience))
+        steps = _after(experience, self._burn_in)
+        values = tf.gather(online[:, :-1], steps.action, axis=2, batch_dims=2)
+        chosen = tf.argmax((online if self._double else target)[:, 1:], axis=2)
+        following = tf.gather(target[:, 1:], chosen, axis=2, batch_dims=2)
+        targets = reward_scale_factor * steps.reward + gamma * steps.discount * following
+        # What follows a truncated episode is another one, so its last env step has no target.
+        learned = tf.cast(steps.valid & ~(steps.last & (steps.discount > 0.0)), tf.float32)
+        losses = learned * td_errors_loss_fn(tf.stop_gradient(targets), values)
+        errors = learned * tf.abs(targets - values)
+        loss = common.aggregate_losses(per_example_loss=tf.reduce_mean(losses, axis=1), sample_weight=weights)
+        error = _MAX_SHARE * tf.reduce_max(errors, axis=1) + (1 - _MAX_SHARE) * tf.reduce_mean(errors, axis=1)
+        extra = dqn_agent.DqnLossInfo(td_loss=tf.reduce_mean(losses, axis=1), td_error=error)
+        return LossInfo(loss.total_loss, extra)
+
+    def _q_values(self, network: RecurrentQNetwork, experience: StoredSequence) -> tf.Tensor:
+        """Returns the Q values behind the burn-in, of one observation more than there are env steps."""
+        state = experience.policy_state
+        if self._burn_in:
+            before = tree.map_structure(lambda leaf: leaf[:, : self._burn_in], experience.observation)
+            _, state = network.unroll(before, experience.first[:, : self._burn_in], state)
+            state = tree.map_structure(tf.stop_gradient, state)
+        steps = _after(experience, self._burn_in)
+        observations = tree.map_structure(
+            lambda leaf, following: tf.concat([leaf, following[:, -1:]], axis=1),
+            steps.observation,
+            steps.next_observation,
+        )
+        first = tf.concat([steps.first, tf.zeros_like(steps.first[:, :1])], axis=1)
+        values, _ = network.unroll(observations, first, state)
+        return values
+
+
+def _after(experience: StoredSequence, burn_in: int) -> StoredSequence:
+    """Returns the env steps after the first ones; the policy's state is left as it is."""
+    whole = ("policy_state", "policy_train_step", "policy_generation", "policy_info")
+    parts = {
+        name: tree.map_structure(lambda leaf: leaf[:, burn_in:], part)
+        for name, part in experience._asdict().items()
+        if name not in whole
+    }
+    return experience._replace(**parts)

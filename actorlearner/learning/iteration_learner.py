@@ -1,0 +1,125 @@
+"""Trains on-policy agents: gathers the sequences of one iteration, and trains on them for several epochs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+import tree
+from tf_agents.agents.tf_agent import LossInfo
+
+from actorlearner.agents.experience import Iteration, StoredSequence
+from actorlearner.agents.on_policy import OnPolicyAgent
+from actorlearner.learning.learner import Learner, shares
+
+
+class IterationLearner(Learner):
+    """A Learner whose calls are whole iterations, each of `steps_per_call` train steps.
+
+    It takes every sequence from replay once. Those that are too old, or whose policy is of another learner
+    than the present one, are dropped and counted.
+    """
+
+    def __init__(
+        self, *arguments: Any, iteration: Iteration, length: int, width: int, batch_size: int, **keywords: Any
+    ) -> None:
+        """Makes a Learner whose dataset has single sequences, as rows.
+
+        Args:
+          *arguments: of Learner.
+          iteration: how sequences are consumed.
+          length: env steps in a sequence.
+          width: bytes of a row.
+          batch_size: env steps in a minibatch, over all replicas.
+          **keywords: of Learner.
+        """
+        self._width = width
+        self._iteration = iteration
+        self._sequences = iteration.env_steps // length
+        self._env_steps_per_replica = iteration.env_steps // keywords["group"].strategy.num_replicas_in_sync
+        self._batch_per_replica = batch_size // keywords["group"].strategy.num_replicas_in_sync
+        self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self.steps_per_call = self._steps = iteration.train_steps(batch_size)
+        super().__init__(*arguments, **keywords)
+
+    @property
+    def dropped(self) -> int:
+        """Sequences that were too old to train on, since this learner began."""
+        return int(self._dropped)
+
+    def begin(self, generation: int) -> None:
+        """Takes only sequences of policies of this generation from now on."""
+        self._generation.assign(generation)
+
+    def _take_train_steps(self, iterations: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
+        """Gathers the sequences of an iteration, and trains on them, in the graph."""
+        rows = self._gather(batches)
+        examples = self._strategy.run(self._prepare, args=(rows,))
+        minibatches = self._env_steps_per_replica // self._batch_per_replica
+
+        def train_step(count: tf.Tensor, order: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            place = count % minibatches
+            # Every epoch has an order of its own.
+            order = tf.cond(tf.equal(place, 0), lambda: tf.random.shuffle(order), lambda: order)
+            chosen = order[place * self._batch_per_replica : (place + 1) * self._batch_per_replica]
+            step = self._strategy.run(self._train_minibatch, args=(examples, chosen))
+            losses = tf.add_n(self._strategy.experimental_local_results(step))
+            # Their number is known only now.
+            return count + 1, order, tf.cond(tf.equal(count, 0), lambda: losses, lambda: sums + losses)
+
+        _, _, sums = tf.while_loop(
+            lambda count, *_: count < self._steps,
+            train_step,
+            (0, tf.range(self._env_steps_per_replica), tf.zeros([0])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape([None])),
+            parallel_iterations=1,
+        )
+        sums.set_shape([len(tf.nest.flatten(self._loss_structure))])
+        means = tf.unstack(sums / self._steps)
+        return tf.nest.pack_sequence_as(self._loss_structure, means), ()
+
+    def _gather(self, batches: Iterator[Any]) -> tf.Tensor:
+        """Waits for the sequences of an iteration: uint8 [sequences, width]."""
+
+        def take(count: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            batch, _ = self._wait_for_batch(batches)
+            for row in self._strategy.experimental_local_results(batch):
+                fits = self._fits(row)
+                # One that does not fit is overwritten by the next.
+                rows = rows.write(count, row[0])
+                count += tf.cast(fits, tf.int32)
+            return count, rows
+
+        # With room for the last one, if it does not fit, and for those of the other replicas.
+        room = self._sequences + self._strategy.num_replicas_in_sync
+        empty = tf.TensorArray(tf.uint8, room, clear_after_read=False, element_shape=[self._width])
+        _, rows = tf.while_loop(
+            lambda count, _: count < self._sequences, take, (0, empty), parallel_iterations=1
+        )
+        return rows.gather(tf.range(self._sequences))
+
+    def _fits(self, row: tf.Tensor) -> tf.Tensor:
+        """Returns whether a sequence is young enough to be trained on; counts it if not. Measures its age."""
+        stored: Any = self._decode(row)
+        age = self.train_step - stored.policy_train_step[0]
+        same = tf.equal(stored.policy_generation[0], self._generation)
+        fits = same & (age >= 0) & (age <= self._iteration.max_policy_lag * self._steps)
+        self._dropped.assign_add(tf.cast(~fits, tf.int64))
+        self._measure_staleness(tf.where(fits, age, -1)[None])
+        return fits
+
+    def _prepare(self, rows: tf.Tensor) -> Any:
+        """Returns the examples of this replica's share of the sequences."""
+        replicas = tf.distribute.get_replica_context()
+        own = rows[replicas.replica_id_in_sync_group :: replicas.num_replicas_in_sync]
+        own.set_shape([self._sequences // replicas.num_replicas_in_sync, self._width])
+        agent, sequences = self._agent, self._decode(own)
+        assert isinstance(agent, OnPolicyAgent)
+        assert isinstance(sequences, StoredSequence)
+        return tree.map_structure(tf.stop_gradient, agent.prepare(sequences))
+
+    def _train_minibatch(self, examples: Any, chosen: tf.Tensor) -> tf.Tensor:
+        minibatch = tree.map_structure(lambda leaf: tf.gather(leaf, chosen), examples)
+        loss_info = self._agent.train(minibatch)
+        self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
+        return shares(loss_info)

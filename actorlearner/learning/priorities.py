@@ -1,0 +1,81 @@
+"""Prioritised replay: the weights of drawn units, and their new priorities, which replay servers receive."""
+
+import logging
+import queue
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import reverb
+import tensorflow as tf
+
+from actorlearner.agents.experience import Priorities
+from actorlearner.process.stop import Stop
+from actorlearner.replay.packed import Drawn
+from actorlearner.replay.reverb_calls import UNREACHABLE, within
+
+_log = logging.getLogger(__name__)
+
+MIN_PRIORITY = 1e-3
+"""The priority of a unit without an error: it is drawn now and then."""
+
+_PENDING_CALLS = 4
+_TIMEOUT_S = 5.0
+_TINY = 1e-30
+_SCALE_DECAY = 0.999
+"""The largest error of late fades by this factor with each call of the training graph."""
+
+
+def importance_weights(drawn: Drawn, priorities: Priorities) -> tf.Tensor:
+    """Returns the weights of the units of a batch, see `Priorities`: float32 [batch], at most 1."""
+    expected = tf.cast(drawn.table_size, tf.float64) * drawn.probability
+    weights = tf.pow(expected, -priorities.importance_exponent)
+    return tf.cast(weights / tf.reduce_max(weights), tf.float32)
+
+
+class PriorityWriter:
+    """Writes priorities to the replay servers, on a thread of its own.
+
+    Units that were removed meanwhile are skipped. If the servers are slower than training, or do not answer,
+    updates are dropped: their units keep their priorities until they are drawn again.
+    """
+
+    def __init__(self, clients: Sequence[reverb.Client], table: str, stop: Stop) -> None:
+        """Starts the thread, a daemon."""
+        self._clients = clients
+        self._table = table
+        self._stop = stop
+        self._largest = 0.0
+        self._calls: queue.Queue[tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]]
+        self._calls = queue.Queue(_PENDING_CALLS)
+        threading.Thread(target=self._write_all, name="priorities", daemon=True).start()
+
+    def __call__(self, keys: npt.NDArray[np.uint64], errors: npt.NDArray[np.float32]) -> None:
+        """Passes the errors of drawn units on; does not block."""
+        try:
+            self._calls.put_nowait((keys, errors))
+        except queue.Full:
+            _log.debug("priorities of %d units are dropped", len(keys))
+
+    def priorities(self, errors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Returns the priorities of errors: their sizes, relative to the largest of late."""
+        sizes = np.abs(errors)
+        self._largest = max(
+            float(sizes.max()), _SCALE_DECAY * self._largest, float(np.finfo(np.float32).tiny)
+        )
+        return np.clip(sizes / self._largest, MIN_PRIORITY, 1.0)
+
+    def _write_all(self) -> None:
+        while not self._stop.requested:
+            keys, errors = self._calls.get()
+            # A key that was drawn twice gets the later one.
+            updates = dict(zip(keys.tolist(), self.priorities(errors).tolist(), strict=True))
+            for client in self._clients:  # A server ignores the keys of the others.
+                self._write(client, updates)
+
+    def _write(self, client: reverb.Client, updates: dict[int, float]) -> None:
+        try:
+            within(_TIMEOUT_S, lambda: client.mutate_priorities(self._table, updates=updates))
+        except UNREACHABLE:
+            _log.debug("%d priorities are not written: the replay server does not answer", len(updates))
