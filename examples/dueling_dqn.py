@@ -46,7 +46,7 @@ class DuelingDqnBuilder(AgentBuilder):
             specs.time_step,
             specs.action,
             q_network=encoded(specs.observation, lambda spec: _dueling_network(spec, specs, config.layers)),
-            optimizer=adam(config.learning_rate),
+            optimizer=adam(config.learning_rate, config, train_step),
             epsilon_greedy=config.epsilon,
             **shared_arguments(config, train_step),
         )

@@ -107,8 +107,24 @@ class PolicyFunction:
 class RandomFunction:
     """Draws actions uniformly from the action spec; same interface as PolicyFunction."""
 
-    def __init__(self, specs: EnvironmentSpecs, batch_size: int, seed: int, state_spec: Nest = ()) -> None:
-        """Seeds its own generator; `state_spec` is that of the state of the policy for which it stands."""
+    def __init__(
+        self,
+        specs: EnvironmentSpecs,
+        batch_size: int,
+        seed: int,
+        state_spec: Nest = (),
+        mask: str | None = None,
+    ) -> None:
+        """Seeds its own generator.
+
+        Args:
+          specs: of the environment.
+          batch_size: the number of environments.
+          seed: of the generator.
+          state_spec: of the state of the policy for which it stands.
+          mask: `agent.action_mask`.
+        """
+        self._mask = mask
         self.info: Nest = ()
         self.state: Nest = tree.map_structure(
             lambda spec: np.zeros([batch_size, *spec.shape], spec.dtype.as_numpy_dtype), state_spec
@@ -118,5 +134,8 @@ class RandomFunction:
         self._random = np.random.RandomState(seed)
 
     def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
-        """Returns a nest of arrays [batch_size, ...], whatever the observations."""
+        """Returns a nest of arrays [batch_size, ...], whatever the observations, but for a mask."""
+        if self._mask is not None:
+            allowed = np.asarray(observations[self._mask], np.bool_)
+            return np.array([self._random.choice(np.flatnonzero(row)) for row in allowed], self._spec.dtype)
         return array_spec.sample_spec_nest(self._spec, self._random, (self._batch_size,))

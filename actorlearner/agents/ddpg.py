@@ -81,10 +81,10 @@ class DdpgBuilder(AgentBuilder):
         agent = ddpg_agent.DdpgAgent(
             specs.time_step,
             specs.action,
-            actor_network=encoded(specs.observation, actor),
+            actor_network=encoded(specs, actor),
             critic_network=critic_network(specs, config.critic_joint_layers),
-            actor_optimizer=adam(config.actor_learning_rate),
-            critic_optimizer=adam(config.critic_learning_rate),
+            actor_optimizer=adam(config.actor_learning_rate, config, train_step),
+            critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             **shared_arguments(config, train_step),
         )
         agent._collect_policy = independent_noise(agent, scale_to_actions(config.exploration_noise, action))

@@ -12,6 +12,7 @@ from tf_agents.networks import network
 
 from actorlearner.agents.encoder import ObservationEncoder
 from actorlearner.environments.environment import Nest
+from actorlearner.environments.specs import EnvironmentSpecs
 
 Loss = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
 """Takes the network's outputs for the actions taken and for the next greedy actions (float32 [batch, atoms]),
@@ -27,6 +28,7 @@ class ValueDistributionNetwork(network.Network):
     def __init__(
         self,
         input_tensor_spec: Nest,
+        specs: EnvironmentSpecs,
         layers: Sequence[int],
         actions: int,
         atoms: int,
@@ -37,6 +39,7 @@ class ValueDistributionNetwork(network.Network):
 
         Args:
           input_tensor_spec: the specs of an observation.
+          specs: of the environment.
           layers: units of each hidden layer.
           actions: the number of actions.
           atoms: the numbers that describe one distribution.
@@ -44,7 +47,7 @@ class ValueDistributionNetwork(network.Network):
           name: of the network.
         """
         super().__init__(input_tensor_spec, state_spec=(), name=name)
-        self._encoder = ObservationEncoder(input_tensor_spec)
+        self._encoder = ObservationEncoder(specs)
         self._layers = [tf.keras.layers.Dense(units, activation="relu") for units in layers]
         self._layers.append(tf.keras.layers.Dense(actions * atoms))
         self._shape = (-1, actions, atoms)
@@ -76,6 +79,9 @@ class DistributionalAgent(dqn_agent.DqnAgent):
     def _compute_next_q_values(self, next_time_steps: Any, info: Any) -> tf.Tensor:
         values, _ = self._target_q_network(next_time_steps.observation)
         distributions = self._target_q_network.distribution(next_time_steps.observation)
+        if self._observation_and_action_constraint_splitter is not None:
+            _, mask = self._observation_and_action_constraint_splitter(next_time_steps.observation)
+            values = tf.where(tf.cast(mask, tf.bool), values, values.dtype.min)
         return tf.gather(distributions, tf.argmax(values, axis=1), axis=1, batch_dims=1)
 
     def _td_loss(

@@ -22,6 +22,7 @@ from actorlearner.agents.parts import (
     check_observation,
     create_moments,
     epsilon_schedule,
+    mask_splitter,
     shared_arguments,
 )
 from actorlearner.config.schema import AgentConfig
@@ -109,13 +110,14 @@ class DqnBuilder(ActionValueBuilder):
             specs.time_step,
             specs.action,
             q_network=encoded(
-                specs.observation,
+                specs,
                 lambda observation: q_network.QNetwork(
                     observation, specs.action, fc_layer_params=config.layers
                 ),
             ),
-            optimizer=adam(config.learning_rate),
+            optimizer=adam(config.learning_rate, config, train_step),
             epsilon_greedy=epsilon_schedule(config, train_step),
+            observation_and_action_constraint_splitter=mask_splitter(config),
             **shared_arguments(config, train_step),
         )
         create_moments(agent._optimizer, agent._q_network.trainable_variables)
@@ -132,9 +134,10 @@ def _recurrent_agent(
     agent = RecurrentDqnAgent(
         specs.time_step,
         specs.action,
-        q_network=RecurrentQNetwork(specs.observation, config.layers, config.lstm_units, actions),
-        optimizer=adam(config.learning_rate),
+        q_network=RecurrentQNetwork(specs.observation, specs, config.layers, config.lstm_units, actions),
+        optimizer=adam(config.learning_rate, config, train_step),
         epsilon_greedy=epsilon_schedule(config, train_step),
+        observation_and_action_constraint_splitter=mask_splitter(config),
         double=config.double,
         burn_in=config.burn_in,
         **shared_arguments(config, train_step),

@@ -9,15 +9,19 @@
 Import this only where TensorFlow may be imported.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+import tree
 from tf_agents.networks import network
 from tf_agents.specs import tensor_spec
 
+from actorlearner.agents.normalizer import ObservationNormalizer
 from actorlearner.environments.environment import Nest
+from actorlearner.environments.specs import EnvironmentSpecs
 
 MAX_CATEGORIES = 1_024
 """More values than this are not one-hot encoded but refused."""
@@ -29,10 +33,12 @@ _SMALL_CONVOLUTIONS = ((32, 3, 1), (64, 3, 2))
 """Filters, kernel size and stride of each layer."""
 
 
-def is_vector(spec: Nest) -> bool:
-    """Returns whether observations are one float32 vector, which needs no encoder."""
-    flat = tf.nest.flatten(spec)
-    return len(flat) == 1 and flat[0].dtype == tf.float32 and flat[0].shape.rank == 1
+def needs_encoder(specs: EnvironmentSpecs) -> bool:
+    """Returns whether observations are not simply one float32 vector, or something stands in front."""
+    if getattr(specs, "normalizer", None) is not None or getattr(specs, "own_encoder", None) is not None:
+        return True
+    flat = tf.nest.flatten(specs.observation)
+    return not (len(flat) == 1 and flat[0].dtype == tf.float32 and flat[0].shape.rank == 1)
 
 
 def can_be_encoded(spec: tf.TensorSpec) -> bool:
@@ -57,6 +63,19 @@ def categories(spec: tf.TensorSpec) -> int:
     return int(spec.maximum.max()) - int(spec.minimum.min()) + 1
 
 
+@dataclasses.dataclass(frozen=True)
+class AgentSpecs(EnvironmentSpecs):
+    """The specs that networks are made from, and what stands in front of them.
+
+    Attributes:
+      normalizer: of observations; None leaves them as they are.
+      own_encoder: makes the user's own layer in place of the encoder, given the specs of an observation.
+    """
+
+    normalizer: ObservationNormalizer | None = None
+    own_encoder: Callable[[Nest], tf.keras.layers.Layer] | None = None
+
+
 class ObservationEncoder(tf.keras.layers.Layer):
     """Encodes batches of observations, nests of [batch, ...], into float32 [batch, units].
 
@@ -64,14 +83,26 @@ class ObservationEncoder(tf.keras.layers.Layer):
       units: the length of the vector.
     """
 
-    def __init__(self, spec: Nest) -> None:
-        """Makes the layers; `spec` is the nest of an observation's TensorSpecs."""
+    def __init__(self, specs: EnvironmentSpecs) -> None:
+        """Makes the layers for the specs of an environment; with AgentSpecs, also what they have in front."""
         super().__init__(name="observation_encoder", autocast=False)
-        self._parts = [_Part(leaf) for leaf in tf.nest.flatten(spec)]
+        self._normalizer = getattr(specs, "normalizer", None)
+        own = getattr(specs, "own_encoder", None)
+        if own is not None:
+            self._own = own(specs.observation)
+            zeros = tree.map_structure(lambda spec: tf.zeros([1, *spec.shape], spec.dtype), specs.observation)
+            self.units = int(self._own(zeros).shape[1])
+            return
+        self._own = None
+        self._parts = [_Part(leaf) for leaf in tf.nest.flatten(specs.observation)]
         self.units = sum(part.units for part in self._parts)
 
     def call(self, observation: Nest) -> tf.Tensor:
         """Encodes a batch."""
+        if self._normalizer is not None:
+            observation = self._normalizer(observation)
+        if self._own is not None:
+            return self._own(observation)
         leaves = tf.nest.flatten(observation)
         return tf.concat([part(leaf) for part, leaf in zip(self._parts, leaves, strict=True)], axis=1)
 
@@ -122,6 +153,7 @@ class EncodedNetwork(network.Network):
     def __init__(
         self,
         input_tensor_spec: Nest,
+        specs: EnvironmentSpecs,
         make: Callable[[tf.TensorSpec], network.Network],
         is_critic: bool = False,
         name: str = "Encoded",
@@ -130,13 +162,14 @@ class EncodedNetwork(network.Network):
 
         Args:
           input_tensor_spec: the specs of an observation; for a critic, (observation, action).
+          specs: of the environment.
           make: makes the network, given the spec of the encoding.
           is_critic: whether the network takes (observation, action).
           name: of the network.
         """
         super().__init__(input_tensor_spec, state_spec=(), name=name)
         self._is_critic = is_critic
-        self._encoder = ObservationEncoder(input_tensor_spec[0] if is_critic else input_tensor_spec)
+        self._encoder = ObservationEncoder(specs)
         self._network = make(tf.TensorSpec([self._encoder.units], tf.float32))
 
     def call(self, inputs: Nest, step_type: Any = (), network_state: Any = (), training: bool = False) -> Any:
@@ -149,11 +182,13 @@ class EncodedNetwork(network.Network):
         return self._network(encoding, step_type, network_state, training=training)
 
 
-def encoded(spec: Nest, make: Callable[[Any], network.Network]) -> network.Network:
+def encoded(specs: EnvironmentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
     """Returns the network that `make` returns; behind an encoder unless observations are one vector."""
-    return make(spec) if is_vector(spec) else EncodedNetwork(spec, make)
+    return EncodedNetwork(specs.observation, specs, make) if needs_encoder(specs) else make(specs.observation)
 
 
-def encoded_critic(spec: Nest, action: Nest, make: Callable[[Any], network.Network]) -> network.Network:
+def encoded_critic(specs: EnvironmentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
     """Does the same for a network of (observation, action); `make` takes the spec of the observation."""
-    return make(spec) if is_vector(spec) else EncodedNetwork((spec, action), make, is_critic=True)
+    if not needs_encoder(specs):
+        return make(specs.observation)
+    return EncodedNetwork((specs.observation, specs.action), specs, make, is_critic=True)

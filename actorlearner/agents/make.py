@@ -1,5 +1,7 @@
 """Makes the configured agent, the same way in every role, and restores one for acting."""
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,11 +9,19 @@ import tensorflow as tf
 from tf_agents.agents import tf_agent
 from tf_agents.train.utils import train_utils
 
+from actorlearner.agents.encoder import AgentSpecs
+from actorlearner.agents.normalizer import ObservationNormalizer
+from actorlearner.agents.parts import check_mask
 from actorlearner.agents.registry import find_builder
+from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import Config
+from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.errors import ConfigurationError, one_line
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import seal_path, unseal
+
+_NETWORKS = "module:callable that takes the specs of an observation and returns a Keras layer"
 
 
 class AgentParts(NamedTuple):
@@ -22,11 +32,13 @@ class AgentParts(NamedTuple):
       train_step: its scalar int64 counter of train steps.
       policy_variables: the variables of its collect policy and its greedy policy, in the same order in every
         process.
+      normalizer: of observations; None if they are not normalised.
     """
 
     agent: tf_agent.TFAgent
     train_step: tf.Variable
     policy_variables: list[tf.Variable]
+    normalizer: ObservationNormalizer | None = None
 
 
 def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] | None = None) -> AgentParts:
@@ -41,11 +53,29 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
       ConfigurationError: the algorithm cannot act in an environment with these specs.
     """
     train_step = train_utils.create_train_step()
+    check_mask(config.agent, specs)
     builder = find_builder(config.agent.name)
     agent_config = builder.config_of_actor(config.agent, *actor) if actor else config.agent
-    agent = builder.make_agent(agent_config, specs, train_step)
+    normalizer = ObservationNormalizer(specs.observation) if agent_config.observation_normalizer else None
+    agent_specs = AgentSpecs(
+        specs.observation, specs.action, specs.time_step, normalizer, _own_encoder(agent_config.networks)
+    )
+    agent = builder.make_agent(agent_config, agent_specs, train_step)
     agent.initialize()
-    return AgentParts(agent, train_step, list(agent.collect_policy.variables()))
+    return AgentParts(agent, train_step, list(agent.collect_policy.variables()), normalizer)
+
+
+def _own_encoder(name: str | None) -> Callable[[Nest], tf.keras.layers.Layer] | None:
+    """Returns the callable that `agent.networks` names."""
+    if name is None:
+        return None
+    module, _, attribute = name.partition(":")
+    try:
+        encoder: Callable[[Nest], tf.keras.layers.Layer] = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # An own module may raise anything.
+        wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
+        raise ConfigurationError([problem("agent.networks", wrong, "", _NETWORKS)]) from error
+    return encoder
 
 
 def restore_agent(path: Path, parts: AgentParts) -> None:

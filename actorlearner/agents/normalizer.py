@@ -7,8 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from actorlearner.environments.environment import Nest
 
-class RunningMoments(tf.Module):
+_CLIP = 10.0
+_MIN_DEVIATION = 1e-6
+
+
+class RunningMoments(tf.keras.layers.Layer):
     """The mean and variance of all values so far, over all replicas.
 
     Attributes:
@@ -17,23 +22,24 @@ class RunningMoments(tf.Module):
         Sample Variances".)
     """
 
-    def __init__(self, spec: tf.TensorSpec) -> None:
-        """Starts without values of this spec."""
-        super().__init__()
-        self._rank = spec.shape.rank
+    def __init__(self, shape: Any) -> None:
+        """Starts without values of this shape."""
+        super().__init__(autocast=False)
+        self._rank = len(shape)
 
         def variable(shape: Any, name: str) -> tf.Variable:
-            return tf.Variable(
-                tf.zeros(shape),
+            return self.add_weight(
+                name,
+                shape,
+                tf.float32,
+                "zeros",
                 trainable=False,
-                name=name,
-                synchronization=tf.VariableSynchronization.ON_WRITE,
                 aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,  # They are equal on all.
             )
 
         self.count = variable([], "count")
-        self.mean = variable(spec.shape, "mean")
-        self.m2 = variable(spec.shape, "m2")
+        self.mean = variable(shape, "mean")
+        self.m2 = variable(shape, "m2")
 
     def update(self, values: tf.Tensor, valid: tf.Tensor | None = None) -> None:
         """Adds values, in the graph of a replica.
@@ -69,4 +75,37 @@ class RunningMoments(tf.Module):
     def deviation(self) -> tf.Tensor:
         """The standard deviation; 1 before the second value."""
         variance = self.m2 / tf.maximum(self.count, 1.0)
-        return tf.where(self.count > 1.0, tf.sqrt(variance) + 1e-6, tf.ones_like(variance))
+        return tf.where(self.count > 1.0, tf.sqrt(variance) + _MIN_DEVIATION, tf.ones_like(variance))
+
+
+class ObservationNormalizer(tf.keras.layers.Layer):
+    """Shifts and scales the floats of observations to mean 0 and deviation 1, and clips them to -10..10.
+
+    It is a layer of all networks of an agent, so that its variables belong to the policy.
+    """
+
+    def __init__(self, spec: Nest) -> None:
+        """Starts without observations; `spec` is the nest of their specs."""
+        super().__init__(autocast=False)
+        self._moments = [
+            RunningMoments(leaf.shape) if leaf.dtype.is_floating else None for leaf in tf.nest.flatten(spec)
+        ]
+
+    def call(self, observation: Nest) -> Nest:
+        """Normalises a batch, [batch, ...]; other parts than floats stay as they are."""
+        leaves = [
+            leaf if moments is None else _normalized(leaf, moments)
+            for leaf, moments in zip(tf.nest.flatten(observation), self._moments, strict=True)
+        ]
+        return tf.nest.pack_sequence_as(observation, leaves)
+
+    def update(self, observation: Nest) -> None:
+        """Adds observations with any number of leading dimensions, in the graph of a replica."""
+        for leaf, moments in zip(tf.nest.flatten(observation), self._moments, strict=True):
+            if moments is not None:
+                moments.update(leaf)
+
+
+def _normalized(leaf: tf.Tensor, moments: RunningMoments) -> tf.Tensor:
+    scaled = (tf.cast(leaf, tf.float32) - moments.mean) / moments.deviation
+    return tf.clip_by_value(scaled, -_CLIP, _CLIP)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.experience import Experience, Iteration, Priorities
+from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -147,6 +148,12 @@ def epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Ca
     return lambda: epsilon(train_step)
 
 
+def mask_splitter(config: AgentConfig) -> Callable[[Any], tuple[Any, Any]] | None:
+    """Returns TF-Agents' splitter of an observation into itself and its action mask; None without a mask."""
+    name = config.action_mask
+    return None if name is None else lambda observation: (observation, observation[name])
+
+
 def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable") -> dict[str, Any]:
     """Returns the arguments that the agents of TF-Agents have in common."""
     import tensorflow as tf
@@ -197,18 +204,32 @@ def critic_network(
             last_kernel_initializer="glorot_uniform",
         )
 
-    return encoded_critic(specs.observation, specs.action, make)
+    return encoded_critic(specs, make)
 
 
-def adam(learning_rate: float, epsilon: float = 1e-7) -> "tf.keras.optimizers.legacy.Optimizer":
-    """Returns Adam with Keras' default decay rates.
+def adam(
+    learning_rate: float, config: AgentConfig, train_step: "tf.Variable", epsilon: float = 1e-7
+) -> "tf.keras.optimizers.legacy.Optimizer":
+    """Returns Adam with Keras' default decay rates, and with the clipping and the schedule of `config`.
 
     It is the legacy Keras optimiser, because the newer one creates its slot variables at the first call,
     which fails inside the conditional update of TD3's actor. SAC converts to it in any case.
     """
     import tensorflow as tf
 
-    return tf.keras.optimizers.legacy.Adam(learning_rate=learning_rate, epsilon=epsilon)
+    rate: Any = learning_rate
+    steps = config.learning_rate_decay_steps
+    if config.learning_rate_decay != "none":
+        decays = tf.keras.optimizers.schedules
+        linear = config.learning_rate_decay == "linear"
+        schedule = (
+            decays.PolynomialDecay(learning_rate, steps, 0.0)
+            if linear
+            else decays.CosineDecay(learning_rate, steps)
+        )
+        # By train steps, also where an optimiser is used less often.
+        rate = lambda: schedule(train_step)  # noqa: E731
+    return tf.keras.optimizers.legacy.Adam(rate, epsilon=epsilon, global_clipnorm=config.global_norm)
 
 
 def create_moments(
@@ -284,6 +305,22 @@ def check_discrete_action(algorithm: str, specs: "EnvironmentSpecs") -> None:
         raise _refusal(algorithm, "one discrete action", flat, ": use sac or td3")
     if len(flat) != 1 or flat[0].shape.rank != 0 or flat[0].minimum != 0:
         raise _refusal(algorithm, "one discrete action from 0 up", flat)
+
+
+def check_mask(config: AgentConfig, specs: "EnvironmentSpecs") -> None:
+    """Checks that `agent.action_mask` names a part of the observations that fits the actions.
+
+    Raises:
+      ConfigurationError: it does not, or the actions are continuous.
+    """
+    if config.action_mask is None:
+        return
+    part = specs.observation.get(config.action_mask) if isinstance(specs.observation, dict) else None
+    discrete = getattr(specs.action, "dtype", None) is not None and specs.action.dtype.is_integer
+    if not discrete or part is None or list(part.shape) != [int(specs.action.maximum) + 1]:
+        needs = "the name of a part of a dict observation, with one number for each discrete action"
+        wrong = f"{show(config.action_mask)} cannot work"
+        raise ConfigurationError([problem("agent.action_mask", wrong, "", needs)])
 
 
 def check_ppo_action(algorithm: str, specs: "EnvironmentSpecs") -> None:

@@ -14,7 +14,13 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.parts import OnPolicyBuilder, OnPolicyConfig, check_observation, check_ppo_action
+from actorlearner.agents.parts import (
+    OnPolicyBuilder,
+    OnPolicyConfig,
+    adam,
+    check_observation,
+    check_ppo_action,
+)
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
@@ -72,21 +78,17 @@ class PpoBuilder(OnPolicyBuilder):
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
-        import tensorflow as tf
-
         from actorlearner.agents.ppo_agent import PpoAgent, actor_network, value_network
 
         assert isinstance(config, PpoConfig)
         check_observation("ppo", specs)
         check_ppo_action("ppo", specs)
-        optimizer = tf.keras.optimizers.legacy.Adam(
-            config.learning_rate, epsilon=1e-5, global_clipnorm=config.global_norm
-        )
+        optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
         return PpoAgent(
             specs.time_step,
             specs.action,
             optimizer,
-            actor_network(specs, config.actor_layers, config.initial_std),
+            actor_network(specs, config.actor_layers, config.initial_std, config.action_mask),
             value_network(specs, config.value_layers),
             importance_ratio_clipping=config.clipping,
             lambda_value=config.trace_decay,

@@ -24,6 +24,9 @@ from actorlearner.agents.on_policy import OnPolicyAgent, discounted_sums, flatte
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
+_NEVER = -1e9
+"""The logit of an action that is not allowed."""
+
 
 class PolicyInfo(NamedTuple):
     """What the collect policy gives with an action.
@@ -55,7 +58,7 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
         """Makes a PPOClipAgent; `reward_normalizer`: whether rewards are divided by their deviation."""
         super().__init__(*arguments, **keywords)
         self._acting = CollectPolicy(self._collect_policy)
-        self._rewards = RunningMoments(tf.TensorSpec([], tf.float32)) if reward_normalizer else None
+        self._rewards = RunningMoments([]) if reward_normalizer else None
         self._optimizer._create_all_weights(self._trained_variables())
 
     @property
@@ -167,25 +170,29 @@ class ActorNetwork(network.Network):
     def __init__(
         self,
         input_tensor_spec: Nest,
-        action: Any,
+        specs: EnvironmentSpecs,
         layers: Sequence[int],
         initial_std: float,
+        mask: str | None,
         name: str = "Actor",
     ) -> None:
         """Makes the layers.
 
         Args:
           input_tensor_spec: the specs of an observation.
-          action: the spec of the action: one integer from 0 up, or a bounded float vector.
+          specs: of the environment; the action is one integer from 0 up, or a bounded float vector.
           layers: units of each hidden layer.
           initial_std: standard deviation of continuous actions at the beginning, in halves of their range.
+          mask: the part of an observation that says which discrete actions are allowed; None if all are.
           name: of the network.
         """
         super().__init__(input_tensor_spec, state_spec=(), name=name)
+        self._mask = mask
+        action = specs.action
         self._discrete = action.dtype.is_integer
         self._dtype = action.dtype
         units = int(action.maximum) + 1 if self._discrete else int(action.shape[0])
-        self._layers = [ObservationEncoder(input_tensor_spec), *(_hidden(count) for count in layers)]
+        self._layers = [ObservationEncoder(specs), *(_hidden(count) for count in layers)]
         # A small last layer: the first policy does nearly the same everywhere.
         self._layers.append(tf.keras.layers.Dense(units, kernel_initializer=_orthogonal(0.01)))
         if not self._discrete:
@@ -201,24 +208,34 @@ class ActorNetwork(network.Network):
         for layer in self._layers:
             output = layer(output)
         if self._discrete:
+            output = self._masked(output, observation)
             return tfp.distributions.Categorical(logits=output, dtype=self._dtype), network_state
         std = tf.exp(self._log_std) * self._range * tf.ones_like(output)
         mean = self._center + self._range * output
         return tfp.distributions.MultivariateNormalDiag(mean, std), network_state
 
+    def _masked(self, logits: tf.Tensor, observation: Nest) -> tf.Tensor:
+        if self._mask is None:
+            return logits
+        return tf.where(tf.cast(observation[self._mask], tf.bool), logits, _NEVER)
 
-def actor_network(specs: EnvironmentSpecs, layers: Sequence[int], initial_std: float) -> network.Network:
+
+def actor_network(
+    specs: EnvironmentSpecs, layers: Sequence[int], initial_std: float, mask: str | None
+) -> network.Network:
     """Returns the actor network."""
-    return ActorNetwork(specs.observation, specs.action, layers, initial_std)
+    return ActorNetwork(specs.observation, specs, layers, initial_std, mask)
 
 
 class ValueNetwork(network.Network):
     """A network from observations to their values."""
 
-    def __init__(self, input_tensor_spec: Nest, layers: Sequence[int], name: str = "Value") -> None:
+    def __init__(
+        self, input_tensor_spec: Nest, specs: EnvironmentSpecs, layers: Sequence[int], name: str = "Value"
+    ) -> None:
         """Makes the layers; `layers`: units of each hidden layer."""
         super().__init__(input_tensor_spec, state_spec=(), name=name)
-        self._layers = [ObservationEncoder(input_tensor_spec), *(_hidden(count) for count in layers)]
+        self._layers = [ObservationEncoder(specs), *(_hidden(count) for count in layers)]
         self._layers.append(tf.keras.layers.Dense(1, kernel_initializer=_orthogonal(1.0)))
 
     def call(
@@ -233,7 +250,7 @@ class ValueNetwork(network.Network):
 
 def value_network(specs: EnvironmentSpecs, layers: Sequence[int]) -> network.Network:
     """Returns the value network."""
-    return ValueNetwork(specs.observation, layers)
+    return ValueNetwork(specs.observation, specs, layers)
 
 
 def _hidden(units: int) -> tf.keras.layers.Layer:

@@ -18,6 +18,7 @@ from actorlearner.agents.parts import (
     check_observation,
     create_moments,
     epsilon_schedule,
+    mask_splitter,
     shared_arguments,
 )
 from actorlearner.config.schema import AgentConfig
@@ -85,13 +86,15 @@ class QrDqnBuilder(ActionValueBuilder):
             specs.action,
             q_network=ValueDistributionNetwork(
                 specs.observation,
+                specs,
                 config.layers,
                 int(specs.action.maximum) + 1,
                 config.quantiles,
                 lambda quantiles: tf.reduce_mean(quantiles, axis=-1),
             ),
-            optimizer=adam(config.learning_rate, config.adam_epsilon),
+            optimizer=adam(config.learning_rate, config, train_step, config.adam_epsilon),
             epsilon_greedy=epsilon_schedule(config, train_step),
+            observation_and_action_constraint_splitter=mask_splitter(config),
             distribution_loss=loss,
             **shared_arguments(config, train_step),
         )

@@ -18,6 +18,7 @@ from tf_agents.utils import common
 from actorlearner.agents.encoder import ObservationEncoder
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.environments.environment import Nest
+from actorlearner.environments.specs import EnvironmentSpecs
 
 _MAX_SHARE = 0.9
 """The weight of a sequence's largest error in its priority; the rest is that of their mean (R2D2's eta)."""
@@ -36,6 +37,7 @@ class RecurrentQNetwork(network.Network):
     def __init__(
         self,
         input_tensor_spec: Nest,
+        specs: EnvironmentSpecs,
         layers: Sequence[int],
         units: int,
         actions: int,
@@ -45,13 +47,14 @@ class RecurrentQNetwork(network.Network):
 
         Args:
           input_tensor_spec: the specs of an observation.
+          specs: of the environment.
           layers: units of each hidden layer before the memory.
           units: of the LSTM.
           actions: the number of actions.
           name: of the network.
         """
         super().__init__(input_tensor_spec, state_spec=state_spec(units), name=name)
-        self._before = [ObservationEncoder(input_tensor_spec)]
+        self._before = [ObservationEncoder(specs)]
         self._before += [tf.keras.layers.Dense(count, activation="relu") for count in layers]
         self._memory = tf.keras.layers.LSTMCell(units)
         self._values = tf.keras.layers.Dense(actions)
@@ -117,7 +120,7 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         target = tf.stop_gradient(self._q_values(self._target_q_network, experience))
         steps = _after(experience, self._burn_in)
         values = tf.gather(online[:, :-1], steps.action, axis=2, batch_dims=2)
-        chosen = tf.argmax((online if self._double else target)[:, 1:], axis=2)
+        chosen = tf.argmax(self._allowed((online if self._double else target)[:, 1:], steps), axis=2)
         following = tf.gather(target[:, 1:], chosen, axis=2, batch_dims=2)
         targets = reward_scale_factor * steps.reward + gamma * steps.discount * following
         # What follows a truncated episode is another one, so its last env step has no target.
@@ -128,6 +131,13 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         error = _MAX_SHARE * tf.reduce_max(errors, axis=1) + (1 - _MAX_SHARE) * tf.reduce_mean(errors, axis=1)
         extra = dqn_agent.DqnLossInfo(td_loss=tf.reduce_mean(losses, axis=1), td_error=error)
         return LossInfo(loss.total_loss, extra)
+
+    def _allowed(self, values: tf.Tensor, steps: StoredSequence) -> tf.Tensor:
+        """Returns the Q values of the next observations, without those of actions that are not allowed."""
+        if self._observation_and_action_constraint_splitter is None:
+            return values
+        _, mask = self._observation_and_action_constraint_splitter(steps.next_observation)
+        return tf.where(tf.cast(mask, tf.bool), values, values.dtype.min)
 
     def _q_values(self, network: RecurrentQNetwork, experience: StoredSequence) -> tf.Tensor:
         """Returns the Q values behind the burn-in, of one observation more than there are env steps."""

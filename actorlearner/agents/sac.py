@@ -91,9 +91,9 @@ class SacBuilder(AgentBuilder):
                 config.critic_action_layers,
             ),
             actor_network=_actor_network(config, specs),
-            actor_optimizer=adam(config.actor_learning_rate),
-            critic_optimizer=adam(config.critic_learning_rate),
-            alpha_optimizer=adam(config.alpha_learning_rate),
+            actor_optimizer=adam(config.actor_learning_rate, config, train_step),
+            critic_optimizer=adam(config.critic_learning_rate, config, train_step),
+            alpha_optimizer=adam(config.alpha_learning_rate, config, train_step),
             initial_log_alpha=math.log(config.initial_alpha),
             target_entropy=config.target_entropy,
             **shared_arguments(config, train_step),
@@ -146,4 +146,4 @@ def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Net
             ),
         )
 
-    return encoded(specs.observation, make)
+    return encoded(specs, make)

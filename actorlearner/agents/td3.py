@@ -98,14 +98,14 @@ class Td3Builder(AgentBuilder):
             specs.time_step,
             specs.action,
             actor_network=encoded(
-                specs.observation,
+                specs,
                 lambda observation: ActorNetwork(
                     observation, specs.action, fc_layer_params=config.actor_layers
                 ),
             ),
             critic_network=critic_network(specs, config.critic_joint_layers),
-            actor_optimizer=adam(config.actor_learning_rate),
-            critic_optimizer=adam(config.critic_learning_rate),
+            actor_optimizer=adam(config.actor_learning_rate, config, train_step),
+            critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             target_policy_noise=scale_to_actions(config.target_policy_noise, action),
             target_policy_noise_clip=scale_to_actions(config.target_policy_noise_clip, action),
             actor_update_period=config.actor_update_period,

@@ -51,6 +51,40 @@ class AgentConfig:
         "fewer at the end of an episode.",
         at_least=1,
     )
+    observation_normalizer: bool = setting(
+        False,
+        "Shifts and scales each number of an observation to mean 0 and deviation 1, as measured by the "
+        "learner and published with the policy, and clips it to -10..10. Images and discrete parts stay.",
+    )
+    networks: str | None = setting(
+        None,
+        "module:callable that takes the specs of an observation and returns a Keras layer from batches of "
+        "observations to vectors [batch, units], in place of the encoder. Null: the encoder.",
+    )
+    action_mask: str | None = setting(
+        None,
+        "Name of the part of a dict observation that says which of the discrete actions are allowed: one "
+        "number for each, 0 if it is not. Null: all are.",
+    )
+    learning_rate_decay: str = setting(
+        "none",
+        "How all learning rates go to 0 within learning_rate_decay_steps: none, linear or cosine.",
+        choices=("none", "linear", "cosine"),
+    )
+    learning_rate_decay_steps: int = setting(
+        1_000_000, "Train steps after which decaying learning rates are 0.", at_least=1
+    )
+    global_norm: float | None = setting(
+        None,
+        "Maximum norm of all gradients of an optimiser together, applied to their sum over the replicas. "
+        "Null: no clipping.",
+        above=0,
+    )
+    start_from: str | None = setting(
+        None,
+        "Where the learner of a new run reads its first weights: a run directory, a saved policy (only the "
+        "policy's weights) or a learner's checkpoint. Null: random weights.",
+    )
 
 
 AgentClasses = Mapping[str, type[AgentConfig]]

@@ -74,6 +74,8 @@ class IterationLearner(Learner):
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape([None])),
             parallel_iterations=1,
         )
+        if self._normalizer is not None:  # Last: during an iteration, the policy is the one that acted.
+            self._strategy.run(self._update_normalizer, args=(rows,))
         sums.set_shape([len(tf.nest.flatten(self._loss_structure))])
         means = tf.unstack(sums / self._steps)
         return tf.nest.pack_sequence_as(self._loss_structure, means), ()
@@ -110,13 +112,21 @@ class IterationLearner(Learner):
 
     def _prepare(self, rows: tf.Tensor) -> Any:
         """Returns the examples of this replica's share of the sequences."""
-        replicas = tf.distribute.get_replica_context()
-        own = rows[replicas.replica_id_in_sync_group :: replicas.num_replicas_in_sync]
-        own.set_shape([self._sequences // replicas.num_replicas_in_sync, self._width])
-        agent, sequences = self._agent, self._decode(own)
+        agent, sequences = self._agent, self._decode(self._own(rows))
         assert isinstance(agent, OnPolicyAgent)
         assert isinstance(sequences, StoredSequence)
         return tree.map_structure(tf.stop_gradient, agent.prepare(sequences))
+
+    def _update_normalizer(self, rows: tf.Tensor) -> None:
+        assert self._normalizer is not None
+        self._normalizer.update(self._decode(self._own(rows)).observation)
+
+    def _own(self, rows: tf.Tensor) -> tf.Tensor:
+        """Returns this replica's share of the sequences."""
+        replicas = tf.distribute.get_replica_context()
+        own = rows[replicas.replica_id_in_sync_group :: replicas.num_replicas_in_sync]
+        own.set_shape([self._sequences // replicas.num_replicas_in_sync, self._width])
+        return own
 
     def _train_minibatch(self, examples: Any, chosen: tf.Tensor) -> tf.Tensor:
         minibatch = tree.map_structure(lambda leaf: tf.gather(leaf, chosen), examples)

@@ -75,6 +75,7 @@ class Learner:
         """
         self.train_step = parts.train_step
         self._agent = parts.agent
+        self._normalizer = parts.normalizer
         self._decode = decode
         self._group = group
         self._strategy = group.strategy
@@ -221,6 +222,8 @@ class Learner:
         stored = self._decode(batch)
         ages = self.train_step - stored.policy_train_step
         ages = tf.where((stored.policy_train_step >= 0) & (ages >= 0), ages, -tf.ones_like(ages))
+        if self._normalizer is not None:
+            self._normalizer.update(stored.observation)
         weights = importance_weights(drawn, self._priorities) if self._priorities else None
         loss_info = train(self._agent, stored, weights)
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)

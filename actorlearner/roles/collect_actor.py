@@ -101,7 +101,7 @@ def run(
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
     _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
     if layout.experience.iteration is None:
-        random = RandomFunction(specs, count, random_seed, state_spec)
+        random = RandomFunction(specs, count, random_seed, state_spec, config.agent.action_mask)
         _act_randomly(config, collector, replay, random)
     _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()

@@ -15,6 +15,7 @@ from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
 from actorlearner.learning.training_loop import train, train_on_thread
+from actorlearner.learning.warm_start import warm_start
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
 from actorlearner.process.startup_timer import StartupTimer
@@ -81,6 +82,8 @@ def _train(
     def begin_run() -> None:
         """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
         if outputs is not None:
+            if config.agent.start_from is not None:
+                warm_start(config.agent.start_from, parts)
             outputs.restore()
         group.share(parts.agent, parts.train_step)
         if outputs is not None:

@@ -62,7 +62,7 @@ def test_running_moments_are_those_of_all_valid_values() -> None:
     random = np.random.default_rng(0)
     values = random.normal(100.0, 3.0, size=[4, 5, 7, 2]).astype(np.float32)
     valid = random.random([4, 5, 7]) < 0.8
-    moments = RunningMoments(tf.TensorSpec([2], tf.float32))
+    moments = RunningMoments([2])
     np.testing.assert_array_equal(moments.deviation, [1.0, 1.0])
     for part, flags in zip(values, valid, strict=True):
         moments.update(tf.constant(part), tf.constant(flags))
