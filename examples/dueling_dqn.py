@@ -45,7 +45,7 @@ class DuelingDqnBuilder(AgentBuilder):
         agent = DdqnAgent(
             specs.time_step,
             specs.action,
-            q_network=encoded(specs.observation, lambda spec: _dueling_network(spec, specs, config.layers)),
+            q_network=encoded(specs, lambda spec: _dueling_network(spec, specs, config.layers)),
             optimizer=adam(config.learning_rate, config, train_step),
             epsilon_greedy=config.epsilon,
             **shared_arguments(config, train_step),

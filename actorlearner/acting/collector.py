@@ -11,6 +11,7 @@ from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.environments.environment import EnvSteps
 from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
@@ -48,6 +49,7 @@ class CollectorParts:
       stop: ends collecting.
       watch: raises if the replay server belongs to another run; None if the puller checks that server.
       report_episode: called with each complete episode.
+      reward_clipping: limit of the rewards that are written; None: as they are.
       in_sequences: whether env steps go to replay in sequences, with the info and state of their policy.
     """
 
@@ -61,6 +63,7 @@ class CollectorParts:
     watch: ServerWatch | None = None
     report_episode: Callable[[Episode], None] = lambda episode: None
     in_sequences: bool = False
+    reward_clipping: float | None = None
 
 
 class Collector:
@@ -99,7 +102,7 @@ class Collector:
                 policy_generation=generation, policy_info=policy.info, policy_state=policy.state
             )
         self._time.spent("environment")
-        self._parts.writer.write(steps)
+        self._parts.writer.write(self._clipped(steps))
         self._time.spent("writing")
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
@@ -109,6 +112,10 @@ class Collector:
         self._wait_for_replay()
         self._report()
         self._time.spent()
+
+    def _clipped(self, steps: EnvSteps) -> EnvSteps:
+        limit = self._parts.reward_clipping
+        return steps if limit is None else steps._replace(reward=np.clip(steps.reward, -limit, limit))
 
     def _episode_ended(self, environment: int, episode_return: float, length: int) -> None:
         self._parts.report_episode(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
 
-SUITES = ("pybullet", "gym", "gymnasium")
+SUITES = ("pybullet", "gym", "gymnasium", "dm_control")
 """The suites that come with the package; any other is module:callable."""
 
 MULTI_WORKER = "multi_worker_mirrored"

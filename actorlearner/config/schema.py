@@ -16,7 +16,7 @@ class EnvironmentConfig:
 
     suite: str = setting(
         "pybullet",
-        "Where the environment comes from: pybullet, gym, gymnasium, or module:callable for your own.",
+        "Where the environment comes from: pybullet, gym, gymnasium, dm_control, or module:callable.",
     )
     name: str = setting(
         "MinitaurBulletEnv-v0",
@@ -28,6 +28,14 @@ class EnvironmentConfig:
         None,
         "Env steps after which an episode is truncated (its last discount stays 1). Null: the environment's "
         "own limit.",
+        at_least=1,
+    )
+    action_repeat: int = setting(
+        1, "Env steps of the simulator with the same action; together they count as one.", at_least=1
+    )
+    frame_stack: int = setting(
+        1,
+        "Observations, images or vectors, that are joined into one: the newest and those before it.",
         at_least=1,
     )
     max_faults: int = setting(
@@ -160,6 +168,17 @@ class CollectConfig:
         "Env steps with uniformly random actions before the policy acts, summed over all actors of a replay "
         "server.",
         at_least=0,
+    )
+    environment_processes: bool = setting(
+        False,
+        "Runs each environment of an actor in a process of its own: for slow simulators, which then step at "
+        "once, and for those that crash, which costs an episode.",
+    )
+    reward_clipping: float | None = setting(
+        None,
+        "Limits the rewards that agents learn from to -reward_clipping..reward_clipping. Returns in metrics "
+        "and evaluations are not clipped. Null: no limit.",
+        above=0,
     )
     variables_interval_s: float = setting(
         0.2, "Seconds between two polls for newer policy variables.", above=0, at_most=3_600

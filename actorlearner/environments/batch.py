@@ -27,17 +27,17 @@ class EnvironmentBatch:
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
     def step(self, actions: Nest, policy_train_step: int) -> EnvSteps:
-        """Takes one env step in each environment, one after another.
+        """Takes one env step in each environment: those in processes of their own at once.
 
         Args:
           actions: nest of arrays [environments, ...].
           policy_train_step: train step of the variables that chose the actions.
         """
         observation, first = self.observations, self.first
-        answers = [
-            environment.step(action)
-            for environment, action in zip(self._environments, _unstack(actions), strict=True)
-        ]
+        pairs = list(zip(self._environments, _unstack(actions), strict=True))
+        for environment, action in pairs:
+            environment.send(action)
+        answers = [environment.step(action) for environment, action in pairs]
         steps = [answer or self._given_up(i) for i, answer in enumerate(answers)]
         next_observation = _stack([step.observation for step in steps])
         last = np.array([step.last for step in steps], dtype=np.bool_)

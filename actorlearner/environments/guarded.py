@@ -1,5 +1,6 @@
 """Environments that survive faults: answers are checked, and a failed environment is replaced."""
 
+import contextlib
 import functools
 import logging
 import math
@@ -9,6 +10,7 @@ from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
 from actorlearner.environments.finite import all_finite
 from actorlearner.environments.load import load_environment
+from actorlearner.environments.process_environment import ProcessEnvironment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.errors import RunError, one_line
 from actorlearner.records.notify import warn
@@ -90,6 +92,12 @@ class GuardedEnvironment(Wrapper):
             self._in_a_row = self._good_steps = 0
         return step
 
+    def send(self, action: Nest) -> None:
+        """Starts an env step, if the environment runs in another process; `step` must follow."""
+        if isinstance(self._environment, ProcessEnvironment) and all_finite(action):
+            with contextlib.suppress(RunError):  # `step` meets it again.
+                self._environment.send(action)
+
     def _replace(self, reason: str) -> None:
         """Counts a fault and replaces the environment."""
         self.faults += 1
@@ -123,7 +131,13 @@ def _warn_once(line: str) -> None:
 
 
 def load_guarded(
-    config: EnvironmentConfig, seed: int, role: str, index: int, environment: int, life: int = 0
+    config: EnvironmentConfig,
+    seed: int,
+    role: str,
+    index: int,
+    environment: int,
+    life: int = 0,
+    own_process: bool = False,
 ) -> GuardedEnvironment:
     """Loads an environment of a role; its replacements after faults have other seeds.
 
@@ -134,6 +148,7 @@ def load_guarded(
       index: see `role`.
       environment: see `role`.
       life: see `role`.
+      own_process: whether the environment runs in a process of its own.
 
     Raises:
       ConfigurationError: the environment cannot be loaded.
@@ -144,7 +159,10 @@ def load_guarded(
         report: Callable[[str], None] = _log.info
         if index == environment == 0:  # The warning holds for all environments: only the first reports it.
             report = _warn_once
-        return load_environment(config, seed_for(seed, stream, index, environment, life), report)
+        own_seed = seed_for(seed, stream, index, environment, life)
+        if own_process:
+            return ProcessEnvironment(config, own_seed)
+        return load_environment(config, own_seed, report)
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 from actorlearner.config.checks import SUITES
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
-from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
+from actorlearner.environments.dm_control_adapter import DmControlAdapter, make_task
+from actorlearner.environments.environment import Environment
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
+from actorlearner.environments.wrappers import ActionRepeat, FrameStack, TimeLimit
 from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from actorlearner.environments.gym_adapter import GymAdapter
     from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 
-    Adapter = GymAdapter | PyEnvironmentAdapter
+    Adapter = GymAdapter | PyEnvironmentAdapter | DmControlAdapter
 
 _log = logging.getLogger(__name__)
 
@@ -53,13 +55,20 @@ def load_environment(
         _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
     if not seeded:
         warn(f"{_title(config)} has no seed(): its episodes differ from run to run, whatever the key seed is")
-    if registered or config.max_episode_steps is None:
-        return adapter
-    return TimeLimit(adapter, config.max_episode_steps)
+    environment: Environment = adapter
+    if config.max_episode_steps is not None and (not registered or config.suite == "dm_control"):
+        environment = TimeLimit(environment, config.max_episode_steps)
+    if config.action_repeat > 1:
+        environment = ActionRepeat(environment, config.action_repeat)
+    if config.frame_stack > 1:
+        environment = FrameStack(environment, config.frame_stack)
+    return environment
 
 
 def _registered(config: EnvironmentConfig) -> Any:
     """Makes an environment of a registry, with the configured time limit if there is one."""
+    if config.suite == "dm_control":
+        return _construct(config, lambda: make_task(config.name, **config.kwargs))
     if config.suite == "gymnasium":
         return _construct(config, lambda: _make_gymnasium(config))
     import gym
@@ -110,6 +119,8 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
     from actorlearner.environments.gym_adapter import GymAdapter
     from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 
+    if isinstance(environment, DmControlAdapter):
+        return environment
     if isinstance(environment, py_environment.PyEnvironment):
         return _attempt(
             lambda: PyEnvironmentAdapter(environment),
@@ -138,28 +149,3 @@ def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
 
 def _title(config: EnvironmentConfig) -> str:
     return show(config.name or config.suite)
-
-
-class TimeLimit(Wrapper):
-    """Truncates episodes after `max_episode_steps`, at least 1, env steps.
-
-    The last discount stays the environment's: 1, unless the episode terminated at that very env step.
-    """
-
-    def __init__(self, environment: Environment, max_episode_steps: int) -> None:
-        super().__init__(environment)
-        self._max_episode_steps = max_episode_steps
-        self._episode_steps = 0
-
-    def reset(self) -> Nest:
-        """Starts an episode and returns its first observation."""
-        self._episode_steps = 0
-        return self._environment.reset()
-
-    def step(self, action: Nest) -> Step:
-        """Takes one env step, the last of its episode at the limit."""
-        step = self._environment.step(action)
-        self._episode_steps += 1
-        if self._episode_steps >= self._max_episode_steps:
-            return step._replace(last=True)
-        return step

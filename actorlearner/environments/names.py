@@ -10,6 +10,7 @@ from typing import Any
 from actorlearner.config.checks import can_be_looked_up
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.environments.dm_control_adapter import task_names
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError, one_line
 
@@ -20,6 +21,7 @@ _SUGGESTIONS = 3
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _CALLABLE = "module:callable that makes an environment"
 _REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs", "gymnasium": "gymnasium"}
+_DM_CONTROL = "dm_control"
 
 
 def check_environment(environment: EnvironmentConfig, sources: Sources | None = None) -> None:
@@ -34,7 +36,9 @@ def check_environment(environment: EnvironmentConfig, sources: Sources | None = 
         the keyword arguments.
     """
     sources = sources or {}
-    if environment.suite in _REGISTERED_BY:
+    if environment.suite == _DM_CONTROL:
+        _check_task(environment, sources)
+    elif environment.suite in _REGISTERED_BY:
         _check_registered(environment, sources)
     else:
         _check_custom(environment, sources)
@@ -67,6 +71,18 @@ def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
         make = getattr(_import(module_name, _NAME, name, source), attribute, None)
     if callable(make):
         _check_call(make, [], environment, sources)
+
+
+def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
+    source = sources.get(_SUITE, DEFAULT_SOURCE)
+    allowed = "pip install 'actorlearner[dm_control]', or another suite"
+    _import("dm_control.suite", _SUITE, _DM_CONTROL, source, allowed)
+    names = task_names()
+    if environment.name not in names:
+        wrong = f"unknown task {show(environment.name)}"
+        meant = closest(environment.name, names, _SUGGESTIONS)
+        source = sources.get(_NAME, DEFAULT_SOURCE)
+        raise ConfigurationError([problem(_NAME, wrong, source, "domain-task, as in cheetah-run", meant)])
 
 
 def _registered(suite: str, sources: Sources) -> dict[str, Any]:

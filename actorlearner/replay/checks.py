@@ -7,6 +7,7 @@ from actorlearner.agents.registry import find_builder
 from actorlearner.config.checks import MULTI_WORKER, cannot_work, replicas
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources
 from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
 from actorlearner.replay.item_size import MAX_ITEMS, max_transitions_per_item
 from actorlearner.replay.rate_limit import min_error_buffer
 
@@ -30,11 +31,19 @@ def replay_problems(config: Config, sources: Sources, broken: Collection[str] = 
       sources: where the given keys come from.
       broken: keys that were refused already; checks that depend on them are skipped.
     """
-    agent_is_known = not any(key.startswith("agent") for key in broken)
-    experience = find_builder(config.agent.name).experience(config.agent) if agent_is_known else Experience()
+    experience = _experience(config, broken)
     found = list(_experience_problems(config, sources, experience))
     found += _table_problems(config, sources) if experience.iteration is None else ()
     return [line for keys, line in found if not {*keys}.intersection(broken)]
+
+
+def _experience(config: Config, broken: Collection[str]) -> Experience:
+    if any(key.startswith("agent") for key in broken):
+        return Experience()
+    try:
+        return find_builder(config.agent.name).experience(config.agent)
+    except ConfigurationError:  # The name of the agent is refused elsewhere.
+        return Experience()
 
 
 def _experience_problems(

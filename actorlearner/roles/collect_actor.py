@@ -93,6 +93,7 @@ def run(
         stop,
         watch,
         callbacks.notify,
+        reward_clipping=config.collect.reward_clipping,
         in_sequences=layout.experience.length is not None,
     )
     collector = Collector(parts)
@@ -110,7 +111,15 @@ def run(
 
 def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[GuardedEnvironment]:
     return [
-        load_guarded(config.environment, config.seed, _ROLE, actor_index, i, life)
+        load_guarded(
+            config.environment,
+            config.seed,
+            _ROLE,
+            actor_index,
+            i,
+            life,
+            own_process=config.collect.environment_processes,
+        )
         for i in range(envs_per_actor(config.collect))
     ]
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.python.autograph.core import ag_ctx
 from tf_agents.policies import greedy_policy
 from tf_agents.specs import tensor_spec
-from tf_agents.trajectories import time_step
+from tf_agents.trajectories import policy_step, time_step
 
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.registry import agent_classes, find_builder
@@ -80,7 +80,10 @@ class Recording:
         assert state == ()
         scalar = step.observation["b"][:, 0] + 100 * step.observation["a"]
         action = {"arm": tf.stack([scalar, tf.cast(step.step_type, tf.float32)], 1), "gripper": step.discount}
-        return type("PolicyStep", (), {"action": action})()
+        return policy_step.PolicyStep(action, (), ())
+
+    def get_initial_state(self, batch_size: int) -> Any:
+        return ()
 
 
 def test_nests_keep_their_order_and_first_steps_are_marked() -> None:

@@ -38,7 +38,7 @@ def test_the_schema_is_no_shipped_configuration() -> None:
     "text",
     [
         "{}",
-        "agent: {name: ppo}",
+        "agent: {name: reinforce}",
         "agent: {name: td3, initial_alpha: 1}",
         "agent: {name: sac, gamma: 1.1}",
         "agent: {name: sac, actor_layers: [0]}",

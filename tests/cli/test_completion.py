@@ -57,7 +57,7 @@ def complete(bin_directory: Path, folder: Path, line: str) -> list[str]:
         ("actorlearner local --config sac_p", ["sac_pendulum"]),
         ("actorlearner local --config my", ["my.yaml"]),
         ("actorlearner local --config my.yaml --set learn.batch", ["learn.batch_size="]),
-        ("actorlearner config --explain agent.initial", ["agent.initial_alpha"]),
+        ("actorlearner config --explain agent.initial", ["agent.initial_alpha", "agent.initial_std"]),
         ("actorlearner completion f", ["fish"]),
     ],
 )

@@ -59,7 +59,7 @@ def test_what_is_slow_takes_the_time(
         publish_for_evaluation=lambda env_steps: None,
         pending_evaluations=list,
     )
-    outputs._checkpoint = SimpleNamespace(save=clock.slow(slow == "save"))
+    outputs._checkpoint = SimpleNamespace(save=clock.slow(slow == "save"), generation=0)
     outputs._export = SimpleNamespace(save=lambda: True, begun=True)
     learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
     train_steps = learner.train

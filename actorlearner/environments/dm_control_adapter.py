@@ -1,0 +1,84 @@
+"""Adapts the tasks of dm_control's suite; their time limit truncates episodes."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.rendering import Frame, RenderError
+from actorlearner.errors import one_line
+
+_HEIGHT, _WIDTH = 480, 640
+
+
+def task_names() -> list[str]:
+    """Returns the names of all tasks, as in cheetah-run: the domain and the task."""
+    from dm_control import suite
+
+    return [f"{domain}-{task}" for domain, task in suite.ALL_TASKS]
+
+
+def make_task(name: str, **kwargs: Any) -> "DmControlAdapter":
+    """Makes a task; `kwargs` are those of the task."""
+    from dm_control import suite
+
+    domain, _, task = name.rpartition("-")
+    return DmControlAdapter(suite.load(domain, task, task_kwargs=kwargs))
+
+
+class DmControlAdapter:
+    """An Environment whose observation is one vector: the parts of the task's, one after another.
+
+    Attributes:
+      observation_spec, action_spec: array specs, float32.
+    """
+
+    def __init__(self, environment: Any) -> None:
+        """Reads the specs."""
+        from tf_agents.specs import array_spec
+
+        size = sum(int(np.prod(spec.shape)) for spec in environment.observation_spec().values())
+        action = environment.action_spec()
+        self.observation_spec: Nest = array_spec.ArraySpec([size], np.float32, "observation")
+        low, high = action.minimum.astype(np.float32), action.maximum.astype(np.float32)
+        self.action_spec: Nest = array_spec.BoundedArraySpec(action.shape, np.float32, low, high, "action")
+        self._environment = environment
+        self._dtype = action.dtype
+
+    def seed(self, seed: int) -> bool:
+        """Seeds the task."""
+        self._environment.task._random = np.random.RandomState(seed)
+        return True
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation."""
+        return _vector(self._environment.reset().observation)
+
+    def step(self, action: Nest) -> Step:
+        """Takes one env step."""
+        answer = self._environment.step(np.asarray(action, self._dtype))
+        return Step(
+            _vector(answer.observation), float(answer.reward or 0.0), float(answer.discount), answer.last()
+        )
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._environment.close()
+
+    def render(self) -> Frame:
+        """Renders the current state; raises RenderError without a way to draw."""
+        try:
+            frame: Frame = self._environment.physics.render(_HEIGHT, _WIDTH, camera_id=0)
+        except Exception as error:  # MuJoCo raises many types without a display or EGL.
+            raise RenderError(f"its render raised {one_line(error)}") from error
+        return frame
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps per simulated second."""
+        return 1.0 / float(self._environment.control_timestep())
+
+
+def _vector(observation: Any) -> npt.NDArray[np.float32]:
+    return np.concatenate([np.ravel(part) for part in observation.values()]).astype(np.float32)

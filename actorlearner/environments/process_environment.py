@@ -1,0 +1,126 @@
+"""An environment in a process of its own: many step at once, and a crash costs one episode."""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+from collections.abc import Callable
+from typing import Any
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.load import load_environment
+from actorlearner.environments.rendering import Frame, RenderError
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.heartbeat import beat
+
+_BEAT_S = 1.0
+_END_S = 2.0
+
+
+class ProcessEnvironment:
+    """An Environment whose simulator runs in another process; it renders nothing.
+
+    `send` starts an env step, and `step` with the same action then waits for its end.
+
+    Attributes:
+      observation_spec, action_spec: nests of array specs.
+    """
+
+    frame_rate: float | None = None
+
+    def __init__(self, config: EnvironmentConfig, seed: int) -> None:
+        """Starts the process; blocks until it has made and reset its environment.
+
+        Raises:
+          ConfigurationError: the environment cannot be made.
+          RunError: the process has died.
+        """
+        context = multiprocessing.get_context("spawn")  # A fork would share TensorFlow's threads.
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, config, seed, os.getpid()), name="environment", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._sent = False
+        answer = self._receive()
+        if isinstance(answer, list):
+            raise ConfigurationError(answer)
+        self.observation_spec, self.action_spec = answer
+
+    def send(self, action: Nest) -> None:
+        """Starts an env step; does not block."""
+        self._ask("step", action)
+        self._sent = True
+
+    def step(self, action: Nest) -> Step:
+        """Takes one env step, or waits for the one that `send` has started."""
+        if not self._sent:
+            self._ask("step", action)
+        self._sent = False
+        return Step(*self._receive())
+
+    def reset(self) -> Nest:
+        """Starts an episode and returns its first observation."""
+        self._ask("reset", None)
+        return self._receive()
+
+    def render(self) -> Frame:
+        """Raises RenderError."""
+        raise RenderError("it runs in a process of its own")
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._connection.close()
+        self._process.join(_END_S)
+        self._process.kill()
+        self._process.join()
+
+    def _ask(self, what: str, action: Nest) -> None:
+        try:
+            self._connection.send((what, action))
+        except OSError as error:
+            raise self._died() from error
+
+    def _receive(self) -> Any:
+        try:
+            while not self._connection.poll(_BEAT_S):
+                beat("waiting for an environment")
+            answer = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise self._died() from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _died(self) -> RunError:
+        self._process.join(_END_S)
+        return RunError(f"its process has died, exit code {self._process.exitcode}")
+
+
+def _serve(
+    connection: multiprocessing.connection.Connection, config: EnvironmentConfig, seed: int, parent: int
+) -> None:
+    """Answers until the other end is closed."""
+    die_with_parent(parent)
+    try:
+        environment = load_environment(config, seed)
+        connection.send((environment.observation_spec, environment.action_spec))
+    except ConfigurationError as error:
+        connection.send(list(error.problems))
+        return
+    calls: dict[str, Callable[[Any], Any]] = {
+        "step": lambda action: tuple(environment.step(action)),
+        "reset": lambda _: environment.reset(),
+    }
+    while True:
+        try:
+            what, action = connection.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+        try:
+            answer = calls[what](action)
+        except Exception as error:  # User code may raise anything, also what cannot be pickled.
+            answer = RunError(f"{type(error).__name__}: {error}")
+        connection.send(answer)

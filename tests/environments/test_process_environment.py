@@ -1,0 +1,78 @@
+"""Environments in processes of their own."""
+
+import dataclasses
+import os
+import signal
+
+import gym
+import numpy as np
+import psutil
+import pytest
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.batch import EnvironmentBatch
+from actorlearner.environments.guarded import load_guarded
+from actorlearner.environments.process_environment import ProcessEnvironment
+from actorlearner.errors import ConfigurationError
+from tests.support.processes import wait_for
+
+CARTPOLE = EnvironmentConfig(suite="gym", name="CartPole-v1")
+OWN = EnvironmentConfig(suite="tests.environments.test_process_environment:Meeting", name="")
+
+
+class Meeting(gym.Env):
+    """Env steps that end only once another environment has begun one; the action 1 kills the process."""
+
+    observation_space = gym.spaces.Box(-1.0, 1.0, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, folder: str = "", me: int = 0, others: int = 0) -> None:
+        self._folder, self._me, self._others = folder, me, others
+
+    def reset(self, *, seed=None):
+        return np.zeros(1, np.float32)
+
+    def step(self, action):
+        if action == 1:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self._folder:
+            open(os.path.join(self._folder, str(os.getpid())), "w").close()
+            wait_for(lambda: len(os.listdir(self._folder)) > self._others, "the other environment's env step")
+        return np.zeros(1, np.float32), 1.0, False, {}
+
+
+def guarded(config, environment=0, own_process=True):
+    return load_guarded(config, 5, "collect-actor", 0, environment, own_process=own_process)
+
+
+def test_episodes_are_those_of_an_environment_in_the_same_process():
+    here = EnvironmentBatch([guarded(CARTPOLE, own_process=False)])
+    there = EnvironmentBatch([guarded(CARTPOLE)])
+    np.testing.assert_array_equal(here.observations, there.observations)
+    for number in range(40):
+        action = np.array([number // 3 % 2])
+        ours, theirs = here.step(action, 0), there.step(action, 0)
+        for own, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(own, other)
+    here.close(), there.close()
+    assert not psutil.Process().children(recursive=True) or all(
+        "spawn_main" not in " ".join(child.cmdline()) for child in psutil.Process().children()
+    )
+
+
+def test_a_segmentation_fault_costs_one_episode_and_others_step_at_once(tmp_path):
+    config = dataclasses.replace(OWN, kwargs={"folder": str(tmp_path), "others": 1})
+    batch = EnvironmentBatch([guarded(config, 0), guarded(config, 1)])
+    assert batch.step(np.array([0, 0]), 0).valid.all(), "each waits for the other"
+    steps = batch.step(np.array([1, 0]), 0)
+    assert steps.valid.tolist() == [False, True]
+    assert steps.last.tolist() == [True, False]
+    assert batch.faults == 1
+    assert batch.step(np.array([0, 0]), 0).valid.all()
+    batch.close()
+
+
+def test_what_cannot_be_made_is_refused_as_in_the_same_process():
+    config = dataclasses.replace(OWN, kwargs={"no_such": 1})
+    with pytest.raises(ConfigurationError, match="no_such"):
+        ProcessEnvironment(config, 0)

@@ -1,0 +1,169 @@
+"""What is consumed once, through a real server: nothing twice, nothing too old, all in iterations."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reverb
+import tensorflow as tf
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step
+
+from actorlearner.agents.make import make_agent
+from actorlearner.agents.ppo import PpoConfig
+from actorlearner.agents.ppo_agent import PolicyInfo
+from actorlearner.config.schema import Config, LearnConfig
+from actorlearner.environments.environment import EnvSteps
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.learning.group import Group
+from actorlearner.learning.iteration_learner import IterationLearner
+from actorlearner.process.stop import Stop
+from actorlearner.records.summaries import Summaries
+from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.tables import experience_table, start_server
+from tests.support.replay import LONG_S
+
+LENGTH, FRAGMENTS, ENVIRONMENTS, BATCH, EPOCHS = 4, 6, 2, 8, 3
+STEPS = EPOCHS * LENGTH * FRAGMENTS // BATCH
+OBSERVATION = tf.TensorSpec([1], tf.float32)
+SPECS = EnvironmentSpecs(
+    OBSERVATION,
+    tensor_spec.BoundedTensorSpec([], tf.int64, 0, 1),
+    time_step.time_step_spec(OBSERVATION),
+)
+
+
+def config_of(lag: int) -> Config:
+    agent = PpoConfig(
+        env_steps_per_iteration=LENGTH * FRAGMENTS,
+        fragment_length=LENGTH,
+        epochs=EPOCHS,
+        max_policy_lag=lag,
+        actor_layers=[4],
+        value_layers=[4],
+    )
+    return Config(agent=agent, learn=LearnConfig(batch_size=BATCH))
+
+
+class Run:
+    """A replay server, an actor that numbers its env steps, and a learner that remembers them."""
+
+    def __init__(self, config: Config, port: int, directory: Path) -> None:
+        layout = make_layout(config, SPECS)
+        assert isinstance(layout, PackedLayout)
+        self.server = start_server([experience_table(config, layout)], port)
+        self.client = reverb.Client(f"localhost:{port}")
+        self.layout = layout
+        self.config = config
+        self.directory = directory
+        self.writer = layout.writer(self.client, ENVIRONMENTS)
+        self.written = 0
+        self.trained: list[list[int]] = []
+        self.learner = self.make_learner()
+
+    def make_learner(self) -> IterationLearner:
+        parts = make_agent(self.config, SPECS)
+        iteration = self.layout.experience.iteration
+        assert iteration is not None
+        prepare = parts.agent.prepare
+
+        def remember(numbers: np.ndarray) -> None:
+            self.trained.append(sorted(numbers.ravel().astype(int).tolist()))
+
+        def seen(sequences):
+            tf.numpy_function(remember, [sequences.reward], [])
+            return prepare(sequences)
+
+        parts.agent.prepare = seen
+        return IterationLearner(
+            parts,
+            lambda: experience_dataset([f"{self.client._server_address}"], self.layout, 1, 1),
+            self.layout.decode,
+            group=Group(tf.distribute.get_strategy(), Stop()),
+            writer=Summaries(self.directory).writer,
+            summary_interval=1_000,
+            iteration=iteration,
+            length=LENGTH,
+            width=self.layout.format.width,
+            batch_size=BATCH,
+        )
+
+    def collect(self, fragments: int, train_step: int, generation: int = 0) -> list[int]:
+        """Writes fragments of each environment; returns the numbers of their env steps."""
+        numbers = []
+        for _ in range(fragments * LENGTH):
+            number = np.arange(self.written, self.written + ENVIRONMENTS)
+            self.written += ENVIRONMENTS
+            numbers += number.tolist()
+            flags, zeros = np.zeros(ENVIRONMENTS, np.bool_), np.zeros(ENVIRONMENTS, np.int64)
+            self.writer.write(
+                EnvSteps(
+                    observation=number[:, None].astype(np.float32),
+                    first=flags,
+                    action=zeros,
+                    reward=number.astype(np.float32),
+                    discount=np.ones(ENVIRONMENTS, np.float32),
+                    next_observation=number[:, None].astype(np.float32),
+                    last=flags,
+                    policy_train_step=zeros + train_step,
+                    valid=~flags,
+                    policy_generation=zeros + generation,
+                    policy_info=PolicyInfo(zeros, np.full(ENVIRONMENTS, np.log(0.5), np.float32)),
+                )
+            )
+        assert self.writer.flush(LONG_S, pending_items=0)
+        return numbers
+
+
+@pytest.fixture(params=[0, 1])
+def lag(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def run(lag: int, free_port: int, tmp_path: Path) -> Iterator[Run]:
+    run = Run(config_of(lag), free_port, tmp_path)
+    yield run
+    run.server.stop()
+
+
+ROUNDS = FRAGMENTS // ENVIRONMENTS
+
+
+def test_each_env_step_is_trained_on_in_one_iteration(run: Run) -> None:
+    for iteration in range(3):
+        numbers = run.collect(ROUNDS, train_step=iteration * STEPS)
+        loss = run.learner.train(STEPS)
+        assert np.isfinite(loss.loss)
+        assert run.trained[-1] == numbers
+        assert int(run.learner.train_step) == (iteration + 1) * STEPS
+    assert run.learner.dropped == 0
+
+
+def test_what_is_too_old_is_dropped_and_counted(run: Run, lag: int) -> None:
+    run.collect(ROUNDS, train_step=0)
+    run.learner.train(STEPS)
+    old = run.collect(1, train_step=0)
+    run.collect(ROUNDS, train_step=STEPS)
+    run.learner.train(STEPS)
+    assert (set(old) <= set(run.trained[-1])) == (lag == 1)
+    assert run.learner.dropped == (0 if lag else ENVIRONMENTS)
+    statistics = run.learner.take_statistics()
+    assert statistics.dropped == run.learner.dropped
+    assert statistics.staleness_max == (STEPS if lag else 0)
+
+
+def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run: Run) -> None:
+    """The first learner dies in the middle of an iteration; its later policies are rolled back."""
+    first = run.collect(1, train_step=0)
+    run.collect(ROUNDS, train_step=2 * STEPS)  # By a policy that nobody will have had.
+    run.learner = run.make_learner()
+    run.learner.begin(generation=1)
+    numbers = run.collect(ROUNDS, train_step=0, generation=1)
+    run.learner.train(STEPS)
+    assert run.trained[-1] == numbers
+    assert not set(first) & {number for batch in run.trained for number in batch}
+    assert run.learner.dropped > 0
