@@ -170,8 +170,11 @@ class LearnConfig:
 class EvaluateConfig:
     """The eval actor."""
 
-    interval: int = setting(
-        10_000, "Train steps between two evaluations; step 0 and the last are always evaluated.", at_least=1
+    interval: int | None = setting(
+        10_000,
+        "Train steps between two evaluations; step 0 and the last are always evaluated. Null: evaluation is "
+        "off, and the run keeps no best policy.",
+        at_least=1,
     )
     episodes: int = setting(20, "Episodes of the greedy policy in one evaluation.", at_least=1)
     video_interval: int | None = setting(

@@ -52,7 +52,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     """Evaluates until `stop` or the policy of the last train step, and keeps the best policy.
 
     A request stays in the queue until its evaluation is recorded, so a restarted eval actor leaves no gap. A
-    version whose evaluation was recorded before is not evaluated again.
+    version whose evaluation was recorded before is not evaluated again. Returns at once if evaluation is off.
 
     Args:
       config: the experiment.
@@ -64,6 +64,9 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment or the agent cannot be made.
       RunError: the replay server did not appear in time.
     """
+    if config.evaluate.interval is None:
+        _log.info("evaluation is off (evaluate.interval: null)")
+        return
     start_up = StartupTimer()
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
