@@ -119,7 +119,9 @@ def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colour
     for group in comparison.groups:
         for line in returns_curves(group, axis):
             _add(panel, line.curve, colours[group.difference], divisor=divisor)
-    _finish(panel, unit if axis == "times" else axis.replace("_", " "))
+    off = all(run.config.evaluate.interval is None for group in comparison.groups for run in group.runs)
+    x = unit if axis == "times" else axis.replace("_", " ")
+    _finish(panel, x, nothing="evaluation is off" if off else _NOTHING)
 
 
 def draw_throughput(panel: Axes, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
@@ -181,10 +183,11 @@ def _finish(
     styles: dict[str, Style] | None = None,
     *,
     from_zero: bool = False,
+    nothing: str = _NOTHING,
 ) -> None:
-    """Labels the x axis, adds the legend of line styles, and marks a panel without curves."""
+    """Labels the x axis, adds the legend of line styles, and writes `nothing` on a panel without curves."""
     if not panel.lines:
-        panel.text(0.5, 0.5, _NOTHING, transform=panel.transAxes, ha="center", va="center", color="grey")
+        panel.text(0.5, 0.5, nothing, transform=panel.transAxes, ha="center", va="center", color="grey")
         panel.grid(visible=False)
         panel.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
     elif from_zero:

@@ -140,7 +140,8 @@ def _read(directories: Sequence[RunDirectory], config: Config, complain: Callabl
     time = RunningTime([*every, *(moment for moment in created if moment is not None)], steady=steady)
     evaluations = _evaluations(_merged(files, "eval"), time)
     if not evaluations.returns:
-        complain(f"{name}: no evaluation yet, so it has no returns to draw")
+        why = "evaluation is off" if config.evaluate.interval is None else "no evaluation yet"
+        complain(f"{name}: {why}, so it has no returns to draw")
     return Run(name, config, evaluations, _training(_merged(files, "learner"), time))
 
 

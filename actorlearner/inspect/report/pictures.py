@@ -71,7 +71,10 @@ def draw(run: Run) -> list[Picture]:
     unit = time_unit(comparison)
     difference = comparison.groups[0].difference
     panels: list[tuple[str, Callable[[Axes, dict[str, str]], None]]] = []
-    for axis, against in zip(RETURNS_AXES, ("env steps", "train steps", "time"), strict=True):
+    axes = dict(zip(RETURNS_AXES, ("env steps", "train steps", "time"), strict=True))
+    if run.config.evaluate.interval is None:
+        axes = {}  # The page reports that evaluation is off.
+    for axis, against in axes.items():
 
         def returns(panel: Axes, colours: dict[str, str], axis: str = axis) -> None:
             draw_returns(panel, axis, comparison, colours, unit)

@@ -109,7 +109,8 @@ def _learning(learner: Mapping[str, Any]) -> str:
 
 
 def _returns(status: RunStatus) -> str:
-    parts = [
+    parts = [] if status.evaluates else ["evaluation is off"]
+    parts += [
         f"{name} {_return(evaluation['average_return'])} (train step {evaluation['train_step']:,})"
         for name, evaluation in (("last", status.last_evaluation), ("best", status.best_evaluation))
         if evaluation is not None and evaluation["average_return"] is not None

@@ -121,6 +121,17 @@ def test_fewer_than_five_seeds_are_a_line_each_without_a_band(runs: list[Run]) -
     assert figure.subfigs[0].legends[0].get_title().get_text() == "returns: a line for each run"
 
 
+def test_panels_of_returns_report_that_evaluation_is_off(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run", "evaluate.interval=null", training=[report(t, t) for t in (2, 4)])
+    lines: list[str] = []
+    panels = drawn(make_figure(read_runs([run], lines.append)))
+    assert lines == ["run: evaluation is off, so it has no returns to draw"]
+    assert [[text.get_text() for text in panel.texts] for panel in panels[:4]] == [
+        *[["evaluation is off"]] * 3,
+        [],
+    ]
+
+
 @pytest.mark.parametrize("last_step", [1_000, 99_999, 999_999, 1_000_001, 123_456_789])
 def test_numbers_of_an_axis_do_not_touch(tmp_path: Path, last_step: int) -> None:
     steps = [0, last_step // 2, last_step]

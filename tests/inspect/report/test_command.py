@@ -91,3 +91,17 @@ def test_directories_of_different_runs_are_refused(
         "RUN_DIR: 'one' and 'other' hold different runs; allowed: one run, or the directories of its roles"
     )
     assert not Path("one/report.html").exists()
+
+
+def test_a_run_without_evaluation_has_a_page_without_returns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded_run(tmp_path / "off", "evaluate.interval=null")
+    assert cli.main(["report", "off", "--out", "off.html"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "off: evaluation is off, so it has no returns to draw",
+        "There is no best policy: evaluation is off.",
+    ]
+    page = Path("off.html").read_text()
+    assert "Evaluation is off (<code>evaluate.interval: null</code>)" in page
+    assert "Return against" not in page
