@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class CollectorParts:
       stop: ends collecting.
       watch: raises if the replay server belongs to another run; None if the puller checks that server.
       report_episode: called with each complete episode.
+      info_metrics: the metrics of `environment.info_metrics`.
     """
 
     environments: EnvironmentBatch
@@ -56,6 +57,7 @@ class CollectorParts:
     stop: Stop
     watch: ServerWatch | None = None
     report_episode: Callable[[Episode], None] = lambda episode: None
+    info_metrics: Sequence[str] = ()
 
 
 class Collector:
@@ -64,7 +66,9 @@ class Collector:
     def __init__(self, parts: CollectorParts) -> None:
         """Starts at the environments' first observations."""
         self._parts = parts
-        self._episodes = EpisodeStatistics(len(parts.environments.first), ended=self._episode_ended)
+        self._episodes = EpisodeStatistics(
+            len(parts.environments.first), ended=self._episode_ended, info_metrics=parts.info_metrics
+        )
         self._env_steps = 0
         self._policy = RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables")
@@ -100,9 +104,11 @@ class Collector:
         self._report()
         self._time.spent()
 
-    def _episode_ended(self, environment: int, episode_return: float, length: int) -> None:
+    def _episode_ended(
+        self, environment: int, episode_return: float, length: int, info: Mapping[str, float]
+    ) -> None:
         self._parts.report_episode(
-            Episode(environment, episode_return, length, self._env_steps, self._policy.train_step)
+            Episode(environment, episode_return, length, self._env_steps, self._policy.train_step, info)
         )
 
     def _wait_for_replay(self) -> None:

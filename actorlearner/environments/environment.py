@@ -1,5 +1,6 @@
 """The interface of all environments, whichever library they come from, and the env steps of an actor."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from actorlearner.environments.rendering import Frame
@@ -18,6 +19,7 @@ class Step(NamedTuple):
         so that the value of the last state is bootstrapped.
       last: whether the episode ended here, by termination or truncation; `reset` must follow.
       rejected: whether the environment rejected the action; nothing is learned from this env step.
+      info: the numbers that `environment.info_metrics` names, by their keys in the environment's info.
     """
 
     observation: Nest
@@ -25,6 +27,7 @@ class Step(NamedTuple):
     discount: float
     last: bool
     rejected: bool = False
+    info: Mapping[str, float] = {}
 
 
 class Environment(Protocol):
@@ -92,6 +95,7 @@ class EnvSteps(NamedTuple):
       valid: bool; False if the environment failed (then `last` is True) or rejected the action. Such an env
         step must not be used: for replay, the episode ends with the env step before it, as if truncated.
         `next_observation` is then `observation` itself.
+      info: `Step.info` of each environment; may be empty.
     """
 
     observation: Nest
@@ -103,3 +107,4 @@ class EnvSteps(NamedTuple):
     last: Nest
     policy_train_step: Nest
     valid: Nest
+    info: Sequence[Mapping[str, float]] = ()

@@ -10,6 +10,7 @@ from actorlearner.config.checks import SUITES
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
+from actorlearner.environments.info import info_keys
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
@@ -112,7 +113,7 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
 
     if isinstance(environment, py_environment.PyEnvironment):
         return _attempt(
-            lambda: PyEnvironmentAdapter(environment),
+            lambda: PyEnvironmentAdapter(environment, info_keys(config.info_metrics)),
             _NAME,
             f"{_title(config)} has specs that cannot be used",
         )
@@ -123,7 +124,11 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
         raise ConfigurationError(
             [problem(_SUITE, wrong, "", "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment")]
         )
-    return _attempt(lambda: GymAdapter(environment), _NAME, f"{_title(config)} has a space without a spec")
+    return _attempt(
+        lambda: GymAdapter(environment, info_keys(config.info_metrics)),
+        _NAME,
+        f"{_title(config)} has a space without a spec",
+    )
 
 
 def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:

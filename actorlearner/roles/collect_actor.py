@@ -88,6 +88,7 @@ def run(
         stop,
         watch,
         callbacks.notify,
+        config.environment.info_metrics,
     )
     collector = Collector(parts)
     start_up.ended("first observations")

@@ -21,7 +21,7 @@ def test_an_episode_that_does_not_end_is_reported_once(
         steps.append(float(action))
         if len(steps) == 60:
             stop.request()
-        return SimpleNamespace(observation=np.zeros(2), last=False, reward=1.0)
+        return SimpleNamespace(observation=np.zeros(2), last=False, reward=1.0, info={})
 
     environment: Any = SimpleNamespace(reset=lambda: np.zeros(2), step=step)
     assert episodes.play_episode(environment, lambda *_: np.zeros(1), stop) is None

@@ -120,7 +120,7 @@ def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colour
         for line in returns_curves(group, axis):
             _add(panel, line.curve, colours[group.difference], divisor=divisor)
     off = all(run.config.evaluate.interval is None for group in comparison.groups for run in group.runs)
-    x = unit if axis == "times" else axis.replace("_", " ")
+    x: str | TimeUnit = unit if axis == "times" else axis.replace("_", " ")
     _finish(panel, x, nothing="evaluation is off" if off else _NOTHING)
 
 
