@@ -62,7 +62,8 @@ class RunStatus:
       learner: the newest record of the learner.
       replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
       evaluates: whether evaluation is on.
-      last_evaluation, best_evaluation: their `train_step` and `average_return`.
+      last_evaluation, best_evaluation: their `train_step` and `average_return`, and their `average_info`
+        with `environment.info_metrics`.
       collect_return: the mean of the actors' average returns.
       faults: the number of environment faults.
       restarts: the number of restarts of all roles.
@@ -208,7 +209,8 @@ def _mean_return(actors: list[dict[str, Any]]) -> float | None:
 
 
 def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: record[key] for key in ("train_step", "average_return")}
+    keys = ("train_step", "average_return", "average_info")
+    return {key: record[key] for key in keys if key in record}
 
 
 def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.cli import main as cli
 from actorlearner.records.events import WARNED, EventLog
-from tests.support.recorded_run import recorded_run, trained_run
+from tests.support.recorded_run import evaluation, recorded_run, trained_run
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +105,15 @@ def test_a_run_without_evaluation_has_a_page_without_returns(
     page = Path("off.html").read_text()
     assert "Evaluation is off (<code>evaluate.interval: null</code>)" in page
     assert "Return against" not in page
+
+
+def test_the_metrics_of_info_have_pictures(tmp_path: Path) -> None:
+    recorded_run(
+        tmp_path / "run",
+        "environment.info_metrics=[energy]",
+        evaluations=[evaluation(t, t, [0.001]) | {"info": {"energy": [t]}} for t in (0, 1)],
+    )
+    assert cli.main(["report", "run"]) == 0
+    page = Path("run/report.html").read_text()
+    assert "<figcaption>energy of the greedy policy</figcaption>" in page
+    assert '<td class="number">0.00100</td>' in page

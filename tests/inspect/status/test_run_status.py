@@ -89,6 +89,14 @@ def test_without_evaluation_the_returns_are_the_actors(tmp_path: Path) -> None:
     assert "returns    evaluation is off, collecting 0.00123\n" in text(look(directory))
 
 
+def test_the_metrics_of_info_have_a_row(directory: RunDirectory) -> None:
+    assert "info  " not in text(look(directory))
+    record = {"time": NOW, "train_step": 8_500, "average_return": -1.0}
+    with directory.metrics("eval").open("a") as file:
+        file.write(json.dumps(record | {"average_info": {"energy": 0.0123, "sum:wires": None}}) + "\n")
+    assert "info       energy 0.0123, sum:wires -\n" in text(look(directory))
+
+
 def test_rates_of_long_ago_are_not_those_of_now(
     directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
