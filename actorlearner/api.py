@@ -57,9 +57,9 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether the learner's last train step was evaluated."""
-        evaluations = self.evaluations()
-        return bool(evaluations) and evaluations[-1]["train_step"] >= self.config.learn.train_steps
+        """Whether the learner's last train step was evaluated; if evaluation is off, whether it was taken."""
+        records = self.metrics("learner") if self.config.evaluate.interval is None else self.evaluations()
+        return bool(records) and records[-1]["train_step"] >= self.config.learn.train_steps
 
     def evaluations(self) -> list[dict[str, Any]]:
         """Returns the evaluations of the greedy policy: `train_step`, `average_return`, `returns`, ..."""
@@ -109,7 +109,11 @@ class Run:
         return page
 
     def best_policy(self) -> "Policy":
-        """Loads the policy with the best evaluation; raises a ConfigurationError before the first one."""
+        """Loads the policy with the best evaluation, or the newest greedy policy if evaluation is off.
+
+        Raises:
+          ConfigurationError: no policy is saved yet.
+        """
         from actorlearner.acting.saved_policy import load_policy
 
         return load_policy(self.path)

@@ -18,4 +18,4 @@ class BestReturn(Callback):
         """Compares the average return with the best so far."""
         if evaluation.average_return > self._best:
             self._best = evaluation.average_return
-            print(f"new best return {self._best:.1f} at train step {evaluation.train_step}", flush=True)
+            print(f"new best return {self._best:.4g} at train step {evaluation.train_step}", flush=True)

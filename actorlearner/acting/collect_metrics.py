@@ -56,12 +56,14 @@ class CollectMetrics:
             return
         self._begun = True
         env_steps += self.before["env_steps"]
+        info = episodes.average_info
         record = {
             "env_steps": env_steps,
             "episodes": self.before["episodes"] + episodes.episodes,
             "env_steps_per_s": round(self._rate.update(env_steps), 2),
             "average_return": episodes.average_return,
             "average_episode_length": episodes.average_episode_length,
+            **({"average_info": info} if info else {}),
             "policy_train_step": policy.train_step,
             "policy_generation": policy.generation,
             "policy_age_s": policy_age_s,
@@ -70,7 +72,8 @@ class CollectMetrics:
             "memory_bytes": resident_bytes(),
         }
         self._metrics.write(record)
-        curves = {f"collect/{key}": value for key, value in record.items()}
+        curves = {f"collect/{key}": value for key, value in record.items() if key != "average_info"}
+        curves |= {f"collect/info/{name}": value for name, value in info.items()}
         # Random actions are plotted before the first train step; a restarted actor's random actions are not.
         if policy.train_step >= 0 or not self._resumed:
             self._summaries.scalars(curves, max(0, policy.train_step))

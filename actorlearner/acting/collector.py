@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class CollectorParts:
       report_episode: called with each complete episode.
       reward_clipping: limit of the rewards that are written; None: as they are.
       in_sequences: whether env steps go to replay in sequences, with the info and state of their policy.
+      info_metrics: the metrics of `environment.info_metrics`.
     """
 
     environments: EnvironmentBatch
@@ -64,6 +65,7 @@ class CollectorParts:
     report_episode: Callable[[Episode], None] = lambda episode: None
     in_sequences: bool = False
     reward_clipping: float | None = None
+    info_metrics: Sequence[str] = ()
 
 
 class Collector:
@@ -72,7 +74,9 @@ class Collector:
     def __init__(self, parts: CollectorParts) -> None:
         """Starts at the environments' first observations."""
         self._parts = parts
-        self._episodes = EpisodeStatistics(len(parts.environments.first), ended=self._episode_ended)
+        self._episodes = EpisodeStatistics(
+            len(parts.environments.first), ended=self._episode_ended, info_metrics=parts.info_metrics
+        )
         self._env_steps = 0
         self._policy = RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables")
@@ -117,9 +121,11 @@ class Collector:
         limit = self._parts.reward_clipping
         return steps if limit is None else steps._replace(reward=np.clip(steps.reward, -limit, limit))
 
-    def _episode_ended(self, environment: int, episode_return: float, length: int) -> None:
+    def _episode_ended(
+        self, environment: int, episode_return: float, length: int, info: Mapping[str, float]
+    ) -> None:
         self._parts.report_episode(
-            Episode(environment, episode_return, length, self._env_steps, self._policy.train_step)
+            Episode(environment, episode_return, length, self._env_steps, self._policy.train_step, info)
         )
 
     def _wait_for_replay(self) -> None:

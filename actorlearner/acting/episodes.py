@@ -1,12 +1,15 @@
 """Plays whole episodes with a policy."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tree
 
 from actorlearner.acting.policy_function import PolicyFunction
+from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment
+from actorlearner.environments.info import EpisodeInfo
 from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
 from actorlearner.records.notify import warn
@@ -21,27 +24,41 @@ class Episode(NamedTuple):
     Attributes:
       episode_return: undiscounted sum of all rewards.
       length: env steps.
+      info: the metrics of `environment.info_metrics` by name; those without a value are left out.
+      cut_off: whether it was ended after a maximum number of env steps, not by the environment.
     """
 
     episode_return: float
     length: int
+    info: Mapping[str, float] = {}
+    cut_off: bool = False
 
 
 class EpisodeInPlay:
     """An episode, played one env step at a time.
 
     Attributes:
+      observation: the newest one.
       episode_return: undiscounted sum of the rewards so far.
       length: env steps so far.
       over: whether the episode has ended.
       failed: whether it ended because the environment failed.
     """
 
-    def __init__(self, environment: GuardedEnvironment, policy: PolicyFunction) -> None:
-        """Resets the environment; the policy takes batches of one."""
+    def __init__(
+        self, environment: GuardedEnvironment, policy: PolicyFunction, info_metrics: Sequence[str] = ()
+    ) -> None:
+        """Resets the environment; `step` needs a policy for batches of one.
+
+        Args:
+          environment: where it is played.
+          policy: chooses the actions of `step`.
+          info_metrics: the metrics of `environment.info_metrics`.
+        """
         self._environment = environment
         self._policy = policy
-        self._observation = environment.reset()
+        self._info = EpisodeInfo(info_metrics)
+        self.observation: Nest = environment.reset()
         self.episode_return, self.length = 0.0, 0
         self.over = self.failed = False
 
@@ -51,49 +68,96 @@ class EpisodeInPlay:
         Raises:
           RunError: the environment failed too often in a row.
         """
-        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], self._observation)
+        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], self.observation)
         actions = self._policy(batch, np.array([self.length == 0]))
-        step = self._environment.step(tree.map_structure(lambda leaf: leaf[0], actions))
+        self.act(tree.map_structure(lambda leaf: leaf[0], actions))
+
+    def act(self, action: Nest) -> None:
+        """Takes the next env step with an action from outside.
+
+        Raises:
+          RunError: the environment failed too often in a row.
+        """
+        step = self._environment.step(action)
         if step is None:
             self.over = self.failed = True
             return
-        self._observation, self.over = step.observation, step.last
+        self.observation, self.over = step.observation, step.last
         self.episode_return += step.reward
         self.length += 1
+        self._info.add(step.info)
+        if self.length == _LONG_EPISODE:
+            warn(
+                f"an episode has lasted {_LONG_EPISODE:,} env steps and goes on; "
+                "environment.max_episode_steps limits episodes"
+            )
+
+    def result(self) -> Episode:
+        """Returns the episode as played so far; call it once."""
+        return Episode(self.episode_return, self.length, self._info.take(), cut_off=not self.over)
 
 
-def play_episode(environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop) -> Episode | None:
-    """Plays one whole episode; returns None if `stop` is requested between two env steps.
-
-    An episode in which the environment fails is discarded and replaced by another.
-
-    Raises:
-      RunError: the environment failed too often in a row.
-    """
-    while True:
-        episode = EpisodeInPlay(environment, policy)
-        while not episode.over:
-            if stop.requested:
-                return None
-            beat("playing, env step", episode.length)
-            episode.step()
-            if episode.length == _LONG_EPISODE:
-                warn(
-                    f"an episode has lasted {_LONG_EPISODE:,} env steps and goes on; "
-                    "environment.max_episode_steps limits episodes"
-                )
-        if not episode.failed:
-            return Episode(episode.episode_return, episode.length)
+def play_episode(
+    environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop, info_metrics: Sequence[str] = ()
+) -> Episode | None:
+    """Plays one whole episode, as `play_episodes` does; returns None at a stop."""
+    played = play_episodes([environment], policy, 1, stop, info_metrics=info_metrics)
+    return played[0] if played else None
 
 
 def play_episodes(
-    environment: GuardedEnvironment, policy: PolicyFunction, episodes: int, stop: Stop
+    environments: Sequence[GuardedEnvironment],
+    policy: PolicyFunction,
+    episodes: int,
+    stop: Stop,
+    *,
+    max_steps: int | None = None,
+    info_metrics: Sequence[str] = (),
 ) -> list[Episode] | None:
-    """Plays `episodes` whole episodes, as `play_episode` does; returns None at a stop."""
-    played: list[Episode] = []
+    """Plays whole episodes, one in each of N environments at a time, with one policy call for all.
+
+    Environment j plays the episodes j, j + N, j + 2N, ...: which episodes count is fixed before they are
+    played. If the first to end counted, short episodes would be favoured. An episode in which the environment
+    fails is discarded and replaced by another.
+
+    Args:
+      environments: N of them, at most `episodes`.
+      policy: for batches of N.
+      episodes: number of episodes.
+      stop: checked between two env steps.
+      max_steps: env steps after which an episode is cut off; None for no limit.
+      info_metrics: the metrics of `environment.info_metrics`.
+
+    Returns:
+      The episodes by number; None at a stop.
+
+    Raises:
+      RunError: an environment failed too often in a row.
+    """
+    turns = [iter(range(j, episodes, len(environments))) for j in range(len(environments))]
+    numbers = [next(turn, None) for turn in turns]
+
+    def begin(j: int) -> EpisodeInPlay:
+        return EpisodeInPlay(environments[j], policy, info_metrics)
+
+    in_play = [begin(j) for j in range(len(environments))]
+    played: dict[int, Episode] = {}
     while len(played) < episodes:
-        episode = play_episode(environment, policy, stop)
-        if episode is None:
+        if stop.requested:
             return None
-        played.append(episode)
-    return played
+        beat("playing, env step", max(episode.length for episode in in_play))
+        batch = tree.map_structure(lambda *leaves: np.stack(leaves), *(each.observation for each in in_play))
+        actions = policy(batch, np.array([episode.length == 0 for episode in in_play]))
+        for j, number in enumerate(numbers):
+            if number is None:  # This environment has played its episodes: its action is ignored.
+                continue
+            episode = in_play[j]
+            episode.act(tree.map_structure(lambda leaf, j=j: leaf[j], actions))
+            if episode.failed:
+                in_play[j] = begin(j)
+            elif episode.over or episode.length == max_steps:
+                played[number] = episode.result()
+                numbers[j] = next(turns[j], None)
+                if numbers[j] is not None:
+                    in_play[j] = begin(j)
+    return [played[number] for number in range(episodes)]

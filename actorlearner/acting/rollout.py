@@ -55,7 +55,8 @@ def episode_line(number: int, episode: Episode) -> str:
 
 def mean_line(played: Sequence[Episode]) -> str:
     """Formats means and population standard deviations over all episodes."""
-    returns, lengths = (np.array(column, np.float64) for column in zip(*played, strict=True))
+    returns = np.array([episode.episode_return for episode in played], np.float64)
+    lengths = np.array([episode.length for episode in played], np.float64)
     digits = decimals(returns.mean(), returns.std())
     return (
         f"mean of {len(played)}: reward: {returns.mean():.{digits}f} ± {returns.std():.{digits}f}, "

@@ -17,6 +17,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.gym_adapter import GymAdapter
+from actorlearner.environments.info import info_keys
 from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.errors import ConfigurationError, one_line
@@ -60,10 +61,14 @@ class Policy:
         batched = leaves[0].ndim > len(tree.flatten(spec)[0].shape)
         batch = tree.unflatten_as(spec, leaves if batched else [leaf[None] for leaf in leaves])
         size = len(leaves[0]) if batched else 1
-        if size not in self._functions:
-            self._functions[size] = PolicyFunction(self._policy, self._specs, size)
-        actions = self._functions[size](batch, np.zeros(size, np.bool_))
+        actions = self.function_for(size)(batch, np.zeros(size, np.bool_))
         return actions if batched else tree.map_structure(lambda leaf: leaf[0], actions)
+
+    def function_for(self, batch_size: int) -> PolicyFunction:
+        """Returns the policy for batches of a size; traces it the first time."""
+        if batch_size not in self._functions:
+            self._functions[batch_size] = PolicyFunction(self._policy, self._specs, batch_size)
+        return self._functions[batch_size]
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -81,7 +86,7 @@ def load_policy(path: str | Path) -> Policy:
 
 
 def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0) -> list[Episode]:
-    """Plays whole episodes and returns the return and the length of each.
+    """Plays whole episodes and returns the return, the length and the info metrics of each.
 
     Args:
       policy: from `load_policy`.
@@ -99,11 +104,12 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
     given = hasattr(environment, "step")
     made = environment if given else environment()
     is_py = isinstance(made, py_environment.PyEnvironment)
-    adapter: Any = PyEnvironmentAdapter(made) if is_py else GymAdapter(made)
+    metrics = policy.config.environment.info_metrics
+    adapter: Any = (PyEnvironmentAdapter if is_py else GymAdapter)(made, info_keys(metrics))
     adapter.seed(seed)
     try:
         guarded = GuardedEnvironment(lambda attempt: adapter, "the environment", max_faults=0)
-        return play_episodes(guarded, policy.function, episodes, Stop()) or []
+        return play_episodes([guarded], policy.function, episodes, Stop(), info_metrics=metrics) or []
     finally:
         if not given:
             adapter.close()
@@ -113,7 +119,7 @@ def play_in_own_environment(policy: Policy, seed: int, number: int) -> Episode:
     """Plays one whole episode in a new environment of the policy's run."""
     environment = episode_environment(policy.config, seed, number)
     try:
-        episode = play_episode(environment, policy.function, Stop())
+        episode = play_episode(environment, policy.function, Stop(), policy.config.environment.info_metrics)
     finally:
         environment.close()
     assert episode is not None  # Nothing requests a stop.

@@ -1,10 +1,11 @@
 """The base class of callbacks, and the events that they receive."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from actorlearner.config.schema import Config
+from actorlearner.environments.info import average_info
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Episode:
       length: in env steps.
       env_steps: taken by this process of the actor so far.
       train_step: of the policy that took the last env step; -1 for random actions.
+      info: the metrics of `environment.info_metrics` by name; those without a value are left out.
     """
 
     environment: int
@@ -41,6 +43,7 @@ class Episode:
     length: int
     env_steps: int
     train_step: int
+    info: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,17 +55,24 @@ class Evaluation:
       env_steps: of all actors when the policy was published.
       returns: undiscounted, one per episode.
       lengths: in env steps, one per episode.
+      info: the metrics of `environment.info_metrics` by name, one value per episode; None without a value.
     """
 
     train_step: int
     env_steps: int
     returns: Sequence[float]
     lengths: Sequence[int]
+    info: Mapping[str, Sequence[float | None]] = dataclasses.field(default_factory=dict)
 
     @property
     def average_return(self) -> float:
         """Mean over the episodes."""
         return sum(self.returns) / len(self.returns)
+
+    @property
+    def average_info(self) -> dict[str, float | None]:
+        """Mean of each metric of `info` over the episodes that have it; None if none has."""
+        return average_info(self.info)
 
 
 @dataclasses.dataclass(frozen=True)

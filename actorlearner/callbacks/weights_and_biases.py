@@ -53,6 +53,7 @@ class WeightsAndBiases(Callback):
                 "collect/return": episode.episode_return,
                 "collect/length": episode.length,
                 "collect/policy_train_step": episode.train_step,
+                **{f"collect/info/{name}": value for name, value in episode.info.items()},
             }
         )
 
@@ -63,6 +64,7 @@ class WeightsAndBiases(Callback):
                 _TRAIN_STEP: evaluation.train_step,
                 "eval/average_return": evaluation.average_return,
                 "eval/env_steps": evaluation.env_steps,
+                **{f"eval/info/{name}": value for name, value in evaluation.average_info.items()},
             }
         )
         best = self._run.summary.get("eval/best_return", float("-inf"))

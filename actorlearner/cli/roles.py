@@ -57,7 +57,7 @@ def add_to(commands: Commands) -> None:
         summary="measure the greedy policy now and then",
         description=(
             "Plays whole episodes with the greedy policy of train step 0, of every evaluate.interval train "
-            "steps and of the last one."
+            "steps and of the last one. Ends at once if that key is null."
         ),
         example="--config sac_pendulum --replay_address replay.host:8008",
     )

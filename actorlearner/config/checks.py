@@ -51,6 +51,8 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
         problems += _environment_problems(config, sources, "environment.name" not in broken)
     if "learn.strategy" not in broken:
         problems += _strategy_problems(config, sources, "learn.batch_size" not in broken)
+    if "environment.info_metrics" not in broken:
+        problems += _info_problems(config, sources)
     profile = config.learn.profile
     if "learn.profile" not in broken and profile is not None and not profiled_steps(profile):
         problems.append(cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null"))
@@ -64,6 +66,17 @@ def cannot_work(config: Config, key: str, sources: Sources, allowed: str) -> str
     section, _, name = key.partition(".")
     value = getattr(getattr(config, section), name)
     return problem(key, f"{show(value)} cannot work", sources.get(key, DEFAULT_SOURCE), allowed)
+
+
+def _info_problems(config: Config, sources: Sources) -> Iterator[str]:
+    key = "environment.info_metrics"
+    metrics = config.environment.info_metrics
+    source = sources.get(key, DEFAULT_SOURCE)
+    for metric in dict.fromkeys(metrics):
+        if metric in ("", "sum:", "mean:"):
+            yield problem(key, f"{show(metric)} names no key", source, "KEY, sum:KEY or mean:KEY")
+        elif metrics.count(metric) > 1:
+            yield problem(key, f"{show(metric)} is given twice", source, "each only once")
 
 
 def _callback_problems(callbacks: list[str], source: str) -> Iterator[str]:

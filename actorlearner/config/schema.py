@@ -38,6 +38,11 @@ class EnvironmentConfig:
         "Observations, images or vectors, that are joined into one: the newest and those before it.",
         at_least=1,
     )
+    info_metrics: list[str] = setting(
+        [],
+        "Numbers in the environment's info that become metrics of its episodes: KEY for the value at the "
+        "last env step, sum:KEY or mean:KEY over the env steps.",
+    )
     max_faults: int = setting(
         10,
         "Consecutive times that an environment may raise an error or return NaN or infinity and is created "
@@ -223,10 +228,26 @@ class LearnConfig:
 class EvaluateConfig:
     """The eval actor."""
 
-    interval: int = setting(
-        10_000, "Train steps between two evaluations; step 0 and the last are always evaluated.", at_least=1
+    interval: int | None = setting(
+        10_000,
+        "Train steps between two evaluations; step 0 and the last are always evaluated. Null: evaluation is "
+        "off, and the run keeps no best policy.",
+        at_least=1,
     )
     episodes: int = setting(20, "Episodes of the greedy policy in one evaluation.", at_least=1)
+    environments: int = setting(
+        1,
+        "Environments of the eval actor, which acts in all of them with one policy call; at most one per "
+        "episode is made.",
+        at_least=1,
+        at_most=10_000,
+    )
+    max_steps: int | None = setting(
+        None,
+        "Env steps after which an episode of an evaluation is cut off; its return so far counts. Null: no "
+        "limit.",
+        at_least=1,
+    )
     video_interval: int | None = setting(
         None,
         "Train steps between two videos of one episode, recorded after an evaluation. Null: no videos.",

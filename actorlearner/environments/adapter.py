@@ -1,6 +1,6 @@
 """What the adapters of gym and of TF-Agents' environments share: arrays that fit their specs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +20,18 @@ class Adapter:
       observation_spec, action_spec: nests of array specs.
     """
 
-    def __init__(self, environment: Any, observation_spec: Nest, action_spec: Nest) -> None:
-        """Adapts `environment`: a gym.Env, old or new, or a PyEnvironment."""
+    def __init__(
+        self, environment: Any, observation_spec: Nest, action_spec: Nest, info_keys: Collection[str] = ()
+    ) -> None:
+        """Adapts `environment`: a gym.Env, old or new, or a PyEnvironment.
+
+        Args:
+          environment: the environment.
+          observation_spec: nest of array specs.
+          action_spec: nest of array specs.
+          info_keys: keys of the numbers in its info that steps report.
+        """
+        self._info_keys = info_keys
         self.observation_spec = observation_spec
         self.action_spec = action_spec
         self._environment = environment

@@ -1,7 +1,7 @@
 """A batch of environments, and the statistics of their episodes."""
 
 import collections
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import tree
 
 from actorlearner.environments.environment import EnvSteps, Nest, Step
 from actorlearner.environments.guarded import GuardedEnvironment
+from actorlearner.environments.info import EpisodeInfo, average_info, info_of_episodes
 
 
 class EnvironmentBatch:
@@ -60,6 +61,7 @@ class EnvironmentBatch:
             last=last,
             policy_train_step=np.full(len(steps), policy_train_step, np.int64),
             valid=~rejected,
+            info=[step.info for step in steps],
         )
 
     def _given_up(self, i: int) -> Step:
@@ -110,15 +112,17 @@ class EpisodeStatistics:
         self,
         environments: int,
         window: int = 10,
-        ended: Callable[[int, float, int], None] = lambda environment, episode_return, length: None,
+        ended: Callable[[int, float, int, Mapping[str, float]], None] = lambda *episode: None,
+        info_metrics: Sequence[str] = (),
     ) -> None:
         """Starts without episodes.
 
         Args:
           environments: number of environments.
           window: number of episodes to average over, at least one per environment.
-          ended: called after each episode with the environment's index, the undiscounted return, and the
-            length in env steps.
+          ended: called after each episode with the environment's index, the undiscounted return, the
+            length in env steps, and its metrics of `info`.
+          info_metrics: the metrics of `environment.info_metrics`.
         """
         self._ended = ended
         self._return = np.zeros(environments, dtype=np.float64)
@@ -126,20 +130,29 @@ class EpisodeStatistics:
         size = max(window, environments)
         self._returns: collections.deque[float] = collections.deque(maxlen=size)
         self._lengths: collections.deque[int] = collections.deque(maxlen=size)
+        self._info_metrics = info_metrics
+        self._info = [EpisodeInfo(info_metrics) for _ in range(environments)]
+        self._infos: collections.deque[Mapping[str, float]] = collections.deque(maxlen=size)
         self.episodes = 0
 
     def add(self, steps: EnvSteps) -> None:
         """Adds one env step of each environment; episodes that end without a valid env step do not count."""
         self._return += steps.reward
         self._length += 1
+        if self._info_metrics:
+            for info, added in zip(self._info, steps.info, strict=True):
+                info.add(added)
         if not steps.valid.all():
             given_up = steps.last & ~steps.valid
             self._return[given_up] = 0.0
             self._length[given_up] = 0
+            for i in np.flatnonzero(given_up):
+                self._info[i].clear()
         for i in np.flatnonzero(steps.last & steps.valid):
             self._returns.append(float(self._return[i]))
             self._lengths.append(int(self._length[i]))
-            self._ended(int(i), self._returns[-1], self._lengths[-1])
+            self._infos.append(self._info[i].take())
+            self._ended(int(i), self._returns[-1], self._lengths[-1], self._infos[-1])
             self._return[i] = 0.0
             self._length[i] = 0
             self.episodes += 1
@@ -153,3 +166,8 @@ class EpisodeStatistics:
     def average_episode_length(self) -> float | None:
         """Mean length in env steps; None before the end of the first episode."""
         return float(np.mean(self._lengths)) if self._lengths else None
+
+    @property
+    def average_info(self) -> dict[str, float | None]:
+        """Mean of each metric of `info` over the episodes that have it; None if none has."""
+        return average_info(info_of_episodes(self._info_metrics, self._infos))

@@ -1,5 +1,6 @@
 """The interface of all environments, whichever library they come from, and the env steps of an actor."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from actorlearner.environments.rendering import Frame
@@ -18,6 +19,7 @@ class Step(NamedTuple):
         so that the value of the last state is bootstrapped.
       last: whether the episode ended here, by termination or truncation; `reset` must follow.
       rejected: whether the environment rejected the action; nothing is learned from this env step.
+      info: the numbers that `environment.info_metrics` names, by their keys in the environment's info.
     """
 
     observation: Nest
@@ -25,6 +27,7 @@ class Step(NamedTuple):
     discount: float
     last: bool
     rejected: bool = False
+    info: Mapping[str, float] = {}
 
 
 class Environment(Protocol):
@@ -95,6 +98,7 @@ class EnvSteps(NamedTuple):
       policy_generation: int64; the generation of the learner that published the variables; only in sequences.
       policy_info: nest; what the policy gave with the action; only in sequences.
       policy_state: nest; the state of the policy before it chose the action; only in sequences.
+      info: `Step.info` of each environment; may be empty.
     """
 
     observation: Nest
@@ -109,3 +113,4 @@ class EnvSteps(NamedTuple):
     policy_generation: Nest = ()
     policy_info: Nest = ()
     policy_state: Nest = ()
+    info: Sequence[Mapping[str, float]] = ()

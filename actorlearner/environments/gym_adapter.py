@@ -1,12 +1,13 @@
 """Adapts environments of gym and gymnasium; their time limits truncate episodes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from actorlearner.environments.adapter import Adapter, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.info import named_numbers
 
 if TYPE_CHECKING:
     import gym
@@ -25,8 +26,8 @@ class GymAdapter(Adapter):
       observation_spec, action_spec: nests of array specs; dicts and tuples where the spaces are.
     """
 
-    def __init__(self, environment: "gym.Env") -> None:
-        """Reads the spaces.
+    def __init__(self, environment: "gym.Env", info_keys: Collection[str] = ()) -> None:
+        """Reads the spaces; `info_keys` are the keys of the numbers in info that steps report.
 
         Raises:
           ValueError: TF-Agents has no spec for one of the spaces.
@@ -39,6 +40,7 @@ class GymAdapter(Adapter):
             environment,
             single_precision(specs(gym_space(environment.observation_space), name="observation")),
             single_precision(specs(action_space, name="action")),
+            info_keys,
         )
         self._observation = observation_cast(self.observation_spec)
         self._action = _action_cast(action_space)
@@ -60,9 +62,10 @@ class GymAdapter(Adapter):
             truncated = last and info.get("TimeLimit.truncated", False)
             terminated = last and not truncated
         else:
-            observation, reward, terminated, truncated, _ = answer
+            observation, reward, terminated, truncated, info = answer
             last = terminated or truncated
-        return Step(self._observation(observation), float(reward), 0.0 if terminated else 1.0, bool(last))
+        step = Step(self._observation(observation), float(reward), 0.0 if terminated else 1.0, bool(last))
+        return step._replace(info=named_numbers(info, self._info_keys)) if self._info_keys else step
 
     def seed(self, seed: int) -> bool:
         """Seeds the environment and returns whether it takes a seed.

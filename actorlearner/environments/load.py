@@ -11,6 +11,7 @@ from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.dm_control_adapter import DmControlAdapter, make_task
 from actorlearner.environments.environment import Environment
+from actorlearner.environments.info import info_keys
 from actorlearner.environments.names import check_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.wrappers import ActionRepeat, FrameStack, TimeLimit
@@ -123,7 +124,7 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
         return environment
     if isinstance(environment, py_environment.PyEnvironment):
         return _attempt(
-            lambda: PyEnvironmentAdapter(environment),
+            lambda: PyEnvironmentAdapter(environment, info_keys(config.info_metrics)),
             _NAME,
             f"{_title(config)} has specs that cannot be used",
         )
@@ -134,7 +135,11 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
         raise ConfigurationError(
             [problem(_SUITE, wrong, "", "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment")]
         )
-    return _attempt(lambda: GymAdapter(environment), _NAME, f"{_title(config)} has a space without a spec")
+    return _attempt(
+        lambda: GymAdapter(environment, info_keys(config.info_metrics)),
+        _NAME,
+        f"{_title(config)} has a space without a spec",
+    )
 
 
 def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:

@@ -1,9 +1,11 @@
 """Adapts TF-Agents environments."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 from actorlearner.environments.adapter import Adapter, action_cast, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
+from actorlearner.environments.info import named_numbers
 from actorlearner.errors import ConfigurationError, RunError
 
 if TYPE_CHECKING:
@@ -20,8 +22,8 @@ class PyEnvironmentAdapter(Adapter):
       observation_spec, action_spec: nests of array specs, float64 replaced by float32.
     """
 
-    def __init__(self, environment: "py_environment.PyEnvironment") -> None:
-        """Reads the specs.
+    def __init__(self, environment: "py_environment.PyEnvironment", info_keys: Collection[str] = ()) -> None:
+        """Reads the specs; `info_keys` are the keys of the numbers in `get_info()` that steps report.
 
         Raises:
           ConfigurationError: the environment is batched or has no scalar rewards.
@@ -29,7 +31,10 @@ class PyEnvironmentAdapter(Adapter):
         _check(environment)
         action_spec = environment.action_spec()
         super().__init__(
-            environment, single_precision(environment.observation_spec()), single_precision(action_spec)
+            environment,
+            single_precision(environment.observation_spec()),
+            single_precision(action_spec),
+            info_keys,
         )
         self._observation = observation_cast(self.observation_spec)
         self._action = action_cast(action_spec)
@@ -54,7 +59,8 @@ class PyEnvironmentAdapter(Adapter):
         discount = float(answer.discount)
         if last and discount == 0.0 and self._truncated_by_gym():
             discount = 1.0
-        return Step(self._observation(answer.observation), float(answer.reward), discount, last)
+        step = Step(self._observation(answer.observation), float(answer.reward), discount, last)
+        return step._replace(info=named_numbers(self._info(), self._info_keys)) if self._info_keys else step
 
     def seed(self, seed: int) -> bool:
         """Seeds the environment; returns False if it does not support that."""
@@ -64,12 +70,16 @@ class PyEnvironmentAdapter(Adapter):
             return False
         return True
 
+    def _info(self) -> Any:
+        """Returns the info of the last env step; None if the environment has none."""
+        try:
+            return self._environment.get_info()
+        except NotImplementedError:
+            return None
+
     def _truncated_by_gym(self) -> bool:
         """Whether a time limit of a wrapped gym environment ended the episode."""
-        try:
-            info = self._environment.get_info()
-        except NotImplementedError:
-            return False
+        info = self._info()
         return isinstance(info, dict) and bool(info.get("TimeLimit.truncated", False))
 
 

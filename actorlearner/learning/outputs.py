@@ -110,7 +110,7 @@ class Outputs:
         self._publisher.publish()
         if self._checkpoint.generation > 0:
             self._publisher.take_over(self._checkpoint.pending_evaluations(), self._stop)
-        if self._train_step == 0:
+        if self._train_step == 0 and self._config.evaluate.interval is not None:
             self._initial_evaluation = [self._publisher.request(env_steps=0)]
 
     def publish_initial_policies(self) -> None:
@@ -246,8 +246,10 @@ class Outputs:
         what = "the replay server to save the last policies"
         return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
-    def _due(self, interval: int, train_step: int) -> bool:
-        """Returns whether the last call reached the end of an interval, or of the run."""
+    def _due(self, interval: int | None, train_step: int) -> bool:
+        """Returns whether the last call reached the end of an interval, or of the run; None is never due."""
+        if interval is None:
+            return False
         return train_step // interval > self._last_call // interval or self._last(train_step)
 
     def _last(self, train_step: int) -> bool:

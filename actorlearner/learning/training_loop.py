@@ -66,7 +66,7 @@ def _iterations_until_due(config: Config, step: int) -> int:
     return min(
         learn.train_steps_per_call,
         *(end - step for end in ends if end > step),
-        *(interval - step % interval for interval in intervals),
+        *(interval - step % interval for interval in intervals if interval is not None),
     )
 
 

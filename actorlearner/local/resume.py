@@ -35,6 +35,8 @@ class SavedState:
 
     def finished(self, config: Config) -> bool:
         """Whether the last train step is saved and evaluated, and the best policy evaluated again."""
+        if config.evaluate.interval is None:
+            return self.train_step >= config.learn.train_steps
         return self.best_is_replayed and min(self.train_step, self.evaluated) >= config.learn.train_steps
 
 

@@ -90,7 +90,8 @@ class Supervisor:
         port = free_port()
         self._options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
         actors = {f"{COLLECT_ACTOR}-{i}": {"actor_index": i} for i in range(collect_actors(config.collect))}
-        for name in (LEARNER, *actors, EVAL_ACTOR):
+        evaluator = [] if config.evaluate.interval is None else [EVAL_ACTOR]
+        for name in (LEARNER, *actors, *evaluator):
             self._options[name] = {"replay_address": [route(name, port)], **actors.get(name, {})}
         self._callbacks_grace_s = CLOSE_S if config.callbacks else 0.0
         self._network = network
@@ -124,8 +125,9 @@ class Supervisor:
 
     @property
     def finished(self) -> bool:
-        """Whether the learner has taken its last train step and the eval actor has evaluated it."""
-        return all(self._children[name].exit_code == 0 for name in (LEARNER, EVAL_ACTOR))
+        """Whether the learner has taken its last train step and the eval actor, if any, has evaluated it."""
+        last = [name for name in (LEARNER, EVAL_ACTOR) if name in self._children]
+        return all(self._children[name].exit_code == 0 for name in last)
 
     @property
     def any_was_ready(self) -> bool:

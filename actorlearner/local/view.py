@@ -59,7 +59,7 @@ class View:
             self._console.print(f"starting: {', '.join(unready)}", soft_wrap=True)
         else:
             steps, left = self._steps(), duration(self._progress.status.time_left_s)
-            facts = (steps, *self._rates(), f"last return {self._last_return()}", f"{left} left")
+            facts = (steps, *self._rates(), self._last_return(), f"{left} left")
             self._console.print(", ".join(facts), soft_wrap=True)
 
     def _picture(self, unready: list[str]) -> Group:
@@ -72,7 +72,7 @@ class View:
         train_steps = ProgressBar(total=status.train_steps, completed=progress.train_step)
         bar.add_row(Text(f"{self._steps()}  "), train_steps, times)
         collected = "-" if status.collect_return is None else _return(status.collect_return)
-        returns = f"last return {self._last_return()}   while collecting {collected}"
+        returns = f"{self._last_return()}   while collecting {collected}"
         starting = [Text(f"starting: {', '.join(unready)}", style="yellow")] if unready else []
         return Group(bar, Text("   ".join(self._rates())), Text(returns), *starting)
 
@@ -89,10 +89,12 @@ class View:
         )
 
     def _last_return(self) -> str:
+        if self._progress.config.evaluate.interval is None:
+            return "evaluation is off"
         if not self._progress.evaluations:
-            return "-"
+            return "last return -"
         newest = self._progress.evaluations[-1]
-        return f"{_return(newest['average_return'])} (train step {newest['train_step']:,})"
+        return f"last return {_return(newest['average_return'])} (train step {newest['train_step']:,})"
 
 
 def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
@@ -105,6 +107,8 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
             f"best {_return(best['average_return'])} at train step {best['train_step']:,}, "
             f"last {_return(last['average_return'])} at train step {last['train_step']:,}"
         )
+    elif progress.config.evaluate.interval is None:
+        yield "AverageReturn  evaluation is off"
     best_policy = read_best(directory.best_policy)
     if best_policy is not None:
         yield f"best policy    {best_policy.describe()}"

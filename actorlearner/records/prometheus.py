@@ -1,7 +1,7 @@
 """Serves the newest record of each metrics file to Prometheus."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,6 +16,7 @@ _COUNTERS = frozenset({"env_steps", "episodes", "faults", "inserts", "samples"})
 """Keys whose values only grow until the role restarts."""
 
 _TIME = "time"
+_INFO = "average_info"  # The only mapping; each of its values is a sample.
 _REPORTED = "reported_timestamp_seconds"
 
 
@@ -23,8 +24,9 @@ def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> N
     """Serves metrics on a thread until the process ends.
 
     Every number of a record is a metric actorlearner_FILE_KEY, where FILE is collect, eval, learner or
-    replay. Metrics of actors have the label `actor`. Metrics that only grow are counters and end in _total.
-    Unknown values have no sample. `..._reported_timestamp_seconds` is the time of the record.
+    replay. Metrics of actors have the label `actor`; those of `average_info` have the label `metric`, the
+    entry of `environment.info_metrics`. Metrics that only grow are counters and end in _total. Unknown values
+    have no sample. `..._reported_timestamp_seconds` is the time of the record.
 
     Args:
       address: host and port to listen on.
@@ -53,15 +55,21 @@ class _RecordCollector(Collector):
         for name, record in sorted(self._records().items()):
             file, _, actor = name.partition("-")
             for key, value in record.items():
+                labels = {"actor": actor} if actor else {}
                 if isinstance(value, (int, float)) and math.isfinite(value):
-                    self._add(families, file, actor, key, float(value))
+                    self._add(families, file, labels, key, float(value))
+                elif key == _INFO:
+                    known = {name: number for name, number in value.items() if number is not None}
+                    for metric, number in known.items():
+                        self._add(families, file, labels | {"metric": metric}, key, number)
         yield from families.values()
 
-    def _add(self, families: dict[str, Metric], file: str, actor: str, key: str, value: float) -> None:
+    def _add(
+        self, families: dict[str, Metric], file: str, labels: Mapping[str, str], key: str, value: float
+    ) -> None:
         metric = f"{_PREFIX}_{file}_{_REPORTED if key == _TIME else key}"
-        labels = ["actor"] if actor else []
         if metric not in families:
             what = "when the newest record was written, in Unix seconds" if key == _TIME else key
             family = CounterMetricFamily if key in _COUNTERS else GaugeMetricFamily
-            families[metric] = family(metric, f"{what} of metrics/{file}*.jsonl", labels=labels)
-        families[metric].add_metric([actor] if actor else [], value)  # type: ignore[attr-defined]
+            families[metric] = family(metric, f"{what} of metrics/{file}*.jsonl", labels=list(labels))
+        families[metric].add_metric(list(labels.values()), value)  # type: ignore[attr-defined]

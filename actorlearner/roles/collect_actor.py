@@ -94,6 +94,7 @@ def run(
         watch,
         callbacks.notify,
         reward_clipping=config.collect.reward_clipping,
+        info_metrics=config.environment.info_metrics,
         in_sequences=layout.experience.length is not None,
     )
     collector = Collector(parts)

@@ -20,7 +20,8 @@ from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
-from actorlearner.environments.guarded import load_guarded
+from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.environments.info import info_of_episodes
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
@@ -52,7 +53,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     """Evaluates until `stop` or the policy of the last train step, and keeps the best policy.
 
     A request stays in the queue until its evaluation is recorded, so a restarted eval actor leaves no gap. A
-    version whose evaluation was recorded before is not evaluated again.
+    version whose evaluation was recorded before is not evaluated again. Returns at once if evaluation is off.
 
     Args:
       config: the experiment.
@@ -64,27 +65,32 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       ConfigurationError: the environment or the agent cannot be made.
       RunError: the replay server did not appear in time.
     """
+    if config.evaluate.interval is None:
+        _log.info("evaluation is off (evaluate.interval: null)")
+        return
     start_up = StartupTimer()
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
-    environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0)
-    specs = environment_specs(environment)
+    environments = _load_environments(config, _ROLE)
+    specs = environment_specs(environments[0])
     callbacks = Callbacks(config, _ROLE)
     parts = make_agent(config, specs)
-    policy = PolicyFunction(greedy_policy.GreedyPolicy(parts.agent.policy), specs, batch_size=1)
+    greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
+    policy = PolicyFunction(greedy, specs, len(environments))
+    single = policy if len(environments) == 1 else PolicyFunction(greedy, specs, 1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")
     servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
     if servers is None:
         return
     if life := count_start(servers[0].client, _ROLE, stop):
-        environment.close()
-        environment = load_guarded(config.environment, config.seed, _ROLE, 0, 0, life)
+        _close(environments)
+        environments = _load_environments(config, _ROLE, life)
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     callbacks.begin(directory)
     record = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
-    videos = TrainingVideos(directory, config, policy, update, _ROLE)
+    videos = TrainingVideos(directory, config, single, update, _ROLE)
     start_up.ended("replay server")
     start_up.report("ready")
     while record.train_step < config.learn.train_steps:
@@ -93,28 +99,66 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             break
         if request.version.train_step > record.train_step:
             update(request.version)
-            episodes = play_episodes(environment, policy, config.evaluate.episodes, stop)
+            episodes = _play(config, environments, policy, stop)
             if episodes is None:
                 break
-            best.consider(request.version, Returns(*map(list, zip(*episodes, strict=True))))
-            record.write(request, episodes)
+            evaluation = _evaluation(request, episodes, config.environment.info_metrics)
+            best.consider(request.version, _returns(episodes))
+            record.write(evaluation, sum(episode.cut_off for episode in episodes))
             if not _wait_for_room("the evaluation", record.flush, stop):
                 break
-            callbacks.notify(
-                Evaluation(
-                    request.version.train_step, request.env_steps, *map(list, zip(*episodes, strict=True))
-                )
-            )
+            callbacks.notify(evaluation)
             best.replace()
             videos.begin(request.version)
         _finish(container, request, stop)
-    environment.close()
+    _close(environments)
     if record.train_step >= config.learn.train_steps:
         while videos.pending and not stop.requested:
             videos.work(_POLL_S)
         _play_best(best, config, directory, specs, stop)
     videos.discard()
     callbacks.close(stopped=stop.requested)
+
+
+def _load_environments(config: Config, role: str, life: int = 0) -> list[GuardedEnvironment]:
+    """Loads the environments of evaluations, at most one for each episode."""
+    count = min(config.evaluate.environments, config.evaluate.episodes)
+    return [load_guarded(config.environment, config.seed, role, 0, j, life) for j in range(count)]
+
+
+def _close(environments: Sequence[GuardedEnvironment]) -> None:
+    for environment in environments:
+        environment.close()
+
+
+def _play(
+    config: Config, environments: Sequence[GuardedEnvironment], policy: PolicyFunction, stop: Stop
+) -> list[Episode] | None:
+    """Plays the episodes of one evaluation; returns None at a stop."""
+    return play_episodes(
+        environments,
+        policy,
+        config.evaluate.episodes,
+        stop,
+        max_steps=config.evaluate.max_steps,
+        info_metrics=config.environment.info_metrics,
+    )
+
+
+def _returns(episodes: Sequence[Episode]) -> Returns:
+    return Returns([each.episode_return for each in episodes], [each.length for each in episodes])
+
+
+def _evaluation(
+    request: EvaluationRequest, episodes: Sequence[Episode], info_metrics: Sequence[str]
+) -> Evaluation:
+    return Evaluation(
+        request.version.train_step,
+        request.env_steps,
+        returns=[episode.episode_return for episode in episodes],
+        lengths=[episode.length for episode in episodes],
+        info=info_of_episodes(info_metrics, [episode.info for episode in episodes]),
+    )
 
 
 def _wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:
@@ -139,13 +183,12 @@ def _play_best(
     except ConfigurationError as error:
         warn(f"the best policy is not evaluated on fresh seeds: {error}")
         return
-    environment = load_guarded(config.environment, config.seed, f"{_ROLE}, best policy", 0, 0)
-    episodes = play_episodes(environment, policy.function, config.evaluate.episodes, stop)
-    environment.close()
+    environments = _load_environments(config, f"{_ROLE}, best policy")
+    episodes = _play(config, environments, policy.function_for(len(environments)), stop)
+    _close(environments)
     if episodes is None:
         return
-    fresh = Returns(*map(list, zip(*episodes, strict=True)))
-    judged = dataclasses.replace(record, fresh=fresh)
+    judged = dataclasses.replace(record, fresh=_returns(episodes))
     if _wait_for_room("the evaluation of the best policy", lambda: best.record_fresh(judged), stop):
         _log.info("best policy: %s", judged.describe())
 
@@ -192,38 +235,42 @@ class EvaluationRecorder:
         """Continues after the last record in the run directory."""
         recorded = read_records(directory.metrics("eval"))
         self.train_step = int(recorded[-1]["train_step"]) if recorded else -1
+        self._counts_cut_off = config.evaluate.max_steps is not None
         self._metrics = MetricsWriter(directory.metrics("eval"))
         self._summaries = Summaries(directory.summaries("eval"))
         write_hyperparameters(self._summaries, config)
 
-    def write(self, request: EvaluationRequest, episodes: Sequence[Episode]) -> None:
-        """Records the evaluation of the requested version."""
-        train_step = request.version.train_step
-        returns, lengths = ([*column] for column in zip(*episodes, strict=True))
-        average_return, average_length = float(np.mean(returns)), float(np.mean(lengths))
+    def write(self, evaluation: Evaluation, cut_off: int) -> None:
+        """Records an evaluation, `cut_off` of whose episodes were cut off after `evaluate.max_steps`."""
+        average_return, info = float(np.mean(evaluation.returns)), evaluation.average_info
+        average_length = float(np.mean(evaluation.lengths))
         curves = {"eval/AverageReturn": average_return, "eval/AverageEpisodeLength": average_length}
-        self._summaries.scalars(curves, train_step)
+        curves_of_info = {f"eval/info/{name}": value for name, value in info.items()}
+        self._summaries.scalars(curves | curves_of_info, evaluation.train_step)
         self._summaries.flush()
         # The record comes last: a recorded version is not evaluated again, so its points must be written.
         self._metrics.write(
             {
-                "train_step": train_step,
-                "env_steps": request.env_steps,
-                "returns": returns,
-                "lengths": lengths,
+                "train_step": evaluation.train_step,
+                "env_steps": evaluation.env_steps,
+                "returns": evaluation.returns,
+                "lengths": evaluation.lengths,
                 "average_return": average_return,
                 "average_episode_length": average_length,
+                **({"info": evaluation.info, "average_info": info} if info else {}),
+                **({"cut_off": cut_off} if self._counts_cut_off else {}),
                 "memory_bytes": resident_bytes(),
             }
         )
-        self.train_step = train_step
+        self.train_step = evaluation.train_step
         _log.info(
-            "train step %d: AverageReturn %.*f, AverageEpisodeLength %.1f over %d episodes",
-            train_step,
+            "train step %d: AverageReturn %.*f, AverageEpisodeLength %.1f over %d episodes%s",
+            evaluation.train_step,
             decimals(average_return),
             average_return,
             average_length,
-            len(returns),
+            len(evaluation.returns),
+            f", {cut_off} cut off" if cut_off else "",
         )
 
     def flush(self) -> bool:

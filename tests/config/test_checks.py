@@ -119,3 +119,16 @@ def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> 
     config = config_with(environment__suite="none", learn__strategy="mirrored:3")
     found = [problem.partition(":")[0] for problem in cross_problems(config, {}, {broken})]
     assert found == left
+
+
+def test_metrics_of_info_name_a_key_once() -> None:
+    metrics = ["energy", "sum:energy", "max:energy"]
+    assert cross_problems(config_with(environment__info_metrics=metrics), {}) == []
+    (twice, nameless, empty) = cross_problems(
+        config_with(environment__info_metrics=["x", "x", "sum:", ""]),
+        {"environment.info_metrics": "e.yaml:3"},
+    )
+    assert twice == 'environment.info_metrics: "x" is given twice (e.yaml:3); allowed: each only once'
+    allowed = "allowed: KEY, sum:KEY or mean:KEY"
+    assert nameless == f'environment.info_metrics: "sum:" names no key (e.yaml:3); {allowed}'
+    assert empty == f'environment.info_metrics: "" names no key (e.yaml:3); {allowed}'

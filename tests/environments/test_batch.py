@@ -239,7 +239,7 @@ class Rejecting(Counting):
 def test_nothing_is_learned_from_rejected_actions() -> None:
     """The episode goes on: the next env step begins with what the environment observed."""
     batch = EnvironmentBatch([Rejecting(0, length=4), Counting(1, length=4)])
-    ended: list[tuple[int, float, int]] = []
+    ended: list[tuple[object, ...]] = []
     statistics = EpisodeStatistics(2, ended=lambda *episode: ended.append(episode))
     for number in range(4):
         before = batch.observations
@@ -254,7 +254,7 @@ def test_nothing_is_learned_from_rejected_actions() -> None:
         np.testing.assert_array_equal(pixels, np.full((2, 2), answered[0], np.uint8))
         if number < 3:
             assert batch.observations["state"][:, 2].tolist() == [number + 1, number + 1]
-    assert ended == [(0, 1.0 + 2.0 + 4.0, 4), (1, 101.0 + 102.0 + 103.0 + 104.0, 4)]
+    assert ended == [(0, 1.0 + 2.0 + 4.0, 4, {}), (1, 101.0 + 102.0 + 103.0 + 104.0, 4, {})]
 
 
 def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:

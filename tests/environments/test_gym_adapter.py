@@ -50,7 +50,7 @@ OBSERVATION = np.array([0.5, -0.5], np.float32)
 def test_discount_is_zero_only_where_the_episode_terminated(flags, discount, last):
     step = GymAdapter(Scripted([(OBSERVATION, 2, *flags)])).step(np.zeros(1))
     assert (step.discount, step.last, step.reward) == (discount, last, 2.0)
-    assert [type(value) for value in step[1:]] == [float, float, bool, bool]
+    assert [type(value) for value in step[1:5]] == [float, float, bool, bool]
     np.testing.assert_array_equal(step.observation, OBSERVATION)
 
 

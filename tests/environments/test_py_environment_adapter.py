@@ -64,7 +64,7 @@ def test_discounts_and_rewards_are_the_environments():
         (0.25, 0.5, False),
         (1.0, 0.0, True),
     ]
-    assert [type(value) for value in steps[0][1:]] == [float, float, bool, bool]
+    assert [type(value) for value in steps[0][1:5]] == [float, float, bool, bool]
     assert environment.actions[0].dtype == np.int32
 
 

@@ -40,15 +40,26 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("slow", "longest"), [("publish", "publish_fraction"), ("save", "overhead_fraction"), ("", "")]
+    ("slow", "longest", "interval", "requested"),
+    [
+        ("publish", "publish_fraction", 1_000, 1),  # The last train step is always evaluated.
+        ("save", "overhead_fraction", 4, 3),
+        ("", "", None, 0),
+    ],
 )
-def test_what_is_slow_takes_the_time(
-    slow: str, longest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are_due(
+    slow: str,
+    longest: str,
+    interval: int | None,
+    requested: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(outputs_module, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now))
     learn = LearnConfig(train_steps=_STEPS, batch_size=6, publish_interval=1, checkpoint_interval=1)
-    config = Config(learn=learn, evaluate=EvaluateConfig(interval=1_000))
+    config = Config(learn=learn, evaluate=EvaluateConfig(interval=interval))
+    requests: list[int] = []
     parts, stop = make_parts(), Stop()
     directory = RunDirectory(tmp_path)
     directory.metrics("learner").parent.mkdir()
@@ -56,7 +67,7 @@ def test_what_is_slow_takes_the_time(
     outputs._monitor = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
     outputs._publisher = SimpleNamespace(
         publish=clock.slow(slow == "publish"),
-        publish_for_evaluation=lambda env_steps: None,
+        publish_for_evaluation=requests.append,
         pending_evaluations=list,
     )
     outputs._checkpoint = SimpleNamespace(save=clock.slow(slow == "save"), generation=0)
@@ -77,3 +88,4 @@ def test_what_is_slow_takes_the_time(
         fractions[longest] = _SLOW_S / (_SLOW_S + 1.0)
     assert {key: newest[key] for key in fractions} == pytest.approx(fractions, abs=0.02)
     assert newest["train_step"] == _STEPS
+    assert len(requests) == requested

@@ -1,5 +1,6 @@
 """The state a run resumes from, and the removal of records after it."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, EvaluateConfig
 from actorlearner.local.resume import SavedState, read_state, roll_back
 from actorlearner.records.metrics import MetricsWriter, read_records
 from actorlearner.records.run_directory import RunDirectory
@@ -85,6 +86,14 @@ def test_how_far_a_run_is(directory: RunDirectory) -> None:
     corrupt(directory.replay_checkpoints / time)
     assert read_state(directory) == SavedState(train_step=20, transitions=40, evaluated=100)
     assert read_state(directory, check=False) == SavedState(train_step=100, transitions=200, evaluated=100)
+
+
+def test_without_evaluation_a_run_ends_with_its_last_checkpoint(small_config: Config) -> None:
+    saved = SavedState(train_step=small_config.learn.train_steps, transitions=0, evaluated=-1)
+    assert not saved.finished(small_config)
+    off = dataclasses.replace(small_config, evaluate=EvaluateConfig(interval=None))
+    assert saved.finished(off)
+    assert not dataclasses.replace(saved, train_step=1).finished(off)
 
 
 def test_rolling_back_prints_nothing_and_imports_no_tensorflow(directory: RunDirectory) -> None:

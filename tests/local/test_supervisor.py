@@ -1,5 +1,6 @@
 """When local mode restarts a role, and when it gives up."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, EvaluateConfig
 from actorlearner.errors import RunError
 from actorlearner.local import supervisor as supervising
 from actorlearner.local.supervisor import Restarts, Supervisor
@@ -64,3 +65,18 @@ def test_a_role_that_crashes_differently_each_time_is_restarted(supervisor: Any)
     supervised = supervisor(map("RuntimeError: attempt {}".format, range(100)))
     for _ in range(5):
         supervised.check()
+
+
+def test_without_evaluation_no_eval_actor_is_started(
+    small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashing = Crashing(iter(lambda: "not important here", None))
+    monkeypatch.setattr(supervising, "ForkServer", lambda log, network: crashing)
+    config = dataclasses.replace(small_config, evaluate=EvaluateConfig(interval=None))
+    directory = RunDirectory(tmp_path)
+    directory.prepare(config)
+    supervised = Supervisor(config, directory)
+    assert "eval-actor" not in supervised.names
+    assert not supervised.finished
+    monkeypatch.setattr(Ended, "poll", lambda self: 0)
+    assert supervised.finished

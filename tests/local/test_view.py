@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, EvaluateConfig
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import View, summary_lines
 from actorlearner.process import heartbeat
@@ -111,3 +111,12 @@ def test_the_summary_names_first_best_and_last(progress: Progress, directory: Ru
 def test_the_summary_of_a_run_that_evaluated_nothing(directory: RunDirectory) -> None:
     progress = Progress(Config(), directory)
     assert next(iter(summary_lines(progress, directory, {}))).startswith("totals")
+
+
+def test_a_run_without_evaluation_shows_that_it_is_off(tmp_path: Path) -> None:
+    config = Config(evaluate=EvaluateConfig(interval=None))
+    directory = RunDirectory(tmp_path)
+    directory.prepare(config)
+    progress = Progress(config, directory)
+    assert ", evaluation is off, " in show(progress, [], terminal=False)
+    assert next(summary_lines(progress, directory, {})) == "AverageReturn  evaluation is off"

@@ -16,7 +16,7 @@ from tests.support.scrape import scrape
 RECORDS: Records = {
     "learner": {"time": 12.5, "train_step": 20, "loss": 0.5, "data_wait_fraction": None},
     "collect-0": {"time": 1.0, "env_steps": 7, "faults": 0},
-    "collect-11": {"time": 2.0, "env_steps": 9, "faults": 1},
+    "collect-11": {"time": 2.0, "env_steps": 9, "faults": 1, "average_info": {"sum:heat": 4.0, "x": None}},
     "eval": {"time": 3.0, "returns": [1.0, 2.0], "average_return": 1.5},
 }
 
@@ -34,6 +34,7 @@ def test_every_number_is_a_metric() -> None:
         "actorlearner_collect_env_steps_total/0": 7.0,
         "actorlearner_collect_env_steps_total/11": 9.0,
         "actorlearner_collect_faults_total/0": 0.0,
+        "actorlearner_collect_average_info/11/sum:heat": 4.0,
         "actorlearner_collect_faults_total/11": 1.0,
         "actorlearner_eval_reported_timestamp_seconds": 3.0,
         "actorlearner_eval_average_return": 1.5,

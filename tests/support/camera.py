@@ -30,7 +30,7 @@ class Camera(gymnasium.Env):
         self._velocity = float(np.clip(0.7 * self._velocity + 0.5 * action[0], -5, 5))
         self._position = float(np.clip(self._position + 0.3 * self._velocity, -2, 2))
         reward = -abs(self._position - (self._side - 2))
-        return self._observation(), reward, False, False, {}
+        return self._observation(), reward, False, False, {"distance": -reward}
 
     def _observation(self) -> dict[str, Any]:
         picture = np.zeros((_PIXELS, _PIXELS, 1), np.uint8)

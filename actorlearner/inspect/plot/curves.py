@@ -134,18 +134,19 @@ class ReturnsCurve:
     curve: Curve
 
 
-def returns_curves(group: Group, axis: str) -> list[ReturnsCurve]:
-    """Returns the lines of the greedy policy's returns.
+def returns_curves(group: Group, axis: str, metric: str = "") -> list[ReturnsCurve]:
+    """Returns the lines of the greedy policy's returns, or of a metric of its episodes.
 
     Args:
       group: MIN_BAND_SAMPLES or more of its runs give the interquartile mean of their average returns; fewer
         give a curve each, the mean of their episodes' returns.
       axis: `env_steps`, `train_steps` or `times` of Evaluations.
+      metric: one of `environment.info_metrics`; empty for the returns.
 
     Returns:
       No curve before the first evaluation, or if five runs or more have no common range.
     """
-    known = [(run.name, *_known(run.evaluations, axis)) for run in group.runs]
+    known = [(run.name, *_known(run.evaluations, axis, metric)) for run in group.runs]
     evaluated = [(name, x, samples) for name, x, samples in known if len(x)]
     if len(evaluated) < MIN_BAND_SAMPLES:
         lines = [ReturnsCurve(name, mean_curve(x, samples)) for name, x, samples in evaluated]
@@ -153,6 +154,12 @@ def returns_curves(group: Group, axis: str) -> list[ReturnsCurve]:
     means = [np.array([returns.mean() for returns in samples]) for _, _, samples in evaluated]
     curve = interquartile_mean_curve([x for _, x, _ in evaluated], means)
     return [] if curve is None else [ReturnsCurve("", curve)]
+
+
+def info_metrics(groups: Sequence[Group]) -> list[str]:
+    """Returns the metrics of `environment.info_metrics` of all runs, each once."""
+    runs = [run for group in groups for run in group.runs]
+    return list(dict.fromkeys(metric for run in runs for metric in run.config.environment.info_metrics))
 
 
 def evaluated_runs(group: Group) -> int:
@@ -198,11 +205,12 @@ def target_samples_per_insert(group: Group) -> float | None:
     return None if updates is None else updates * config.learn.batch_size
 
 
-def _known(evaluations: Evaluations, axis: str) -> tuple[Numbers, list[Numbers]]:
-    """Returns the x and the returns of the evaluations with a known x, sorted by x."""
+def _known(evaluations: Evaluations, axis: str, metric: str) -> tuple[Numbers, list[Numbers]]:
+    """Returns the x and the returns, or the metric, of the evaluations that have both, sorted by x."""
     x: Numbers = getattr(evaluations, axis)
-    order = [i for i in np.argsort(x, kind="stable") if np.isfinite(x[i])]
-    return x[order], [evaluations.returns[i] for i in order]
+    samples = evaluations.info.get(metric, ()) if metric else evaluations.returns
+    order = [i for i in np.argsort(x, kind="stable") if np.isfinite(x[i]) and samples and len(samples[i])]
+    return x[order], [samples[i] for i in order]
 
 
 def _known_training(run: Run, quantity: str) -> tuple[Numbers, Numbers]:

@@ -1,4 +1,4 @@
-"""The picture of one or several runs: a block of six panels for each environment."""
+"""The picture of one or several runs: a block of six panels, or more, for each environment."""
 
 import io
 import itertools
@@ -11,8 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from actorlearner.inspect.plot.curves import Comparison, Group, comparisons, evaluated_runs
+from actorlearner.inspect.plot.curves import Comparison, Group, comparisons, evaluated_runs, info_metrics
 from actorlearner.inspect.plot.panels import (
+    INFO_AXIS,
     RETURN,
     RETURNS_AXES,
     STYLE,
@@ -28,8 +29,12 @@ from actorlearner.inspect.plot.statistics import CONFIDENCE, MIN_BAND_SAMPLES
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours for all eyes (https://jfly.uni-koeln.de/color/), without the pale yellow."""
 
+_COLUMNS = 3
 _WIDTH, _HEIGHT = 10.0, 6.2
-"""The size of a block without its legend, in inches: about 850 pixels in a README, with text of 11 pixels."""
+"""The size of a block of two rows without its legend, in inches.
+
+A README shows its width in about 850 pixels, with text of 11 pixels.
+"""
 
 _LINE_HEIGHT = 0.19
 _DOTS_PER_INCH = 160
@@ -46,6 +51,8 @@ def count_colours(runs: Sequence[Run]) -> int:
 def make_figure(runs: Sequence[Run]) -> Figure:
     """Draws, for each environment, returns on top, and throughput, staleness and samples per insert below.
 
+    Each metric of `environment.info_metrics` has a panel below them.
+
     Args:
       runs: at least one; `count_colours` is at most len(COLOURS).
 
@@ -54,7 +61,10 @@ def make_figure(runs: Sequence[Run]) -> Figure:
     """
     drawn = comparisons(runs)
     colours = _colours(drawn)
-    heights = [_HEIGHT + _LINE_HEIGHT * _legend_lines(comparison) for comparison in drawn]
+    heights = [
+        _HEIGHT * (1 + _info_rows(comparison) / 2) + _LINE_HEIGHT * _legend_lines(comparison)
+        for comparison in drawn
+    ]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
         blocks = np.ravel(np.array(figure.subfigures(len(drawn), 1, height_ratios=heights)))
@@ -71,7 +81,7 @@ def _colours(drawn: Sequence[Comparison]) -> dict[str, str]:
 
 def _draw(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> None:
     block.suptitle(comparison.title, fontsize=11, fontweight="bold")
-    panels = block.subplots(2, 3)
+    panels = block.subplots(2 + _info_rows(comparison), _COLUMNS)
     unit = time_unit(comparison)
     for panel, axis in zip(panels[0], RETURNS_AXES, strict=True):
         if panel is not panels[0][0]:
@@ -81,7 +91,19 @@ def _draw(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> 
     draw_throughput(panels[1][0], comparison, colours, unit)
     draw_staleness(panels[1][1], comparison, colours)
     draw_samples_per_insert(panels[1][2], comparison, colours)
+    metrics = info_metrics(comparison.groups)
+    for panel, metric in itertools.zip_longest(np.ravel(panels[2:]), metrics):
+        if metric is None:
+            panel.set_axis_off()
+            continue
+        draw_returns(panel, INFO_AXIS, comparison, colours, unit, metric)
+        panel.set_ylabel(f"{metric} (greedy policy)")
     _name_groups(block, comparison, colours)
+
+
+def _info_rows(comparison: Comparison) -> int:
+    """Returns the rows of the metrics of `environment.info_metrics`, below the other panels."""
+    return math.ceil(len(info_metrics(comparison.groups)) / _COLUMNS)
 
 
 def _name_groups(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> None:

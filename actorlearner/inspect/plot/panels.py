@@ -78,6 +78,9 @@ def number(value: float) -> str:
 RETURNS_AXES = ("env_steps", "train_steps", "times")
 """The x axes of the returns."""
 
+INFO_AXIS = "env_steps"
+"""The x axis of the metrics of `environment.info_metrics`."""
+
 RETURN = "return of the greedy policy"
 
 STYLE: Any = {
@@ -105,8 +108,10 @@ _NOTHING = "nothing recorded"
 _ROOM = 1.08  # Above the highest value of an axis from zero.
 
 
-def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
-    """Draws the returns of the greedy policy, without a label of the y axis.
+def draw_returns(
+    panel: Axes, axis: str, comparison: Comparison, colours: Colours, unit: TimeUnit, metric: str = ""
+) -> None:
+    """Draws the returns of the greedy policy, or a metric of its episodes, without a label of the y axis.
 
     Args:
       panel: the axes to draw on.
@@ -114,12 +119,15 @@ def draw_returns(panel: Axes, axis: str, comparison: Comparison, colours: Colour
       comparison: the groups to draw.
       colours: the colours of the groups.
       unit: the unit of time.
+      metric: one of `environment.info_metrics`; empty for the returns.
     """
     divisor = unit.seconds if axis == "times" else 1.0
     for group in comparison.groups:
-        for line in returns_curves(group, axis):
+        for line in returns_curves(group, axis, metric):
             _add(panel, line.curve, colours[group.difference], divisor=divisor)
-    _finish(panel, unit if axis == "times" else axis.replace("_", " "))
+    off = all(run.config.evaluate.interval is None for group in comparison.groups for run in group.runs)
+    x: str | TimeUnit = unit if axis == "times" else axis.replace("_", " ")
+    _finish(panel, x, nothing="evaluation is off" if off else _NOTHING)
 
 
 def draw_throughput(panel: Axes, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
@@ -181,10 +189,11 @@ def _finish(
     styles: dict[str, Style] | None = None,
     *,
     from_zero: bool = False,
+    nothing: str = _NOTHING,
 ) -> None:
-    """Labels the x axis, adds the legend of line styles, and marks a panel without curves."""
+    """Labels the x axis, adds the legend of line styles, and writes `nothing` on a panel without curves."""
     if not panel.lines:
-        panel.text(0.5, 0.5, _NOTHING, transform=panel.transAxes, ha="center", va="center", color="grey")
+        panel.text(0.5, 0.5, nothing, transform=panel.transAxes, ha="center", va="center", color="grey")
         panel.grid(visible=False)
         panel.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
     elif from_zero:

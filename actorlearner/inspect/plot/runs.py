@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,12 +56,15 @@ class Evaluations:
       train_steps, env_steps: of the evaluated policies, float64 [evaluations].
       times: seconds of running at their reports, float64 [evaluations].
       returns: undiscounted returns of each evaluation's episodes, float64 [episodes].
+      info: the values of each metric of `environment.info_metrics`, as `returns`; without the episodes that
+        have none.
     """
 
     train_steps: Numbers
     env_steps: Numbers
     times: Numbers
     returns: tuple[Numbers, ...]
+    info: Mapping[str, tuple[Numbers, ...]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,9 +141,10 @@ def _read(directories: Sequence[RunDirectory], config: Config, complain: Callabl
     # looks like an idle eval actor.
     steady = any(of_directory.get("replay") for of_directory in files)
     time = RunningTime([*every, *(moment for moment in created if moment is not None)], steady=steady)
-    evaluations = _evaluations(_merged(files, "eval"), time)
+    evaluations = _evaluations(_merged(files, "eval"), time, config.environment.info_metrics)
     if not evaluations.returns:
-        complain(f"{name}: no evaluation yet, so it has no returns to draw")
+        why = "evaluation is off" if config.evaluate.interval is None else "no evaluation yet"
+        complain(f"{name}: {why}, so it has no returns to draw")
     return Run(name, config, evaluations, _training(_merged(files, "learner"), time))
 
 
@@ -163,7 +167,7 @@ def _merged(files: Sequence[dict[str, Records]], name: str) -> Records:
     return sorted(records.values(), key=lambda record: float(record["time"]))
 
 
-def _evaluations(records: Records, time: RunningTime) -> Evaluations:
+def _evaluations(records: Records, time: RunningTime, info_metrics: Sequence[str]) -> Evaluations:
     kept: Records = []
     for record in records:
         step = _number(record.get("train_step"))
@@ -178,12 +182,20 @@ def _evaluations(records: Records, time: RunningTime) -> Evaluations:
         env_steps=_column(kept, "env_steps"),
         times=time.at(_column(kept, "time")),
         returns=tuple(_returns(record) for record in kept),
+        info={
+            metric: tuple(_finite((record.get("info") or {}).get(metric)) for record in kept)
+            for metric in info_metrics
+        },
     )
 
 
 def _returns(record: dict[str, Any]) -> Numbers:
-    returns = np.array([_number(value) for value in record.get("returns") or ()], np.float64)
-    return returns[np.isfinite(returns)]
+    return _finite(record.get("returns"))
+
+
+def _finite(values: Sequence[Any] | None) -> Numbers:
+    numbers = np.array([_number(value) for value in values or ()], np.float64)
+    return numbers[np.isfinite(numbers)]
 
 
 def _training(records: Records, time: RunningTime) -> Training:

@@ -16,12 +16,13 @@ from actorlearner.inspect.plot import PICTURES
 from actorlearner.inspect.plot.curves import (
     Group,
     comparisons,
+    info_metrics,
     returns_curves,
     throughput_curve,
     training_curve,
 )
 from actorlearner.inspect.plot.figure import COLOURS, count_colours, make_figure, rendered
-from actorlearner.inspect.plot.panels import RETURNS_AXES
+from actorlearner.inspect.plot.panels import INFO_AXIS, RETURNS_AXES
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.plot.statistics import Curve
 from actorlearner.records.run_directory import RunDirectory
@@ -39,7 +40,7 @@ class Point:
       group: the label of the line's colour in the legend.
       run: the run of the line; empty for a line over all runs of the group.
       quantity: `return`, `train_steps_per_s`, `env_steps_per_s`, `staleness_mean`, `staleness_max` (both in
-        train steps) or `samples_per_insert` (in transitions).
+        train steps), `samples_per_insert` (in transitions), or one of `environment.info_metrics`.
       against: the quantity of `x`: `env_steps`, `train_steps` or `seconds` of running.
       x, value: the point.
       low, high: the band; NaN without a band.
@@ -71,6 +72,9 @@ def _lines(group: Group) -> Iterator[tuple[str, str, str, Curve]]:
     for axis in RETURNS_AXES:
         for line in returns_curves(group, axis):
             yield line.run, "return", _SECONDS if axis == "times" else axis, line.curve
+    for metric in info_metrics([group]):
+        for line in returns_curves(group, INFO_AXIS, metric):
+            yield line.run, metric, INFO_AXIS, line.curve
     over_runs = [
         *(
             (f"{counter}_per_s", _SECONDS, throughput_curve(group, counter))

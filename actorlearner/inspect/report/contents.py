@@ -54,6 +54,7 @@ class Contents:
       roles: one row each.
       incidents: the newest ones, oldest first.
       older_incidents: the number of older ones.
+      evaluates: whether evaluation is on.
       evaluations: all evaluations.
       changed: keys of the configuration that differ from their defaults: key, value and default.
       config: the whole configuration, as YAML.
@@ -71,6 +72,7 @@ class Contents:
     roles: list[RoleRow]
     incidents: list[Incident]
     older_incidents: int
+    evaluates: bool
     evaluations: list[Evaluation]
     changed: list[tuple[str, str, str]]
     config: str
@@ -106,6 +108,7 @@ def gather(files: RunFiles, run: Run) -> Contents:
         roles=role_rows(files, status, events),
         incidents=incidents[-_MAX_INCIDENTS:],
         older_incidents=max(0, len(incidents) - _MAX_INCIDENTS),
+        evaluates=status.evaluates,
         evaluations=_evaluations(run),
         changed=_changed(config),
         config=to_yaml(config),

@@ -9,9 +9,10 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from actorlearner.inspect.plot.curves import comparisons
+from actorlearner.inspect.plot.curves import comparisons, info_metrics
 from actorlearner.inspect.plot.figure import rendered
 from actorlearner.inspect.plot.panels import (
+    INFO_AXIS,
     RETURN,
     RETURNS_AXES,
     STYLE,
@@ -66,18 +67,28 @@ class Picture:
 
 
 def draw(run: Run) -> list[Picture]:
-    """Draws the returns against each of RETURNS_AXES, throughput, staleness and samples per insert."""
+    """Draws returns against each of RETURNS_AXES, info metrics, throughput, staleness, samples per insert."""
     (comparison,) = comparisons([run])
     unit = time_unit(comparison)
     difference = comparison.groups[0].difference
     panels: list[tuple[str, Callable[[Axes, dict[str, str]], None]]] = []
-    for axis, against in zip(RETURNS_AXES, ("env steps", "train steps", "time"), strict=True):
+    axes = dict(zip(RETURNS_AXES, ("env steps", "train steps", "time"), strict=True))
+    if run.config.evaluate.interval is None:
+        axes = {}  # The page reports that evaluation is off.
+    for axis, against in axes.items():
 
         def returns(panel: Axes, colours: dict[str, str], axis: str = axis) -> None:
             draw_returns(panel, axis, comparison, colours, unit)
             panel.set_ylabel(RETURN)
 
         panels.append((f"Return against {against}", returns))
+    for metric in info_metrics(comparison.groups) if axes else ():
+
+        def info(panel: Axes, colours: dict[str, str], metric: str = metric) -> None:
+            draw_returns(panel, INFO_AXIS, comparison, colours, unit, metric)
+            panel.set_ylabel(metric)
+
+        panels.append((f"{metric} of the greedy policy", info))
     panels.append(("Throughput", lambda panel, colours: draw_throughput(panel, comparison, colours, unit)))
     panels.append(("Staleness", lambda panel, colours: draw_staleness(panel, comparison, colours)))
     panels.append(

@@ -99,7 +99,9 @@ def run_report(runs: Sequence[tuple[RunDirectory, Config]], out: Path | None) ->
 
 
 def _page(files: RunFiles, run: Run) -> str:
-    video, about_video = best_video(files.of_eval_actor)
+    video, about_video = None, "There is no best policy: evaluation is off."
+    if run.config.evaluate.interval is not None:
+        video, about_video = best_video(files.of_eval_actor)
     if video is None:
         print(about_video, file=sys.stderr)
     environment = jinja2.Environment(

@@ -61,7 +61,9 @@ class RunStatus:
       actors: the newest record of each collect actor, with its `name` and its current rate.
       learner: the newest record of the learner.
       replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
-      last_evaluation, best_evaluation: their `train_step` and `average_return`.
+      evaluates: whether evaluation is on.
+      last_evaluation, best_evaluation: their `train_step` and `average_return`, and their `average_info`
+        with `environment.info_metrics`.
       collect_return: the mean of the actors' average returns.
       faults: the number of environment faults.
       restarts: the number of restarts of all roles.
@@ -83,6 +85,7 @@ class RunStatus:
     actors: list[dict[str, Any]]
     learner: dict[str, Any]
     replay: dict[str, Any]
+    evaluates: bool
     last_evaluation: dict[str, Any] | None
     best_evaluation: dict[str, Any] | None
     collect_return: float | None
@@ -163,6 +166,7 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
         actors=actors,
         learner=learner,
         replay=replay and replay | _wanted(config),
+        evaluates=config.evaluate.interval is not None,
         last_evaluation=_evaluation(evaluations[-1]) if evaluations else None,
         best_evaluation=_best(evaluations),
         collect_return=_mean_return(actors),
@@ -205,7 +209,8 @@ def _mean_return(actors: list[dict[str, Any]]) -> float | None:
 
 
 def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: record[key] for key in ("train_step", "average_return")}
+    keys = ("train_step", "average_return", "average_info")
+    return {key: record[key] for key in keys if key in record}
 
 
 def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:

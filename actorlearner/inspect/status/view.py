@@ -48,6 +48,8 @@ def run_rows(status: RunStatus) -> Iterator[Row]:
     if status.learner:
         yield Row("learning", _learning(status.learner))
     yield Row("returns", _returns(status))
+    if (status.last_evaluation or {}).get("average_info"):
+        yield Row("info", _info(status))
     if status.faults or status.restarts:
         yield Row(
             "incidents", f"{status.faults:,} faults of environments, {status.restarts:,} restarts", "yellow"
@@ -109,7 +111,8 @@ def _learning(learner: Mapping[str, Any]) -> str:
 
 
 def _returns(status: RunStatus) -> str:
-    parts = [
+    parts = [] if status.evaluates else ["evaluation is off"]
+    parts += [
         f"{name} {_return(evaluation['average_return'])} (train step {evaluation['train_step']:,})"
         for name, evaluation in (("last", status.last_evaluation), ("best", status.best_evaluation))
         if evaluation is not None and evaluation["average_return"] is not None
@@ -117,6 +120,12 @@ def _returns(status: RunStatus) -> str:
     if status.collect_return is not None:
         parts.append(f"collecting {_return(status.collect_return)}")
     return ", ".join(parts) or "none yet"
+
+
+def _info(status: RunStatus) -> str:
+    info = (status.last_evaluation or {})["average_info"]
+    values = {name: "-" if value is None else _return(value) for name, value in info.items()}
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def _role(role: RoleStatus, actors: list[dict[str, Any]]) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from actorlearner.inspect.plot.figure import COLOURS, count_colours, make_figure
 from actorlearner.inspect.plot.panels import number
 from actorlearner.inspect.plot.runs import Run, read_runs
-from actorlearner.inspect.plot.write_plot import rendered
+from actorlearner.inspect.plot.write_plot import drawn_points, rendered
 from tests.support.recorded_run import evaluation, recorded_run, report, trained_run
 
 LAYOUT = "replay.layout=trajectory"
@@ -119,6 +119,43 @@ def test_fewer_than_five_seeds_are_a_line_each_without_a_band(runs: list[Run]) -
         ]
         assert list(panel.collections) == []
     assert figure.subfigs[0].legends[0].get_title().get_text() == "returns: a line for each run"
+
+
+def test_panels_of_returns_report_that_evaluation_is_off(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run", "evaluate.interval=null", training=[report(t, t) for t in (2, 4)])
+    lines: list[str] = []
+    panels = drawn(make_figure(read_runs([run], lines.append)))
+    assert lines == ["run: evaluation is off, so it has no returns to draw"]
+    assert [[text.get_text() for text in panel.texts] for panel in panels[:4]] == [
+        *[["evaluation is off"]] * 3,
+        [],
+    ]
+
+
+def test_each_metric_of_info_has_a_panel(tmp_path: Path) -> None:
+    values = {"energy": [[1.0, 3.0], [None, 5.0], [None, None]], "absent": [[None, None]] * 3}
+    run = recorded_run(
+        tmp_path / "run",
+        "environment.info_metrics=[energy, absent]",
+        evaluations=[
+            evaluation(t, t, [1.0, 2.0])
+            | {"info": {name: of_metric[t] for name, of_metric in values.items()}}
+            for t in range(3)
+        ],
+    )
+    runs = read_runs([run], pytest.fail)
+    panels = drawn(make_figure(runs))
+    assert len(panels) == 9
+    energy, absent, unused = panels[6:]
+    assert (energy.get_xlabel(), energy.get_ylabel()) == ("env steps", "energy (greedy policy)")
+    assert [list(line.get_xdata()) for line in energy.lines] == [[0, 1]]
+    assert [list(line.get_ydata()) for line in energy.lines] == [[2.0, 5.0]]
+    assert [text.get_text() for text in absent.texts] == ["nothing recorded"]
+    assert not unused.axison
+    points = [point for point in drawn_points(runs) if point.quantity == "energy"]
+    assert [(point.against, point.x, point.value) for point in points] == [
+        *(("env_steps", 0.0, 2.0), ("env_steps", 1.0, 5.0)),
+    ]
 
 
 @pytest.mark.parametrize("last_step", [1_000, 99_999, 999_999, 1_000_001, 123_456_789])

@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.cli import main as cli
 from actorlearner.records.events import WARNED, EventLog
-from tests.support.recorded_run import recorded_run, trained_run
+from tests.support.recorded_run import evaluation, recorded_run, trained_run
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +91,29 @@ def test_directories_of_different_runs_are_refused(
         "RUN_DIR: 'one' and 'other' hold different runs; allowed: one run, or the directories of its roles"
     )
     assert not Path("one/report.html").exists()
+
+
+def test_a_run_without_evaluation_has_a_page_without_returns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded_run(tmp_path / "off", "evaluate.interval=null")
+    assert cli.main(["report", "off", "--out", "off.html"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "off: evaluation is off, so it has no returns to draw",
+        "There is no best policy: evaluation is off.",
+    ]
+    page = Path("off.html").read_text()
+    assert "Evaluation is off (<code>evaluate.interval: null</code>)" in page
+    assert "Return against" not in page
+
+
+def test_the_metrics_of_info_have_pictures(tmp_path: Path) -> None:
+    recorded_run(
+        tmp_path / "run",
+        "environment.info_metrics=[energy]",
+        evaluations=[evaluation(t, t, [0.001]) | {"info": {"energy": [t]}} for t in (0, 1)],
+    )
+    assert cli.main(["report", "run"]) == 0
+    page = Path("run/report.html").read_text()
+    assert "<figcaption>energy of the greedy policy</figcaption>" in page
+    assert '<td class="number">0.00100</td>' in page

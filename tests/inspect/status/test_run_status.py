@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.status import run_status
 from actorlearner.inspect.status.run_status import (
@@ -77,6 +78,23 @@ def test_a_run_without_roles_has_finished_or_does_not_run(directory: RunDirector
     newest = directory.metrics("learner").read_text().replace("9000", "10000")
     directory.metrics("learner").write_text(newest)
     assert look(directory).state == FINISHED
+
+
+def test_without_evaluation_the_returns_are_the_actors(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.prepare(load_config("sac_pendulum", ["evaluate.interval=null"]))
+    assert "returns    evaluation is off\n" in text(look(directory))
+    directory.metrics("collect-0").parent.mkdir()
+    directory.metrics("collect-0").write_text(json.dumps({"time": NOW, "average_return": 0.00123}) + "\n")
+    assert "returns    evaluation is off, collecting 0.00123\n" in text(look(directory))
+
+
+def test_the_metrics_of_info_have_a_row(directory: RunDirectory) -> None:
+    assert "info  " not in text(look(directory))
+    record = {"time": NOW, "train_step": 8_500, "average_return": -1.0}
+    with directory.metrics("eval").open("a") as file:
+        file.write(json.dumps(record | {"average_info": {"energy": 0.0123, "sum:wires": None}}) + "\n")
+    assert "info       energy 0.0123, sum:wires -\n" in text(look(directory))
 
 
 def test_rates_of_long_ago_are_not_those_of_now(
