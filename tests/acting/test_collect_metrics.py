@@ -45,6 +45,8 @@ def test_callbacks_get_the_info_of_each_episode() -> None:
         metrics=SimpleNamespace(report=lambda *_, **__: None),
         report_episode=heard.append,
         info_metrics=["energy", "mean:energy"],
+        in_sequences=False,
+        reward_clipping=None,
     )
     Collector(parts).step(lambda *_: nothing, RANDOM)
     assert [episode.info for episode in heard] == [{"energy": 5.0, "mean:energy": 5.0}]

@@ -90,7 +90,7 @@ def test_unknown_suites(suite: str) -> None:
     config = config_with(environment__suite=suite)
     (problem,) = cross_problems(config, {"environment.suite": "exp.yaml:1"})
     assert problem.startswith(f'environment.suite: unknown suite "{suite}" (exp.yaml:1); ')
-    assert problem.endswith("allowed: pybullet, gym, gymnasium, or module:callable for your own")
+    assert problem.endswith("allowed: pybullet, gym, gymnasium, dm_control, or module:callable for your own")
     assert not can_be_looked_up(config.environment)
 
 

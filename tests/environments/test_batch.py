@@ -37,6 +37,9 @@ class Counting:
         self.steps = 0
         return self._observation()
 
+    def send(self, action: dict[str, np.ndarray]) -> None:
+        """It runs in this process."""
+
     def step(self, action: dict[str, np.ndarray]) -> Step:
         assert self.steps < self._length, "stepped beyond the end of an episode"
         self.actions.append(action)

@@ -11,6 +11,7 @@ from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.gym_adapter import GymAdapter
 from actorlearner.environments.info import (
     EpisodeInfo,
@@ -119,7 +120,9 @@ def test_an_actor_averages_over_its_newest_episodes() -> None:
         )
         for length in (2, 3)
     ]
-    batch: Any = EnvironmentBatch(environments)  # type: ignore[arg-type]
+    batch = EnvironmentBatch(
+        [GuardedEnvironment(lambda fault, each=each: each, "it", 0) for each in environments]
+    )
     ended: list[Any] = []
     statistics = EpisodeStatistics(
         2, window=2, ended=lambda *episode: ended.append(episode), info_metrics=("energy", "sum:energy")
