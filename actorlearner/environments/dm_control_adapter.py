@@ -12,13 +12,6 @@ from actorlearner.errors import one_line
 _HEIGHT, _WIDTH = 480, 640
 
 
-def task_names() -> list[str]:
-    """Returns the names of all tasks, as in cheetah-run: the domain and the task."""
-    from dm_control import suite
-
-    return [f"{domain}-{task}" for domain, task in suite.ALL_TASKS]
-
-
 def make_task(name: str, **kwargs: Any) -> "DmControlAdapter":
     """Makes a task; `kwargs` are those of the task."""
     from dm_control import suite

@@ -10,7 +10,6 @@ from typing import Any
 from actorlearner.config.checks import can_be_looked_up
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.environments.dm_control_adapter import task_names
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError, one_line
 
@@ -76,8 +75,8 @@ def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
 def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
     source = sources.get(_SUITE, DEFAULT_SOURCE)
     allowed = "pip install 'actorlearner[dm_control]', or another suite"
-    _import("dm_control.suite", _SUITE, _DM_CONTROL, source, allowed)
-    names = task_names()
+    tasks = _import("dm_control.suite", _SUITE, _DM_CONTROL, source, allowed).ALL_TASKS
+    names = [f"{domain}-{task}" for domain, task in tasks]
     if environment.name not in names:
         wrong = f"unknown task {show(environment.name)}"
         meant = closest(environment.name, names, _SUGGESTIONS)
