@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
 from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
@@ -24,7 +24,7 @@ from actorlearner.variables.puller import VariablePuller
 
 _log = logging.getLogger(__name__)
 
-ActingPolicy = PolicyFunction | RandomFunction
+ActingPolicy = PolicyFunction | RandomFunction | ScriptedFunction
 
 RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
 """Stands for uniformly random actions instead of a policy."""

@@ -1,5 +1,6 @@
 """A policy as a function from observations to actions, for all environments of an actor at once."""
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import tree
 from tf_agents.specs import array_spec, tensor_spec
 from tf_agents.trajectories import time_step as ts
 
+from actorlearner.config.problems import problem, show
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.errors import ConfigurationError, one_line
 
 
 class PolicyFunction:
@@ -139,3 +142,45 @@ class RandomFunction:
             allowed = np.asarray(observations[self._mask], np.bool_)
             return np.array([self._random.choice(np.flatnonzero(row)) for row in allowed], self._spec.dtype)
         return array_spec.sample_spec_nest(self._spec, self._random, (self._batch_size,))
+
+
+class ScriptedFunction:
+    """Asks a user's function for the action of each environment; same interface as PolicyFunction."""
+
+    def __init__(self, name: str, specs: EnvironmentSpecs, batch_size: int, state_spec: Nest = ()) -> None:
+        """Imports the function.
+
+        Args:
+          name: module:callable, see `collect.initial_policy`.
+          specs: of the environment.
+          batch_size: the number of environments.
+          state_spec: of the state of the policy for which it stands.
+
+        Raises:
+          ConfigurationError: it cannot be imported.
+        """
+        self.info: Nest = ()
+        self.state: Nest = tree.map_structure(
+            lambda spec: np.zeros([batch_size, *spec.shape], spec.dtype.as_numpy_dtype), state_spec
+        )
+        self._spec = specs.action
+        self._batch_size = batch_size
+        module, _, attribute = name.partition(":")
+        try:
+            self._choose = getattr(importlib.import_module(module), attribute)
+        except Exception as error:  # An own module may raise anything.
+            wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
+            allowed = "module:callable that takes an observation and returns an action"
+            raise ConfigurationError([problem("collect.initial_policy", wrong, "", allowed)]) from error
+
+    def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
+        """Returns a nest of arrays [batch_size, ...]."""
+        rows = [tree.map_structure(lambda leaf, i=i: leaf[i], observations) for i in range(self._batch_size)]
+        actions = [tree.flatten_up_to(self._spec, self._choose(row)) for row in rows]
+        leaves = zip(*actions, strict=True)
+        specs = tree.flatten(self._spec)
+        stacked = [
+            np.asarray(leaf, spec.dtype.as_numpy_dtype).reshape([self._batch_size, *spec.shape])
+            for leaf, spec in zip(leaves, specs, strict=True)
+        ]
+        return tree.unflatten_as(self._spec, stacked)

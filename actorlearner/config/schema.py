@@ -142,6 +142,13 @@ class ReplayConfig:
         above=0,
         at_most=1e12,
     )
+    transitions_per_item: int | None = setting(
+        None,
+        "Transitions that actors send together, with the packed layout. Lower it for slow simulators: with "
+        "1, each env step is seen at once. Null: 32, fewer if they are large.",
+        at_least=1,
+        at_most=32,
+    )
     checkpoint_interval_s: float | None = setting(
         300.0,
         "Seconds between two checkpoints of the replay server, which blocks all its clients while it writes "
@@ -174,6 +181,22 @@ class CollectConfig:
         "server.",
         at_least=0,
     )
+    actor_kwargs: dict[str, Any] = setting(
+        {},
+        "Keyword arguments of the environment that differ between actors: a list of values for each. Actor i "
+        "takes value i, modulo their number, in place of environment.kwargs.",
+    )
+    initial_policy: str | None = setting(
+        None,
+        "module:callable that chooses the actions of the first initial_random_steps env steps: it takes the "
+        "observation of one environment, and returns its action. Null: random actions.",
+    )
+    threads: int = setting(
+        1,
+        "Threads of TensorFlow in each actor, for its policy and simulators that use TensorFlow.",
+        at_least=1,
+    )
+    gpus: bool = setting(False, "Lets actors use the GPUs, for simulators that need them.")
     environment_processes: bool = setting(
         False,
         "Runs each environment of an actor in a process of its own: for slow simulators, which then step at "
@@ -227,6 +250,10 @@ class LearnConfig:
 @dataclasses.dataclass(frozen=True)
 class EvaluateConfig:
     """The eval actor."""
+
+    kwargs: dict[str, Any] = setting(
+        {}, "Keyword arguments of the environment of evaluations, in addition to environment.kwargs."
+    )
 
     interval: int | None = setting(
         10_000,

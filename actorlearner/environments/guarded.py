@@ -161,8 +161,8 @@ def load_guarded(
             report = _warn_once
         own_seed = seed_for(seed, stream, index, environment, life)
         if own_process:
-            return ProcessEnvironment(config, own_seed)
-        return load_environment(config, own_seed, report)
+            return ProcessEnvironment(config, own_seed, role, index)
+        return load_environment(config, own_seed, report, role, index)
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
 

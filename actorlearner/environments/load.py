@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import inspect
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,11 @@ _GYM_MEMBERS = ("reset", "step", "observation_space", "action_space")
 
 
 def load_environment(
-    config: EnvironmentConfig, seed: int, warn: Callable[[str], None] = _log.info
+    config: EnvironmentConfig,
+    seed: int,
+    warn: Callable[[str], None] = _log.info,
+    role: str = "",
+    index: int = 0,
 ) -> Environment:
     """Returns a new environment, which has been reset once.
 
@@ -44,6 +49,8 @@ def load_environment(
       config: the environment section of the configuration.
       seed: the environment's seed, in [0, 2**31).
       warn: called with one line if the environment cannot be seeded.
+      role: of the process, such as collect-actor; passed to a callable that takes it.
+      index: of the process among those of its role; passed to a callable that takes it.
 
     Raises:
       ConfigurationError: the environment does not exist or cannot be made, seeded or reset.
@@ -51,7 +58,9 @@ def load_environment(
     check_environment(config, _NO_SOURCES)
     with quiet_output():
         registered = config.suite in SUITES
-        adapter = adapt_environment(config, _registered(config) if registered else _custom(config))
+        adapter = adapt_environment(
+            config, _registered(config) if registered else _custom(config, role, index)
+        )
         seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
         _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
     if not seeded:
@@ -95,12 +104,23 @@ def _make_gymnasium(config: EnvironmentConfig) -> Any:
     )
 
 
-def _custom(config: EnvironmentConfig) -> Any:
-    """Calls the user's callable with the name, if configured, and the keyword arguments."""
+def _custom(config: EnvironmentConfig, role: str, index: int) -> Any:
+    """Calls the user's callable with the name, if configured, and the keyword arguments.
+
+    A callable with the parameters `role` and `index` is told who asks.
+    """
     module, _, attribute = config.suite.partition(":")
     make = getattr(importlib.import_module(module), attribute)
     names = [config.name] if config.name else []
-    return _construct(config, lambda: make(*names, **config.kwargs))
+    place = {key: value for key, value in (("role", role), ("index", index)) if _takes(make, key)}
+    return _construct(config, lambda: make(*names, **{**place, **config.kwargs}))
+
+
+def _takes(make: Callable[..., Any], name: str) -> bool:
+    try:
+        return name in inspect.signature(make).parameters
+    except (TypeError, ValueError):  # No signature, for example of a C function.
+        return False
 
 
 def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:

@@ -29,8 +29,8 @@ class ProcessEnvironment:
 
     frame_rate: float | None = None
 
-    def __init__(self, config: EnvironmentConfig, seed: int) -> None:
-        """Starts the process; blocks until it has made and reset its environment.
+    def __init__(self, config: EnvironmentConfig, seed: int, role: str, index: int) -> None:
+        """Starts the process; blocks until it has made and reset its environment, see `load_environment`.
 
         Raises:
           ConfigurationError: the environment cannot be made.
@@ -39,7 +39,10 @@ class ProcessEnvironment:
         context = multiprocessing.get_context("spawn")  # A fork would share TensorFlow's threads.
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(theirs, config, seed, os.getpid()), name="environment", daemon=True
+            target=_serve,
+            args=(theirs, (config, seed, role, index), os.getpid()),
+            name="environment",
+            daemon=True,
         )
         self._process.start()
         theirs.close()
@@ -100,12 +103,15 @@ class ProcessEnvironment:
 
 
 def _serve(
-    connection: multiprocessing.connection.Connection, config: EnvironmentConfig, seed: int, parent: int
+    connection: multiprocessing.connection.Connection,
+    place: tuple[EnvironmentConfig, int, str, int],
+    parent: int,
 ) -> None:
     """Answers until the other end is closed."""
     die_with_parent(parent)
     try:
-        environment = load_environment(config, seed)
+        config, seed, role, index = place
+        environment = load_environment(config, seed, role=role, index=index)
         connection.send((environment.observation_spec, environment.action_spec))
     except ConfigurationError as error:
         connection.send(list(error.problems))

@@ -45,14 +45,15 @@ def without_gc() -> Iterator[None]:
             gc.enable()
 
 
-def use_cpu(threads: int) -> None:
-    """Hides the GPUs and limits TensorFlow's threads; call before any other TensorFlow call.
+def use_cpu(threads: int, gpus: bool = False) -> None:
+    """Limits TensorFlow's threads, and hides the GPUs unless `gpus`; call before any other TensorFlow call.
 
     Actors call small networks: more threads gain little, and take cores from simulators and the learner.
     """
     import tensorflow as tf
 
-    tf.config.set_visible_devices([], "GPU")
+    if not gpus:
+        tf.config.set_visible_devices([], "GPU")
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 

@@ -69,4 +69,5 @@ def make_layout(config: Config, specs: EnvironmentSpecs) -> ReplayLayout:
         return TrajectoryLayout(specs, agent.n_step, agent.gamma)
     builder = find_builder(agent.name)
     policy_specs = builder.policy_specs(agent, specs)
-    return PackedLayout(specs, agent.n_step, agent.gamma, builder.experience(agent), policy_specs)
+    experience, max_rows = builder.experience(agent), config.replay.transitions_per_item
+    return PackedLayout(specs, agent.n_step, agent.gamma, experience, policy_specs, max_rows)

@@ -119,6 +119,7 @@ class PackedLayout:
         gamma: float,
         experience: Experience | None = None,
         policy_specs: tuple[Nest, Nest] = ((), ()),
+        max_rows: int | None = None,
     ) -> None:
         """Derives the layout; the same arguments give the same layout in every process.
 
@@ -128,6 +129,7 @@ class PackedLayout:
           gamma: the agent's discount of one env step.
           experience: the agent's units of experience; None for transitions that are drawn uniformly.
           policy_specs: the specs of the collect policy's info and of its state, for sequences.
+          max_rows: `replay.transitions_per_item`.
         """
         self.experience = experience or Experience()
         self._n_step = n_step
@@ -137,7 +139,8 @@ class PackedLayout:
             self.table = PACKED
             self.format = RowFormat(_transition_spec(specs))
             shared = self.experience.priorities is None
-            self.transitions_per_item = rows_per_item(self.format.width) if shared else 1
+            rows = rows_per_item(self.format.width) if shared else 1
+            self.transitions_per_item = min(rows, max_rows or rows)
             self.samples_per_item = self.transitions_per_item
         else:
             self.table = f"{FRAGMENTS if self.experience.iteration else SEQUENCES}{stride}"

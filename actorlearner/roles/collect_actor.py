@@ -1,5 +1,6 @@
 """The collect actor: acts with the newest policy and writes every transition to replay."""
 
+import dataclasses
 import math
 
 import tensorflow as tf
@@ -7,7 +8,7 @@ import tensorflow as tf
 from actorlearner.acting.collect_metrics import CollectMetrics
 from actorlearner.acting.collector import RANDOM, Collector, CollectorParts
 from actorlearner.acting.pace import Pace
-from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.registry import find_builder
@@ -55,7 +56,7 @@ def run(
       RunError: a replay server or the first policy variables did not appear in time.
     """
     start_up = StartupTimer()
-    use_cpu(threads=1)
+    use_cpu(config.collect.threads, gpus=config.collect.gpus)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index))
     name = f"{_ROLE}-{actor_index}"
     callbacks = Callbacks(config, name)
@@ -103,7 +104,11 @@ def run(
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
     _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
     if layout.experience.iteration is None:
-        random = RandomFunction(specs, count, random_seed, state_spec, config.agent.action_mask)
+        random: RandomFunction | ScriptedFunction
+        if config.collect.initial_policy is not None:
+            random = ScriptedFunction(config.collect.initial_policy, specs, count, state_spec)
+        else:
+            random = RandomFunction(specs, count, random_seed, state_spec, config.agent.action_mask)
         _act_randomly(config, collector, replay, random)
     _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()
@@ -111,9 +116,11 @@ def run(
 
 
 def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[GuardedEnvironment]:
+    own = {name: values[actor_index % len(values)] for name, values in config.collect.actor_kwargs.items()}
+    environment = dataclasses.replace(config.environment, kwargs={**config.environment.kwargs, **own})
     return [
         load_guarded(
-            config.environment,
+            environment,
             config.seed,
             _ROLE,
             actor_index,
@@ -126,7 +133,7 @@ def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[
 
 
 def _act_randomly(
-    config: Config, collector: Collector, replay: ReplayMonitor, policy: RandomFunction
+    config: Config, collector: Collector, replay: ReplayMonitor, policy: RandomFunction | ScriptedFunction
 ) -> None:
     """Acts randomly until this server's actors together have inserted `initial_random_steps`."""
     wanted = config.collect.initial_random_steps

@@ -19,7 +19,7 @@ from actorlearner.acting.training_videos import TrainingVideos
 from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.info import info_of_episodes
 from actorlearner.environments.seeds import seed_for
@@ -123,7 +123,14 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
 def _load_environments(config: Config, role: str, life: int = 0) -> list[GuardedEnvironment]:
     """Loads the environments of evaluations, at most one for each episode."""
     count = min(config.evaluate.environments, config.evaluate.episodes)
-    return [load_guarded(config.environment, config.seed, role, 0, j, life) for j in range(count)]
+    environment = evaluated_environment(config)
+    return [load_guarded(environment, config.seed, role, 0, j, life) for j in range(count)]
+
+
+def evaluated_environment(config: Config) -> EnvironmentConfig:
+    """Returns the environment section of evaluations."""
+    kwargs = {**config.environment.kwargs, **config.evaluate.kwargs}
+    return dataclasses.replace(config.environment, kwargs=kwargs)
 
 
 def _close(environments: Sequence[GuardedEnvironment]) -> None:

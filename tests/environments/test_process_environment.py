@@ -75,4 +75,4 @@ def test_a_segmentation_fault_costs_one_episode_and_others_step_at_once(tmp_path
 def test_what_cannot_be_made_is_refused_as_in_the_same_process():
     config = dataclasses.replace(OWN, kwargs={"no_such": 1})
     with pytest.raises(ConfigurationError, match="no_such"):
-        ProcessEnvironment(config, 0)
+        ProcessEnvironment(config, 0, "collect-actor", 0)
