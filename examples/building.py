@@ -1,8 +1,8 @@
 """A building is heated: a slow TF-Agents PyEnvironment that uses TensorFlow and rejects some actions.
 
-A reward of -inf says that the simulator rejected an action. The observations are float64 and unscaled, so the
-agent normalises them; a thermostat chooses the first actions; the energy is a metric. Start it from the root of
-the repository:
+A reward of -inf says that the simulator rejected an action. The observations are float64 and unscaled, so
+the agent normalises them; a thermostat chooses the first actions; the energy is a metric. Start it from the
+root of the repository:
 .venv/bin/actorlearner local --config examples/building.yaml
 """
 
@@ -68,7 +68,8 @@ class Building(py_environment.PyEnvironment):
         flow = tf.linalg.matvec(self._coupling, inside).numpy() + np.array([0.06, 0.04]) * self._outside()
         self._rooms = self._rooms + flow + 2.0 * power
         self._info = {"energy": float(5.0 * power.sum())}
-        return self._answer(-float(np.abs(self._rooms - _COMFORT_K).mean()) - 0.2 * self._info["energy"])
+        discomfort = float(np.abs(self._rooms - _COMFORT_K).mean())
+        return self._answer(5.0 - discomfort - 0.2 * self._info["energy"])
 
     def _answer(self, reward: float) -> Any:
         observation, reward = self._observation(), np.float32(reward)

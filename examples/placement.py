@@ -1,8 +1,8 @@
 """Placement: cells of a netlist are put on a grid, one after another, so that their wires are short.
 
 The observation is a dict with a mask of the cells of the grid that are free, the agent is PPO on whole
-episodes, the network reads the netlist as a graph, each actor has a netlist of its own, and the wirelength is a
-metric. Start it from the root of the repository:
+episodes, the network reads the netlist as a graph, each actor has a netlist of its own, and the wirelength is
+a metric. Start it from the root of the repository:
 .venv/bin/actorlearner local --config examples/placement.yaml
 """
 

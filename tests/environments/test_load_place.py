@@ -1,0 +1,25 @@
+"""What a callable that makes environments is told."""
+
+import gym
+
+from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.load import load_environment
+
+CALLS = []
+
+
+def make(role, index, netlist="none"):
+    CALLS.append((role, index, netlist))
+    return gym.make("CartPole-v1")
+
+
+def make_plain():
+    return gym.make("CartPole-v1")
+
+
+def test_it_is_told_role_and_index_if_it_takes_them():
+    module = "tests.environments.test_load_place"
+    load_environment(EnvironmentConfig(f"{module}:make_plain", ""), 0, role="collect-actor", index=3)
+    config = EnvironmentConfig(f"{module}:make", "", kwargs={"netlist": "a"})
+    load_environment(config, 0, role="collect-actor", index=3)
+    assert CALLS == [("collect-actor", 3, "a")]

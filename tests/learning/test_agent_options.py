@@ -1,0 +1,85 @@
+"""What all agents take: normalised observations, own networks, first weights, learning rates."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.config.schema import Config
+from actorlearner.errors import ConfigurationError
+from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.learning.warm_start import warm_start
+from tests.support.training import DQN, SPECS, fixed_dataset, make_learner
+
+
+def parts_of(**keys) -> AgentParts:
+    tf.keras.utils.set_random_seed(5)
+    return make_agent(Config(agent=dataclasses.replace(DQN, **keys)), SPECS)
+
+
+def own_network(observation):
+    """As users write it."""
+    assert observation == SPECS.observation
+    return tf.keras.layers.Dense(3, kernel_initializer="ones", name="own")
+
+
+def test_the_learner_measures_observations_and_the_policy_normalises_them(tmp_path: Path) -> None:
+    parts = parts_of(observation_normalizer=True)
+    assert parts.normalizer is not None
+    assert {id(v) for v in parts.normalizer.variables} <= {id(v) for v in parts.policy_variables}
+    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, 10))
+    learner.train(10)
+    moments = parts.normalizer._moments[0]
+    assert float(moments.count) == 60
+    observations = np.random.default_rng(0).normal(3.0, 2.0, (1_000, 4)).astype(np.float32)
+    moments.count.assign(0.0)
+    moments.mean.assign(tf.zeros(4))
+    moments.m2.assign(tf.zeros(4))
+    parts.normalizer.update(tf.constant(observations))
+    normalized = parts.normalizer(tf.constant(observations)).numpy()
+    np.testing.assert_allclose(normalized.mean(axis=0), 0.0, atol=1e-3)
+    np.testing.assert_allclose(normalized.std(axis=0), 1.0, atol=1e-3)
+
+
+def test_an_own_network_stands_in_front() -> None:
+    parts = parts_of(networks="tests.learning.test_agent_options:own_network")
+    assert any("own" in variable.name for variable in parts.policy_variables)
+
+
+def test_an_own_network_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        parts_of(networks="tests.learning.test_agent_options:absent")
+    assert refusal.value.problems[0].startswith('agent.networks: "tests.learning.test_agent_options:absent" ')
+
+
+@pytest.mark.parametrize(("decay", "expected"), [("none", 0.01), ("linear", 0.005), ("cosine", 0.005)])
+def test_learning_rates_follow_the_train_step(decay: str, expected: float) -> None:
+    parts = parts_of(learning_rate_decay=decay, learning_rate_decay_steps=100)
+    parts.train_step.assign(50)
+    rate = parts.agent._optimizer._decayed_lr(tf.float32)
+    assert float(rate) == pytest.approx(expected, rel=1e-5)
+
+
+def test_gradients_are_clipped_by_their_norm_together() -> None:
+    assert parts_of(global_norm=0.5).agent._optimizer.global_clipnorm == 0.5
+    assert parts_of().agent._optimizer.global_clipnorm is None
+
+
+def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
+    trained = parts_of()
+    for variable in trained.policy_variables:
+        variable.assign_add(tf.ones_like(variable))
+    config = Config(agent=DQN)
+    assert PolicyExport(tmp_path, trained, config).save()
+    fresh = parts_of()
+    warm_start(str(tmp_path / "greedy_policy"), fresh)
+    for ours, theirs in zip(fresh.policy_variables, trained.policy_variables, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(ConfigurationError, match=""):
+        warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]))
+    with pytest.raises(ConfigurationError) as refusal:
+        warm_start(str(tmp_path / "absent"), fresh)
+    assert refusal.value.problems[0].startswith("agent.start_from: ")
