@@ -124,7 +124,8 @@ def _serve(
         try:
             what, action = connection.recv()
         except (EOFError, OSError, KeyboardInterrupt):
-            return
+            environment.close()
+            os._exit(0)  # At once: an actor that ends waits for it.
         try:
             answer = calls[what](action)
         except Exception as error:  # User code may raise anything, also what cannot be pickled.
