@@ -79,7 +79,7 @@ class Collector:
         )
         self._env_steps = 0
         self._policy = RANDOM
-        self._time = TimeShares("environment", "policy", "writing", "variables")
+        self._time = TimeShares("environment", "policy", "writing", "variables", "learner")
         self._blocked = BlockedTime()
 
     @property
@@ -114,6 +114,15 @@ class Collector:
         beat("env step", self._env_steps)
         self._time.spent()
         self._wait_for_replay()
+        self._report()
+        self._time.spent()
+
+    def wait_for_policy(self, seconds: float) -> None:
+        """Waits for a newer policy; an agent whose experience is consumed once collects a share with each."""
+        self._time.spent("variables")
+        beat("waiting for the next policy")
+        self._parts.stop.wait(seconds)
+        self._time.spent("learner")
         self._report()
         self._time.spent()
 
@@ -169,6 +178,10 @@ class Collector:
         blocked = self._inserts_blocked()
         limiter = None if blocked is None else min(spent["writing"], blocked)
         spent["writing"] -= limiter or 0.0
+        # Waiting for the policy of the next iteration is the same: the learner sets the pace.
+        waited = spent.pop("learner")
+        if limiter is not None:
+            limiter += waited
         return {
             **{f"{part}_fraction": fraction for part, fraction in spent.items()},
             "rate_limiter_wait_fraction": limiter,

@@ -19,7 +19,6 @@ from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
-from actorlearner.process.heartbeat import beat
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
@@ -186,8 +185,7 @@ def _act_with_policy(
         if version is not None:
             pace.policy_arrived(version.train_step)
         if not pace.may_collect:
-            beat("waiting for the next policy")
-            stop.wait(_NEXT_POLICY_S)
+            collector.wait_for_policy(_NEXT_POLICY_S)
             continue
         for _ in range(experience.length or 1):
             if not collector.ended:
