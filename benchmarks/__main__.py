@@ -22,8 +22,8 @@ from actorlearner.environments.quiet import quiet_output
 from benchmarks import report
 
 BY_DEFAULT = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
-NAMES = (*BY_DEFAULT, "scaling")
-"""All benchmarks; `scaling` takes long and runs only by name."""
+NAMES = (*BY_DEFAULT, "experience", "scaling")
+"""All benchmarks; the last ones run only by name."""
 
 _DIRECTORY = Path("runs/benchmarks")
 

@@ -240,7 +240,7 @@ def shares(loss_info: LossInfo) -> tf.Tensor:
     """Returns one replica's share of each loss of the whole batch: float32, one element per loss.
 
     Agents divide a scalar loss by the size of the whole batch. A loss with one element per transition, such
-    as DQN's `td_loss`, is not divided yet.
+    as a temporal-difference loss, is not divided yet.
     """
     replicas = tf.distribute.get_replica_context().num_replicas_in_sync
 
