@@ -86,7 +86,8 @@ def life(config: Config, address: str, path: Path, index: int = 0) -> list[Any]:
 def test_a_second_life_starts_and_acts_differently(
     config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect_actor, "use_cpu", lambda threads, gpus=False: None)  # TensorFlow has started here.
+    # TensorFlow has started here.
+    monkeypatch.setattr(collect_actor, "use_cpu", lambda threads, gpus=False: None)
     lives = [life(config, address, tmp_path / str(i)) for i in range(3)]
     other = life(config, address, tmp_path / "other", index=1)
     for number, one in enumerate([*lives, other]):
