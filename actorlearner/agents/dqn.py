@@ -87,7 +87,7 @@ class DqnBuilder(ActionValueBuilder):
         assert isinstance(config, DqnConfig)
         if config.lstm_units is None:
             return (), ()
-        from actorlearner.agents.recurrent_dqn import state_spec
+        from actorlearner.agents.memory import state_spec
 
         return (), state_spec(config.lstm_units)
 

@@ -37,11 +37,13 @@ class Iteration:
       epochs: how often an iteration trains on each of them, in shuffled minibatches of `learn.batch_size`.
       max_policy_lag: how many iterations older than the newest policy the one that acted may be. Units that
         are older are dropped. With 0, actors wait for the policy of each iteration.
+      whole_sequences: whether minibatches are made of whole sequences, and not of single env steps.
     """
 
     env_steps: int
     epochs: int
     max_policy_lag: int
+    whole_sequences: bool = False
 
     def train_steps(self, batch_size: int) -> int:
         """Returns the train steps of one iteration."""

@@ -29,8 +29,9 @@ class OnPolicyAgent(tf_agent.TFAgent, abc.ABC):
           sequences: the replica's sequences, [F, T, ...].
 
         Returns:
-          A nest of tensors [F * T, ...], one example for each env step; `train` takes any subset of them.
-          Examples that count for nothing have a weight of 0.
+          A nest of tensors [F * T, ...], one example for each env step; or [F, ...], one for each sequence,
+          if the iteration has `whole_sequences`. `train` takes any subset of them. Env steps that count for
+          nothing have a weight of 0.
         """
 
 

@@ -14,6 +14,7 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
+from actorlearner.agents.experience import Experience
 from actorlearner.agents.parts import (
     OnPolicyBuilder,
     OnPolicyConfig,
@@ -55,6 +56,12 @@ class PpoConfig(OnPolicyConfig):
     global_norm: float | None = setting(
         0.5, "Maximum norm of all gradients together. Null: no clipping.", above=0
     )
+    lstm_units: int | None = setting(
+        None,
+        "Units of a memory (LSTM) behind the actor's hidden layers, which values then share; minibatches are "
+        "whole fragments. Null: none.",
+        at_least=1,
+    )
     initial_std: float = setting(1.0, "Standard deviation of continuous actions at the beginning.", above=0)
     reward_normalizer: bool = setting(False, "Divides rewards by the standard deviation of returns.")
     debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
@@ -65,31 +72,55 @@ class PpoBuilder(OnPolicyBuilder):
 
     config_class: type[AgentConfig] = PpoConfig
 
+    def experience(self, config: AgentConfig) -> Experience:
+        """Returns sequences that are consumed in iterations; with a memory, minibatches have whole ones."""
+        assert isinstance(config, PpoConfig)
+        experience = super().experience(config)
+        assert experience.iteration is not None
+        whole = config.lstm_units is not None
+        iteration = dataclasses.replace(experience.iteration, whole_sequences=whole)
+        return dataclasses.replace(experience, iteration=iteration)
+
     def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the specs of the action before it was clipped, and of its log-probability."""
+        """Returns the specs of an action (not clipped), of its log-probability, and of the memory."""
         import tensorflow as tf
 
+        from actorlearner.agents.memory import state_spec
         from actorlearner.agents.ppo_agent import PolicyInfo
+        from actorlearner.agents.recurrent_ppo import STATE
 
+        assert isinstance(config, PpoConfig)
         action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
-        return PolicyInfo(action, tf.TensorSpec([], tf.float32)), ()
+        state = () if config.lstm_units is None else {STATE: state_spec(config.lstm_units)}
+        return PolicyInfo(action, tf.TensorSpec([], tf.float32)), state
 
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
-        from actorlearner.agents.ppo_agent import PpoAgent, actor_network, value_network
+        from actorlearner.agents.ppo_agent import PpoAgent
+        from actorlearner.agents.ppo_networks import networks
+        from actorlearner.agents.recurrent_ppo import RecurrentPpoAgent
 
         assert isinstance(config, PpoConfig)
         check_observation("ppo", specs)
         check_ppo_action("ppo", specs)
         optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
-        return PpoAgent(
+        actor_network, value_network = networks(
+            specs,
+            config.actor_layers,
+            config.value_layers,
+            config.lstm_units,
+            config.initial_std,
+            config.action_mask,
+        )
+        agent_class = PpoAgent if config.lstm_units is None else RecurrentPpoAgent
+        return agent_class(
             specs.time_step,
             specs.action,
             optimizer,
-            actor_network(specs, config.actor_layers, config.initial_std, config.action_mask),
-            value_network(specs, config.value_layers),
+            actor_network,
+            value_network,
             importance_ratio_clipping=config.clipping,
             lambda_value=config.trace_decay,
             discount_factor=config.gamma,

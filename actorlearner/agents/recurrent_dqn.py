@@ -17,18 +17,12 @@ from tf_agents.utils import common
 
 from actorlearner.agents.encoder import ObservationEncoder
 from actorlearner.agents.experience import StoredSequence
+from actorlearner.agents.memory import Memory, State, state_spec
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
 _MAX_SHARE = 0.9
 """The weight of a sequence's largest error in its priority; the rest is that of their mean (R2D2's eta)."""
-
-State = tuple[tf.Tensor, tf.Tensor]
-
-
-def state_spec(units: int) -> tuple[tf.TensorSpec, tf.TensorSpec]:
-    """Returns the spec of an LSTM's state."""
-    return tf.TensorSpec([units], tf.float32), tf.TensorSpec([units], tf.float32)
 
 
 class RecurrentQNetwork(network.Network):
@@ -54,47 +48,21 @@ class RecurrentQNetwork(network.Network):
           name: of the network.
         """
         super().__init__(input_tensor_spec, state_spec=state_spec(units), name=name)
-        self._before = [ObservationEncoder(specs)]
-        self._before += [tf.keras.layers.Dense(count, activation="relu") for count in layers]
-        self._memory = tf.keras.layers.LSTMCell(units)
+        hidden = [tf.keras.layers.Dense(count, activation="relu") for count in layers]
+        self._memory = Memory([ObservationEncoder(specs), *hidden], units)
         self._values = tf.keras.layers.Dense(actions)
 
     def call(
         self, observation: Nest, step_type: Any = (), network_state: Any = (), training: bool = False
     ) -> tuple[tf.Tensor, State]:
         """Returns the Q values of a batch of observations, [batch, actions], and the new state."""
-        if not network_state:  # When variables are created.
-            leaf = tf.nest.flatten(observation)[0]
-            network_state = tree.map_structure(
-                lambda spec: tf.zeros([tf.shape(leaf)[0], *spec.shape]), self.state_spec
-            )
-        output, state = self._memory(self._encode(observation), list(network_state))
-        return self._values(output), tuple(state)
+        output, state = self._memory(observation, network_state)
+        return self._values(output), state
 
     def unroll(self, observations: Nest, first: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-        """Returns the Q values along sequences, and the state behind them.
-
-        Args:
-          observations: [batch, T, ...].
-          first: bool [batch, T], where an episode begins, and the state is zero.
-          state: before the first observation, [batch, units] each.
-        """
-        steps, batch = int(first.shape[1]), tf.shape(first)[0]
-        flat = tree.map_structure(lambda leaf: tf.reshape(leaf, [-1, *leaf.shape[2:]]), observations)
-        inputs = tf.reshape(self._encode(flat), [batch, steps, -1])
-        keep = 1.0 - tf.cast(first, tf.float32)
-        outputs = []
-        for t in range(steps):
-            state = tuple(part * keep[:, t, None] for part in state)
-            output, carried = self._memory(inputs[:, t], list(state))
-            state = tuple(carried)
-            outputs.append(output)
-        return self._values(tf.stack(outputs, axis=1)), state
-
-    def _encode(self, observation: Nest) -> tf.Tensor:
-        for layer in self._before:
-            observation = layer(observation)
-        return observation
+        """Returns the Q values along sequences, [batch, T, actions], and the last state; see Memory."""
+        outputs, states = self._memory.unroll(observations, first, state)
+        return self._values(outputs), tuple(part[:, -1] for part in states)
 
 
 class RecurrentDqnAgent(dqn_agent.DqnAgent):

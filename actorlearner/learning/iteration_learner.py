@@ -35,8 +35,10 @@ class IterationLearner(Learner):
         self._width = width
         self._iteration = iteration
         self._sequences = iteration.env_steps // length
-        self._env_steps_per_replica = iteration.env_steps // keywords["group"].strategy.num_replicas_in_sync
-        self._batch_per_replica = batch_size // keywords["group"].strategy.num_replicas_in_sync
+        replicas = keywords["group"].strategy.num_replicas_in_sync
+        env_steps_per_example = length if iteration.whole_sequences else 1
+        self._examples_per_replica = iteration.env_steps // env_steps_per_example // replicas
+        self._batch_per_replica = batch_size // env_steps_per_example // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.steps_per_call = self._steps = iteration.train_steps(batch_size)
@@ -55,7 +57,7 @@ class IterationLearner(Learner):
         """Gathers the sequences of an iteration, and trains on them, in the graph."""
         rows = self._gather(batches)
         examples = self._strategy.run(self._prepare, args=(rows,))
-        minibatches = self._env_steps_per_replica // self._batch_per_replica
+        minibatches = self._examples_per_replica // self._batch_per_replica
 
         def train_step(count: tf.Tensor, order: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
             place = count % minibatches
@@ -70,7 +72,7 @@ class IterationLearner(Learner):
         _, _, sums = tf.while_loop(
             lambda count, *_: count < self._steps,
             train_step,
-            (0, tf.range(self._env_steps_per_replica), tf.zeros([0])),
+            (0, tf.range(self._examples_per_replica), tf.zeros([0])),
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape([None])),
             parallel_iterations=1,
         )

@@ -69,6 +69,10 @@ def _experience_problems(
         yield refuse("agent.env_steps_per_iteration", f"a multiple of fragment_length ({experience.length})")
     if size % batch:
         yield refuse("learn.batch_size", f"what divides agent.env_steps_per_iteration ({size})")
+    elif iteration.whole_sequences and batch % experience.length:
+        yield refuse(
+            "learn.batch_size", f"a multiple of fragment_length ({experience.length}), with a memory"
+        )
     elif config.learn.train_steps % iteration.train_steps(batch):
         steps = iteration.train_steps(batch)
         allowed = f"a multiple of {steps}, the train steps of an iteration: epochs x env steps / batch_size"
@@ -76,7 +80,12 @@ def _experience_problems(
     if config.learn.strategy == MULTI_WORKER:
         yield refuse("learn.strategy", f"the others, with agent.name {config.agent.name}")
     count = replicas(config.learn.strategy) or 1
-    if size // experience.length % count:
+    if iteration.whole_sequences and batch // experience.length % count:
+        allowed = (
+            f"so many replicas that they divide the {batch // experience.length} fragments of a minibatch"
+        )
+        yield refuse("learn.strategy", allowed)
+    elif size // experience.length % count:
         allowed = f"so many replicas that they divide the {size // experience.length} fragments"
         yield refuse("learn.strategy", allowed)
 

@@ -136,3 +136,72 @@ def test_a_mask_that_fits_no_action_is_refused(action, mask):
     with pytest.raises(ConfigurationError) as refusal:
         parts_of(action, action_mask=mask)
     assert refusal.value.problems[0].startswith(f'agent.action_mask: "{mask}" cannot work; allowed: ')
+
+
+@pytest.mark.parametrize("action", [DISCRETE, CONTINUOUS])
+def test_a_memory_along_sequences_is_that_of_acting(action):
+    parts = parts_of(action, lstm_units=8)
+    agent = parts.agent
+    act = PolicyFunction(agent.collect_policy, specs_of(action), F)
+    seen = observations(F, T)
+    first = np.zeros((F, T), np.bool_)
+    first[:, 0] = first[1, 3] = True  # The second environment begins another episode in mid-sequence.
+    state = tf.nest.map_structure(np.copy, act.state)
+    infos = []
+    for t in range(T):
+        act(tf.nest.map_structure(lambda leaf, now=t: leaf[:, now], seen), first[:, t])
+        infos.append(act.info)
+    info = tf.nest.map_structure(lambda *leaves: np.stack(leaves, axis=1), *infos)
+    examples = agent.prepare(_of_memory(seen, first, info, state))
+    hidden, _ = agent._actor_net.body.unroll(examples.steps.observation, examples.first, examples.state)
+    distribution = agent._actor_net.head(hidden, examples.steps.observation)
+    np.testing.assert_allclose(distribution.log_prob(info.action), info.log_probability, atol=1e-5)
+    before = float(agent.train(examples).loss)
+    for _ in range(20):
+        after = float(agent.train(examples).loss)
+    assert after < before
+
+
+def test_a_truncated_episode_is_bootstrapped_with_its_own_memory():
+    agent = parts_of(DISCRETE, lstm_units=8, gamma=0.5).agent
+    seen, following = observations(F, T), observations(F, T)
+    following["vector"] = following["vector"] + 1.0
+    first = np.zeros((F, T), np.bool_)
+    first[:, 0] = first[:, 3] = True
+    info = agent.collect_policy.info_spec
+    info = type(info)(np.zeros((F, T), np.int32), np.zeros((F, T), np.float32))
+    state = {"actor_network_state": (np.zeros((F, 8), np.float32),) * 2}
+    sequences = _of_memory(seen, first, info, state)
+    last = np.zeros((F, T), np.bool_)
+    last[:, 2] = True  # Truncated: its discount is 1.
+    sequences = sequences._replace(
+        next_observation=tf.nest.map_structure(tf.constant, following),
+        discount=tf.ones((F, T)),
+        last=tf.constant(last),
+    )
+    memory, head = agent._actor_net.body, agent._value_net.head
+    carried = (tf.zeros([F, 8]),) * 2
+    for t in range(3):
+        _, carried = memory(tf.nest.map_structure(lambda leaf, now=t: leaf[:, now], seen), carried)
+    hidden, _ = memory(tf.nest.map_structure(lambda leaf: leaf[:, 2], following), carried)
+    expected = sequences.reward[:, 2] + 0.5 * head(hidden)
+    np.testing.assert_allclose(agent.prepare(sequences).steps.returns[:, 2], expected, rtol=1e-5)
+
+
+def _of_memory(seen, first, info, state):
+    reward = np.random.default_rng(1).normal(size=(F, T)).astype(np.float32)
+    sequences = StoredSequence(
+        observation=seen,
+        action=info.action,
+        reward=reward,
+        discount=np.zeros((F, T), np.float32),
+        next_observation=seen,
+        first=first,
+        last=np.zeros((F, T), np.bool_),
+        valid=np.ones((F, T), np.bool_),
+        policy_info=info,
+        policy_state=state,
+        policy_train_step=np.zeros(F),
+        policy_generation=np.zeros(F),
+    )
+    return tf.nest.map_structure(tf.constant, sequences)

@@ -1,0 +1,149 @@
+"""The networks of PPO: the distribution of an action, and values.
+
+Import this only where TensorFlow may be imported.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from tf_agents.networks import network
+
+from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.memory import Memory, state_spec
+from actorlearner.environments.environment import Nest
+from actorlearner.environments.specs import EnvironmentSpecs
+
+_NEVER = -1e9
+"""The logit of an action that is not allowed."""
+
+
+class ActorNetwork(network.Network):
+    """A network from observations to the distribution of one action."""
+
+    def __init__(
+        self,
+        input_tensor_spec: Nest,
+        specs: EnvironmentSpecs,
+        layers: Sequence[int],
+        initial_std: float,
+        mask: str | None,
+        lstm_units: int | None,
+        name: str = "Actor",
+    ) -> None:
+        """Makes the layers.
+
+        Args:
+          input_tensor_spec: the specs of an observation.
+          specs: of the environment; the action is one integer from 0 up, or a bounded float vector.
+          layers: units of each hidden layer.
+          initial_std: standard deviation of continuous actions at the beginning, in halves of their range.
+          mask: the part of an observation that says which discrete actions are allowed; None if all are.
+          lstm_units: of a memory behind the hidden layers; None: none.
+          name: of the network.
+        """
+        memory = () if lstm_units is None else state_spec(lstm_units)
+        super().__init__(input_tensor_spec, state_spec=memory, name=name)
+        self._mask = mask
+        action = specs.action
+        self._discrete = action.dtype.is_integer
+        self._dtype = action.dtype
+        units = int(action.maximum) + 1 if self._discrete else int(action.shape[0])
+        self.body = _body(specs, layers, lstm_units)
+        # A small last layer: the first policy does nearly the same everywhere.
+        self._output = tf.keras.layers.Dense(units, kernel_initializer=_orthogonal(0.01))
+        if not self._discrete:
+            low, high = np.broadcast_to(action.minimum, [units]), np.broadcast_to(action.maximum, [units])
+            self._center, self._range = (high + low) / 2, (high - low) / 2
+            self._log_std = tf.Variable(tf.fill([units], math.log(initial_std)), name="log_std")
+
+    def call(
+        self, observation: Nest, step_type: Any = (), network_state: Any = (), training: bool = False
+    ) -> Any:
+        """Returns the distribution for a batch of observations, and the state."""
+        hidden, state = self.body(observation, network_state)
+        return self.head(hidden, observation), state
+
+    def head(self, hidden: tf.Tensor, observation: Nest) -> tfp.distributions.Distribution:
+        """Returns the distribution for a batch of the body's outputs; `observation` has the mask."""
+        output = self._output(hidden)
+        if self._discrete:
+            output = self._masked(output, observation)
+            return tfp.distributions.Categorical(logits=output, dtype=self._dtype)
+        std = tf.exp(self._log_std) * self._range * tf.ones_like(output)
+        mean = self._center + self._range * output
+        return tfp.distributions.MultivariateNormalDiag(mean, std)
+
+    def _masked(self, logits: tf.Tensor, observation: Nest) -> tf.Tensor:
+        if self._mask is None:
+            return logits
+        return tf.where(tf.cast(observation[self._mask], tf.bool), logits, _NEVER)
+
+
+class ValueNetwork(network.Network):
+    """A network from observations to their values, with a body of its own or with that of the actor."""
+
+    def __init__(
+        self, input_tensor_spec: Nest, body: tf.keras.layers.Layer, memory: Any = (), name: str = "Value"
+    ) -> None:
+        """Puts one layer behind `body`; `memory`: the spec of its state."""
+        super().__init__(input_tensor_spec, state_spec=memory, name=name)
+        self._body = body
+        self._output = tf.keras.layers.Dense(1, kernel_initializer=_orthogonal(1.0))
+
+    def call(
+        self, observation: Nest, step_type: Any = (), network_state: Any = (), training: bool = False
+    ) -> Any:
+        """Returns the values of a batch of observations, float32 [batch], and the state."""
+        hidden, state = self._body(observation, network_state)
+        return self.head(hidden), state
+
+    def head(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Returns the values for the body's outputs, [..., units]."""
+        return tf.squeeze(self._output(hidden), -1)
+
+
+class Feedforward(tf.keras.layers.Layer):
+    """Layers one after another, called as a Memory is."""
+
+    def __init__(self, layers: Sequence[tf.keras.layers.Layer]) -> None:
+        """Calls `layers` in this order."""
+        super().__init__(name="feedforward", autocast=False)
+        self._encoders = list(layers)
+
+    def call(self, observation: Nest, state: Any) -> tuple[tf.Tensor, Any]:
+        """Returns the output for a batch of observations, and `state` as it is."""
+        for layer in self._encoders:
+            observation = layer(observation)
+        return observation, state
+
+
+def networks(
+    specs: EnvironmentSpecs,
+    actor_layers: Sequence[int],
+    value_layers: Sequence[int],
+    lstm_units: int | None,
+    initial_std: float,
+    mask: str | None,
+) -> tuple[ActorNetwork, ValueNetwork]:
+    """Returns the networks of the actor and of values; with a memory they share all but the last layer."""
+    actor = ActorNetwork(specs.observation, specs, actor_layers, initial_std, mask, lstm_units)
+    if lstm_units is None:
+        return actor, ValueNetwork(specs.observation, _body(specs, value_layers, None))
+    return actor, ValueNetwork(specs.observation, actor.body, state_spec(lstm_units))
+
+
+def _body(specs: EnvironmentSpecs, layers: Sequence[int], lstm_units: int | None) -> tf.keras.layers.Layer:
+    encoders = [ObservationEncoder(specs), *(_hidden(count) for count in layers)]
+    return Feedforward(encoders) if lstm_units is None else Memory(encoders, lstm_units)
+
+
+def _hidden(units: int) -> tf.keras.layers.Layer:
+    return tf.keras.layers.Dense(units, activation="tanh", kernel_initializer=_orthogonal(math.sqrt(2)))
+
+
+def _orthogonal(gain: float) -> Any:
+    return tf.keras.initializers.Orthogonal(gain)
