@@ -103,21 +103,24 @@ def _settings() -> dict[str, str]:
 
 
 def local_mode(train_steps: int) -> Rates:
-    """Runs local mode; returns its rates without its start and the first quarter."""
+    """Runs SAC in local mode; returns its rates without its start and the first quarter."""
     settings = [
         "collect.actors=1",
         f"collect.envs_per_actor={_ENVIRONMENTS}",
         f"collect.initial_random_steps={RANDOM_STEPS}",
         f"replay.min_size={RANDOM_STEPS}",
-        f"learn.train_steps={train_steps}",
-        f"evaluate.interval={train_steps}",
-        "evaluate.episodes=1",
     ]
+    return rates_of_local_mode("sac_halfcheetah", settings, train_steps)
+
+
+def rates_of_local_mode(config: str, settings: Sequence[str], train_steps: int) -> Rates:
+    """Runs local mode with one evaluation at its end; returns its rates without the first quarter."""
+    lengths = [f"learn.train_steps={train_steps}", f"evaluate.interval={train_steps}", "evaluate.episodes=1"]
     with tempfile.TemporaryDirectory() as directory:
         run_directory = Path(directory) / "run"
-        command = [sys.executable, "-m", "actorlearner", "local", "--config", "sac_halfcheetah"]
+        command = [sys.executable, "-m", "actorlearner", "local", "--config", config]
         subprocess.run(
-            [*command, "--run_dir", str(run_directory), "--set", *settings],
+            [*command, "--run_dir", str(run_directory), "--set", *settings, *lengths],
             stdout=subprocess.DEVNULL,
             timeout=_DEADLINE_S,
             check=True,

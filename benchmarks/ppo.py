@@ -1,0 +1,109 @@
+"""`ppo`: env steps a second of whole PPO trainings on HalfCheetah, ours and TF-Agents' own loop in turn.
+
+With `stock` and a number of iterations as arguments it runs TF-Agents' loop
+(tf_agents/examples/ppo/schulman17) and prints its rate.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+from unittest import mock
+
+from tf_agents.environments import suite_pybullet
+
+from benchmarks import rounds, system
+from benchmarks.halfcheetah import NAME
+from benchmarks.report import Row
+
+_ENV_STEPS = 2_048
+_EPOCHS = 10
+_BATCH = 64
+_ITERATIONS = 12
+_DEADLINE_S = 300.0
+_GOAL = 1.0
+
+
+def run(turns: int = 3, iterations: int = _ITERATIONS) -> tuple[list[Row], dict[str, Any]]:
+    """Measures rounds of both in turn, each with so many iterations of training; the first do not count."""
+    details: dict[str, Any] = {}
+    measurements = {
+        "stock": lambda: _stock(iterations),
+        "1 environment": lambda: _ours(1, 1, iterations),
+        "16 environments": lambda: _ours(2, 8, iterations),
+    }
+    values = rounds.medians(measurements, turns, details)
+    settings = (
+        f"both: iterations of {_ENV_STEPS} env steps, {_EPOCHS} epochs of minibatches of {_BATCH}; stock"
+    )
+    return [
+        Row(
+            "ppo",
+            f"env steps a second of PPO on HalfCheetah, {name}; ratio to TF-Agents' loop",
+            values["stock"],
+            values[name],
+            rounds.ratio(details, name, "stock"),
+            _GOAL,
+            True,
+            f"{settings}: 1 environment, in one process; ours: {actors}",
+        )
+        for name, actors in (("1 environment", "1 actor"), ("16 environments", "2 actors"))
+    ], details
+
+
+def _ours(actors: int, environments: int, iterations: int) -> float:
+    settings = [
+        f"agent.env_steps_per_iteration={_ENV_STEPS}",
+        "agent.fragment_length=128",
+        f"agent.epochs={_EPOCHS}",
+        f"learn.batch_size={_BATCH}",
+        f"collect.actors={actors}",
+        f"collect.envs_per_actor={environments}",
+    ]
+    train_steps = iterations * _EPOCHS * _ENV_STEPS // _BATCH
+    return system.rates_of_local_mode("ppo_halfcheetah", settings, train_steps)["env_steps_per_s"]
+
+
+def _stock(iterations: int) -> float:
+    command = [sys.executable, "-m", "benchmarks.ppo", "stock", str(iterations)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_DEADLINE_S, check=True)
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def stock_loop(iterations: int) -> float:
+    """Runs TF-Agents' loop on pybullet's HalfCheetah; returns its env steps a second after a quarter."""
+    from tf_agents.examples.ppo.schulman17 import train_eval_lib
+
+    ends: list[float] = []
+
+    class Learner(train_eval_lib.ppo_learner.PPOLearner):
+        def run(self, *arguments: Any, **keywords: Any) -> Any:
+            loss = super().run(*arguments, **keywords)
+            ends.append(time.perf_counter())
+            return loss
+
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        mock.patch.object(train_eval_lib.suite_mujoco, "load", suite_pybullet.load),
+        mock.patch.object(train_eval_lib.ppo_learner, "PPOLearner", Learner),
+    ):
+        train_eval_lib.train_eval(
+            directory,
+            NAME,
+            num_iterations=iterations,
+            collect_sequence_length=_ENV_STEPS,
+            minibatch_size=_BATCH,
+            num_epochs=_EPOCHS,
+            eval_interval=0,
+        )
+    counted = ends[iterations // 4 :]
+    return (len(counted) - 1) * _ENV_STEPS / (counted[-1] - counted[0])
+
+
+if __name__ == "__main__":
+    print(json.dumps(stock_loop(int(sys.argv[2]))))
+    sys.stdout.flush()
+    os._exit(0)  # Threads that are blocked inside Reverb would make the interpreter's shutdown hang.
