@@ -2,7 +2,7 @@
 
 - A uint8 array [height, width, channels] is an image: scaled to 0..1, convolutions, one dense layer. The
   convolutions are those of "Human-level control through deep reinforcement learning" (Mnih et al. 2015), or
-  two small ones for images below 36 pixels.
+  two small ones for images below 36 pixels. Images that do not fit them (84 pixels do) are padded.
 - A bounded integer is discrete: one-hot. An array of them is one-hot element by element.
 - Everything else is cast to float32 and flattened.
 
@@ -11,7 +11,7 @@ Import this only where TensorFlow may be imported.
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -118,8 +118,10 @@ class _Part(tf.keras.layers.Layer):
         self._is_image = is_image(spec)
         if self._is_image:
             large = min(spec.shape[:2]) >= _LARGE_IMAGE
-            padding = "valid" if large else "same"  # So that images may be as small as they like.
-            for filters, kernel, stride in _LARGE_CONVOLUTIONS if large else _SMALL_CONVOLUTIONS:
+            convolutions = _LARGE_CONVOLUTIONS if large else _SMALL_CONVOLUTIONS
+            fits = all(_covers(convolutions, size) for size in spec.shape[:2])
+            padding = "valid" if large and fits else "same"
+            for filters, kernel, stride in convolutions:
                 layer = tf.keras.layers.Conv2D(filters, kernel, stride, padding, activation="relu")
                 self._layers.append(layer)
             self._layers += [
@@ -145,6 +147,16 @@ class _Part(tf.keras.layers.Layer):
         else:
             encoded = tf.cast(leaf, tf.float32)
         return tf.reshape(encoded, [-1, self.units])
+
+
+def _covers(convolutions: Sequence[tuple[int, int, int]], size: int) -> bool:
+    """Returns whether convolutions without padding see all of so many pixels: 84 as published, but not 42."""
+    for _, kernel, stride in convolutions:
+        size, left = divmod(size - kernel, stride)
+        if left or size < 0:
+            return False
+        size += 1
+    return True
 
 
 class EncodedNetwork(network.Network):

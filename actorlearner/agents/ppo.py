@@ -7,6 +7,7 @@ Details that matter:
   its last state, see on_policy.py. They are normalised in each minibatch.
 - The standard deviation of continuous actions is a variable of its own, independent of the state. Actions
   outside of their bounds are clipped for the environment, and kept as they were for the loss.
+- With a memory (`lstm_units`), see recurrent_ppo.py.
 - `reward_normalizer` divides rewards by the running standard deviation of discounted sums of them, so that
   values have the same scale in every task.
 """
@@ -50,7 +51,7 @@ class PpoConfig(OnPolicyConfig):
     entropy: float = setting(0.0, "Weight of the policy's entropy.", at_least=0)
     actor_layers: list[int] = setting([64, 64], "Units of each hidden layer of the actor.", at_least=1)
     value_layers: list[int] = setting(
-        [64, 64], "Units of each hidden layer of the value network.", at_least=1
+        [64, 64], "Units of each hidden layer of the value network; not used with a memory.", at_least=1
     )
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
     global_norm: float | None = setting(

@@ -77,6 +77,20 @@ def test_small_and_large_images(pixels):
     assert encoder_of(spec)(np.zeros((2, pixels, pixels, 4), np.uint8)).shape == (2, 256)
 
 
+@pytest.mark.parametrize("pixels", [1, 10, 36, 42, 64, 84, 96])
+def test_no_pixel_is_left_out(pixels):
+    tf.keras.utils.set_random_seed(0)
+    encoder = encoder_of(tensor_spec.TensorSpec([pixels, pixels, 1], tf.uint8))
+    convolutions = encoder._parts[0]._layers[:-2]
+    image = tf.random.uniform([1, pixels, pixels, 1])
+    with tf.GradientTape() as tape:
+        tape.watch(image)
+        features = image
+        for layer in convolutions:
+            features = layer(features)
+    assert np.all(tape.gradient(features, image) != 0.0)
+
+
 @pytest.mark.parametrize("name", [*(name for name in agent_classes() if name != "ppo"), OWN])
 def test_every_algorithm_trains_on_every_part(name, agents, specs_of, continuous, discrete):
     action = (continuous if name in ("sac", "td3", "ddpg") else discrete).action

@@ -13,6 +13,7 @@ from tf_agents.trajectories import time_step
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.ppo_agent import PolicyInfo
+from actorlearner.agents.recurrent_ppo import STATE, RecurrentPpoAgent
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
@@ -36,12 +37,13 @@ SPECS = EnvironmentSpecs(
 )
 
 
-def config_of(lag: int) -> Config:
+def config_of(lag: int, lstm_units: int | None = None) -> Config:
     agent = PpoConfig(
         env_steps_per_iteration=LENGTH * FRAGMENTS,
         fragment_length=LENGTH,
         epochs=EPOCHS,
         max_policy_lag=lag,
+        lstm_units=lstm_units,
         actor_layers=[4],
         value_layers=[4],
     )
@@ -94,6 +96,8 @@ class Run:
     def collect(self, fragments: int, train_step: int, generation: int = 0) -> list[int]:
         """Writes fragments of each environment; returns the numbers of their env steps."""
         numbers = []
+        units = self.config.agent.lstm_units
+        state = {STATE: (np.ones((ENVIRONMENTS, units), np.float32),) * 2} if units else ()
         for _ in range(fragments * LENGTH):
             number = np.arange(self.written, self.written + ENVIRONMENTS)
             self.written += ENVIRONMENTS
@@ -111,6 +115,7 @@ class Run:
                     policy_train_step=zeros + train_step,
                     valid=~flags,
                     policy_generation=zeros + generation,
+                    policy_state=state,
                     policy_info=PolicyInfo(zeros, np.full(ENVIRONMENTS, np.log(0.5), np.float32)),
                 )
             )
@@ -167,3 +172,24 @@ def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run:
     assert run.trained[-1] == numbers
     assert not set(first) & {number for batch in run.trained for number in batch}
     assert run.learner.dropped > 0
+
+
+def test_minibatches_of_a_memory_are_whole_sequences(
+    free_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss_of = RecurrentPpoAgent._loss_of
+    trained: list[np.ndarray] = []
+
+    def remember(self, examples):
+        tf.numpy_function(lambda numbers: trained.append(numbers[..., 0]), [examples.steps.observation], [])
+        return loss_of(self, examples)
+
+    monkeypatch.setattr(RecurrentPpoAgent, "_loss_of", remember)
+    run = Run(config_of(lag=0, lstm_units=3), free_port, tmp_path)
+    numbers = run.collect(ROUNDS, train_step=0)
+    assert np.isfinite(run.learner.train(STEPS).loss)
+    run.server.stop()
+    assert {batch.shape for batch in trained} == {(BATCH // LENGTH, LENGTH)}
+    sequences = np.concatenate(trained)
+    assert sorted(sequences.ravel()) == sorted(numbers * EPOCHS)
+    assert np.all(np.diff(sequences, axis=1) == ENVIRONMENTS), "each is one environment's, in its order"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from actorlearner.config.schema import Config
+from actorlearner.agents.ppo import PpoConfig
+from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import plan_rate_limit
@@ -91,3 +92,32 @@ def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> 
     config = config_with(replay__capacity=1, replay__updates_per_env_step=1.0, replay__error_buffer=1.0)
     found = [problem.partition(":")[0] for problem in replay_problems(config, {}, {broken})]
     assert found == left
+
+
+@pytest.mark.parametrize(
+    ("agent", "learn", "problem"),
+    [
+        ({"env_steps_per_iteration": 100}, {}, "agent.env_steps_per_iteration: 100 cannot work"),
+        ({}, {"batch_size": 48}, "learn.batch_size: 48 cannot work"),
+        ({}, {"train_steps": 81}, "learn.train_steps: 81 cannot work"),
+        ({}, {"strategy": "multi_worker_mirrored"}, 'learn.strategy: "multi_worker_mirrored" cannot work'),
+        ({"lstm_units": 4}, {"batch_size": 16, "train_steps": 160}, "learn.batch_size: 16 cannot work"),
+        ({"lstm_units": 4}, {"strategy": "mirrored:2"}, 'learn.strategy: "mirrored:2" cannot work'),
+        ({}, {"strategy": "mirrored:16"}, 'learn.strategy: "mirrored:16" cannot work'),
+    ],
+)
+def test_iterations_that_cannot_work(agent: dict[str, Any], learn: dict[str, Any], problem: str) -> None:
+    """256 env steps are 8 fragments of 32, and with minibatches of 32 an iteration has 80 train steps."""
+    steps = {"env_steps_per_iteration": 256, "fragment_length": 32, **agent}
+    config = Config(
+        agent=PpoConfig(**steps), learn=LearnConfig(**{"batch_size": 32, "train_steps": 80, **learn})
+    )
+    (line, *_) = replay_problems(config, {})
+    assert line.startswith(problem), line
+
+
+@pytest.mark.parametrize("agent", [{}, {"lstm_units": 4}])
+def test_iterations_that_work(agent: dict[str, Any]) -> None:
+    ppo = PpoConfig(env_steps_per_iteration=256, fragment_length=32, **agent)
+    learn = LearnConfig(batch_size=64, train_steps=80, strategy="mirrored:2")
+    assert replay_problems(Config(agent=ppo, learn=learn), {}) == []
