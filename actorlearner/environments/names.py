@@ -88,8 +88,7 @@ def _registered(suite: str, sources: Sources) -> dict[str, Any]:
     """Returns the registered environments by name; pybullet_envs registers its own on import."""
     source = sources.get(_SUITE, DEFAULT_SOURCE)
     if suite == "gymnasium":
-        allowed = "pip install 'actorlearner[gymnasium]', or another suite"
-        return dict(_import("gymnasium", _SUITE, suite, source, allowed).registry)
+        return dict(_import("gymnasium", _SUITE, suite, source).registry)
     registration = _import("gym.envs.registration", _SUITE, suite, source)
     if suite == "pybullet":
         _import("pybullet_envs", _SUITE, suite, source)

@@ -1,6 +1,5 @@
 """Environments of gymnasium: by their registered names, and returned by the user's own callables."""
 
-import sys
 from typing import Any
 
 import gym
@@ -109,9 +108,3 @@ def test_an_unknown_name_is_refused() -> None:
     (line,) = refusal.value.problems
     assert line.startswith('environment.name: unknown environment "Pendulum-v11" in suite gymnasium')
     assert "did you mean Pendulum-v1" in line
-
-
-def test_without_gymnasium_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(ConfigurationError, match="pip install 'actorlearner"):
-        load_environment(config("Pendulum-v1"), seed=1)
