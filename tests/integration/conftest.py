@@ -16,12 +16,12 @@ _IMAGE = "actorlearner-test"
 
 
 @pytest.fixture(name="image", scope="session")
-def _image() -> str:
+def _image(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The image of this checkout."""
     missing = compose.missing()
     if missing:
         pytest.skip(f"containers are not tested: {missing}")
-    compose.build(_IMAGE)
+    compose.build(_IMAGE, tmp_path_factory.mktemp("image"))
     return _IMAGE
 
 

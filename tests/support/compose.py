@@ -72,26 +72,22 @@ def command() -> list[str]:
     return []
 
 
-def build(image: str) -> None:
-    """Builds the image from this checkout, with the packages of the index that pip has here."""
+def build(image: str, directory: Path) -> None:
+    """Builds the image as `up` does, with the packages of the index that pip has here.
+
+    Args:
+      image: what to call it.
+      directory: an empty one, for a file.
+    """
     index = subprocess.run(["pip", "config", "get", "global.index-url"], capture_output=True, text=True)
-    arguments = ["--build-arg", f"PIP_INDEX_URL={index.stdout.strip()}"] if index.returncode == 0 else []
-    file = str(REPOSITORY / "launch" / "Dockerfile")
-    run(
-        *(
-            "docker",
-            "build",
-            "--network",
-            "host",
-            "--tag",
-            image,
-            "--file",
-            file,
-            *arguments,
-            str(REPOSITORY),
-        ),
-        timeout_s=_BUILD_S,
-    )
+    environment = {"ACTORLEARNER_IMAGE": image}
+    if index.returncode == 0:
+        environment["PIP_INDEX_URL"] = index.stdout.strip()
+    # The index may be on this machine.
+    network = directory / "network.yml"
+    network.write_text("services: {replay-server: {build: {network: host}}}\n", encoding="utf-8")
+    files = ("-f", str(FILE), "-f", str(network))
+    run(*command(), *files, "build", "replay-server", timeout_s=_BUILD_S, environment=environment)
 
 
 class Container:
