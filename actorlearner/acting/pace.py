@@ -8,15 +8,16 @@ from actorlearner.agents.experience import Iteration
 
 _MIN_PATIENCE_S = 1.0
 _PATIENCE = 2.0
-"""Times the last wait for a policy after which an actor takes over from others that may have ended."""
+"""Times the usual time between two policies after which an actor takes over from one that may have ended."""
 
 
 class Pace:
     """Gives each policy's env steps to the actors in equal shares.
 
-    An actor that has collected its share waits for the next policy. If that takes twice as long as the last
-    one did, another actor may have died: then it collects a fragment more, and so on. Nothing waits for
-    ever, whatever actors come, go or die, and nothing is asked of the replay server.
+    An actor that has collected its share waits for the next policy. If twice the usual time from one policy
+    to the next has passed, another actor may have died: then each of those left collects its part of one
+    share, and again after as long. Nothing waits for ever, whatever actors come, go or die, and nothing is
+    asked of the replay server.
     """
 
     def __init__(
@@ -37,39 +38,43 @@ class Pace:
           clock: returns the time in seconds.
         """
         self._share = math.ceil(iteration.env_steps / actors / fragment_env_steps)
+        self._part = math.ceil(self._share / max(1, actors - 1))
         self._ahead = 1 + iteration.max_policy_lag
         self._train_steps = train_steps
         self._clock = clock
         self._left = 0
         self._train_step: int | None = None
-        self._patience_s = _MIN_PATIENCE_S
-        self._waiting_since: float | None = None
+        self._usual_s: float | None = None
+        self._since = clock()
+        self._took_over = False
 
     def policy_arrived(self, train_step: int) -> None:
         """Adds the shares of a new policy, and of those that this actor has missed."""
-        passed = self._ahead
+        passed, now = self._ahead, self._clock()
         if self._train_step is not None and train_step > self._train_step:
             passed = (train_step - self._train_step) // self._train_steps
+            if not self._took_over:
+                self._usual_s = now - self._since
         self._train_step = train_step
         self._left = min(self._left + passed * self._share, self._ahead * self._share)
-        if self._waiting_since is not None:
-            waited_s = self._clock() - self._waiting_since
-            self._patience_s = max(_MIN_PATIENCE_S, _PATIENCE * waited_s)
-            self._waiting_since = None
+        self._since = now
+        self._took_over = False
 
     @property
     def may_collect(self) -> bool:
         """Whether to collect a fragment now; ask again while it is False."""
         if self._left > 0:
             return True
-        if self._waiting_since is None:
-            self._waiting_since = self._clock()
-        if self._clock() - self._waiting_since < self._patience_s:
+        waited_s = self._clock() - self._since
+        if self._usual_s is None:  # What its own share of the first policy took.
+            self._usual_s = waited_s
+        if waited_s < max(_MIN_PATIENCE_S, _PATIENCE * self._usual_s):
             return False
-        self._left = 1
+        self._left = self._part
+        self._since = self._clock()
+        self._took_over = True
         return True
 
     def collected(self) -> None:
         """Counts a fragment."""
         self._left -= 1
-        self._waiting_since = None

@@ -51,29 +51,63 @@ def test_a_share_does_not_grow_while_policies_pass() -> None:
     assert collect(pace) == 4
 
 
-def test_it_takes_over_from_an_actor_that_died() -> None:
+def test_it_takes_over_the_share_of_an_actor_that_died() -> None:
     pace, clock = make()
     pace.policy_arrived(0)
     assert collect(pace) == 4
     clock.now = 0.9
     assert collect(pace) == 0
     clock.now = 1.0
-    assert collect(pace) == 1
+    assert collect(pace) == 4
     clock.now = 1.5
-    assert collect(pace) == 0, "each further fragment is waited for"
+    assert collect(pace) == 0, "what comes after it is waited for"
+    clock.now = 2.0
+    assert collect(pace) == 4
 
 
-def test_its_patience_follows_the_time_that_training_takes() -> None:
+def test_actors_take_over_a_part_each() -> None:
+    clock = Clock()
+    pace = Pace(Iteration(900, 10, 0), 100, 3, TRAIN_STEPS, clock)
+    pace.policy_arrived(0)
+    assert collect(pace) == 3
+    clock.now = 1.0
+    assert collect(pace) == 2
+
+
+def test_its_patience_follows_the_time_between_policies() -> None:
+    """In a slow simulator it waits for slower actors, however short the last wait was."""
     pace, clock = make()
     pace.policy_arrived(0)
-    collect(pace)
-    clock.now = 0.9
+    for _ in range(4):
+        assert pace.may_collect
+        clock.now += 2.4
+        pace.collected()
+    assert not pace.may_collect
+    clock.now = 10.0
     pace.policy_arrived(TRAIN_STEPS)
-    collect(pace)
-    clock.now = 0.9 + 1.7
+    assert collect(pace) == 4
+    clock.now = 29.9
     assert collect(pace) == 0
-    clock.now = 0.9 + 1.8
-    assert collect(pace) == 1
+    clock.now = 30.0
+    assert collect(pace) == 4
+    clock.now = 60.0
+    pace.policy_arrived(2 * TRAIN_STEPS)
+    assert collect(pace) == 4
+    clock.now = 79.9
+    assert collect(pace) == 0, "a policy that came late changes nothing"
+
+
+def test_before_the_second_policy_its_own_share_is_the_measure() -> None:
+    pace, clock = make()
+    pace.policy_arrived(0)
+    for _ in range(4):
+        clock.now += 2.5
+        pace.collected()
+    assert not pace.may_collect
+    clock.now = 19.9
+    assert not pace.may_collect
+    clock.now = 20.0
+    assert pace.may_collect
 
 
 def test_a_learner_that_was_started_again_gets_a_share() -> None:
