@@ -67,6 +67,12 @@ class DqnConfig(ActionValueConfig):
         "With a memory, env steps at the start of a sequence that only bring the state up to date.",
         at_least=0,
     )
+    trace_decay: float = setting(
+        0.0,
+        "With a memory, lambda of the targets: 0 bootstraps after one env step, 1 only at a sequence's end.",
+        at_least=0,
+        at_most=1,
+    )
 
 
 class DqnBuilder(ActionValueBuilder):
@@ -140,6 +146,7 @@ def _recurrent_agent(
         observation_and_action_constraint_splitter=mask_splitter(config),
         double=config.double,
         burn_in=config.burn_in,
+        trace_decay=config.trace_decay,
         **shared_arguments(config, train_step),
     )
     create_moments(agent._optimizer, agent._q_network.trainable_variables)

@@ -68,10 +68,13 @@ class RecurrentQNetwork(network.Network):
 class RecurrentDqnAgent(dqn_agent.DqnAgent):
     """A DqnAgent of a RecurrentQNetwork, which trains on StoredSequences."""
 
-    def __init__(self, *arguments: Any, double: bool, burn_in: int, **keywords: Any) -> None:
+    def __init__(
+        self, *arguments: Any, double: bool, burn_in: int, trace_decay: float, **keywords: Any
+    ) -> None:
         """Makes a DqnAgent; `burn_in`: env steps that only bring the state up to date."""
         self._double = double
         self._burn_in = burn_in
+        self._trace_decay = trace_decay
         super().__init__(*arguments, **keywords)
 
     def _loss(
@@ -90,9 +93,11 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         values = tf.gather(online[:, :-1], steps.action, axis=2, batch_dims=2)
         chosen = tf.argmax(self._allowed((online if self._double else target)[:, 1:], steps), axis=2)
         following = tf.gather(target[:, 1:], chosen, axis=2, batch_dims=2)
-        targets = reward_scale_factor * steps.reward + gamma * steps.discount * following
         # What follows a truncated episode is another one, so its last env step has no target.
         learned = tf.cast(steps.valid & ~(steps.last & (steps.discount > 0.0)), tf.float32)
+        rewards = reward_scale_factor * steps.reward
+        traces = self._trace_decay * tf.cast(~steps.last[:, :-1], tf.float32) * learned[:, 1:]
+        targets = lambda_returns(rewards, gamma * steps.discount, following, traces)
         losses = learned * td_errors_loss_fn(tf.stop_gradient(targets), values)
         errors = learned * tf.abs(targets - values)
         loss = common.aggregate_losses(per_example_loss=tf.reduce_mean(losses, axis=1), sample_weight=weights)
@@ -123,6 +128,29 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         first = tf.concat([steps.first, tf.zeros_like(steps.first[:, :1])], axis=1)
         values, _ = network.unroll(observations, first, state)
         return values
+
+
+def lambda_returns(
+    rewards: tf.Tensor, discounts: tf.Tensor, next_values: tf.Tensor, traces: tf.Tensor
+) -> tf.Tensor:
+    """Returns mixtures of returns of one and more env steps, [batch, T].
+
+    With the traces l, G_t = r_t + d_t ((1 - l_t) V(s_(t+1)) + l_t G_(t+1)), and l = 0 at the end of the
+    sequence. With greedy values it is Peng's Q(lambda), which does not cut traces where behaviour was not
+    greedy. ("Revisiting Peng's Q(lambda) for Modern Reinforcement Learning", Kozuno et al. 2021,
+    https://arxiv.org/abs/2103.00107.)
+
+    Args:
+      rewards: r, float32 [batch, T].
+      discounts: d, float32 [batch, T].
+      next_values: V(s_(t+1)), float32 [batch, T].
+      traces: l, float32 [batch, T - 1].
+    """
+    returns = [rewards[:, -1] + discounts[:, -1] * next_values[:, -1]]
+    for t in reversed(range(int(traces.shape[1]))):
+        mixed = next_values[:, t] + traces[:, t] * (returns[-1] - next_values[:, t])
+        returns.append(rewards[:, t] + discounts[:, t] * mixed)
+    return tf.stack(returns[::-1], axis=1)
 
 
 def _after(experience: StoredSequence, burn_in: int) -> StoredSequence:

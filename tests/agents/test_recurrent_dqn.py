@@ -10,6 +10,7 @@ from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.make import make_agent
+from actorlearner.agents.recurrent_dqn import lambda_returns
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -91,6 +92,36 @@ def test_what_must_not_count_does_not(agent):
     assert loss(agent, last=flags, reward=rewards) == loss(agent, last=flags, reward=zeros), "a truncation"
     terminated = np.where(flags, 0.0, 1.0).astype(np.float32)
     assert loss(agent, last=flags, discount=terminated, reward=rewards) > whole, "a termination counts"
+
+
+def test_targets_mix_returns_of_one_and_more_env_steps():
+    random = np.random.default_rng(1)
+    rewards, discounts, values = random.normal(size=(3, B, T)).astype(np.float32)
+    traces = random.uniform(size=(B, T - 1)).astype(np.float32)
+    expected = rewards + discounts * values
+    for t in range(T - 2, -1, -1):
+        following = (1 - traces[:, t]) * values[:, t] + traces[:, t] * expected[:, t + 1]
+        expected[:, t] = rewards[:, t] + discounts[:, t] * following
+    arrays = map(tf.constant, (rewards, discounts, values, traces))
+    np.testing.assert_allclose(lambda_returns(*arrays), expected, rtol=1e-5)
+
+
+def test_traces_stop_at_the_end_of_an_episode(agent):
+    agent._trace_decay = 1.0
+    first, last = np.zeros((B, T), np.bool_), np.zeros((B, T), np.bool_)
+    first[:, 4], last[:, 3] = True, True
+    for discount in (0.0, 1.0):  # A termination, and a truncation.
+        ends = {"first": first, "last": last, "discount": np.where(last, discount, 1.0).astype(np.float32)}
+        later = np.zeros((B, T), np.float32)
+        later[:, 4:] = 1.0
+        before = agent._loss(sequences(**ends), _first_steps, 0.9).loss
+        after = agent._loss(sequences(**ends, reward=sequences().reward + later), _first_steps, 0.9).loss
+        assert float(before) == float(after)
+
+
+def _first_steps(targets, values):
+    """A loss of the env steps before the end of the episode alone."""
+    return tf.square(targets - values) * tf.constant([1.0, 1.0, 0.0, 0.0])
 
 
 def test_it_learns_from_sequences(agent):
