@@ -5,6 +5,7 @@ from typing import Any
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.c51 import C51Builder
+from actorlearner.agents.crossq import CrossqBuilder
 from actorlearner.agents.ddpg import DdpgBuilder
 from actorlearner.agents.dqn import DqnBuilder
 from actorlearner.agents.ppo import PpoBuilder
@@ -17,6 +18,7 @@ from actorlearner.errors import ConfigurationError, one_line
 
 _BUILDERS: dict[str, AgentBuilder] = {
     "c51": C51Builder(),
+    "crossq": CrossqBuilder(),
     "ddpg": DdpgBuilder(),
     "dqn": DqnBuilder(),
     "ppo": PpoBuilder(),

@@ -234,6 +234,12 @@ class LearnConfig:
         at_least=1,
         at_most=1_024,
     )
+    precision: str = setting(
+        "float32",
+        "Precision of matrix products: float32, or bfloat16 with weights, losses and optimisers in float32, "
+        "which is faster on CPUs with AMX or AVX512-BF16 and on GPUs. Policies act in float32.",
+        choices=("float32", "bfloat16"),
+    )
     profile: str | None = setting(
         None,
         "START,STOP: train steps between which the TensorFlow profiler records the learner, for "

@@ -8,6 +8,7 @@ import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.agents.precision import float32_products
 from actorlearner.config.schema import Config
 from actorlearner.records.disk import Outage
 from actorlearner.records.policy_directory import PolicyDirectory
@@ -46,11 +47,12 @@ class PolicyExport:
           Whether they were written. A disk that is full or fails is logged, and the earlier policies stay.
         """
         started = time.monotonic()
-        self._policies = self._policies or self._trace()
         try:
-            for policy in self._policies:
-                policy.prepare({})
-                policy.replace()
+            with float32_products():  # The first time, each step of this traces graphs.
+                self._policies = self._policies or self._trace()
+                for policy in self._policies:
+                    policy.prepare({})
+                    policy.replace()
         except (OSError, tf.errors.OpError) as error:
             self._outage.failed(error)
             for policy in self._policies:

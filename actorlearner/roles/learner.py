@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.agents.precision import use_bfloat16
 from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
@@ -143,7 +144,10 @@ def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> 
     """
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, group.index))
     with group.strategy.scope():
-        return make_agent(config, specs)
+        parts = make_agent(config, specs)
+    if config.learn.precision == "bfloat16":
+        use_bfloat16(parts.agent)
+    return parts
 
 
 def seed_training(seed: int, restored: int) -> None:

@@ -93,7 +93,7 @@ def test_no_pixel_is_left_out(pixels):
 
 @pytest.mark.parametrize("name", [*(name for name in agent_classes() if name != "ppo"), OWN])
 def test_every_algorithm_trains_on_every_part(name, agents, specs_of, continuous, discrete):
-    action = (continuous if name in ("sac", "td3", "ddpg") else discrete).action
+    action = (continuous if name in ("sac", "td3", "ddpg", "crossq") else discrete).action
     specs = specs_of(action, SPEC)
     agent = agents(name, specs)
     random = np.random.default_rng(0)

@@ -26,9 +26,13 @@ def check_platform(experiment: Experiment) -> Result:
         return fail(f"this is {system}, but Reverb has wheels for {_SYSTEM} only: use such a machine")
     if not python.startswith(f"{_PYTHON}."):
         return fail(f"this is {python}, but Reverb's newest Python is {_PYTHON}: make .venv with that")
-    if " avx " not in _CPUINFO.read_text(encoding="ascii", errors="replace").replace("\n", " "):
+    if "avx" not in _processor_flags():
         return fail("the processor has no AVX, which TensorFlow's wheels need: use a newer one")
     return ok(f"{python}, {system}, {cores()} cores")
+
+
+def _processor_flags() -> set[str]:
+    return set(_CPUINFO.read_text(encoding="ascii", errors="replace").split())
 
 
 _PACKAGE = "actorlearner"
@@ -116,6 +120,22 @@ def check_gpus(experiment: Experiment) -> Result:
             f"'tensorflow[and-cuda]=={tf.__version__}', with a driver that is new enough for it"
         )
     return ok("none here, the learner trains on the processor")
+
+
+def check_precision(experiment: Experiment) -> Result:
+    """Checks that the learner's processor is fast at `learn.precision`; with a GPU, both may be."""
+    import tensorflow as tf
+
+    reduced = experiment.config.learn.precision == "bfloat16"
+    units = sorted({"amx_bf16", "avx512_bf16"} & _processor_flags())
+    if tf.config.list_physical_devices("GPU"):
+        return ok(f"{experiment.config.learn.precision}, on the GPU")
+    if not units:
+        if reduced:
+            return warn("the processor has no unit for bfloat16: learn.precision=float32 is faster here")
+        return ok("float32; the processor has no unit for bfloat16")
+    found = f"the processor has {units[0]}"
+    return ok(f"bfloat16; {found}" if reduced else f"float32; {found}, so learn.precision=bfloat16 is faster")
 
 
 _TIMEOUT_S = 5.0

@@ -16,6 +16,7 @@ from actorlearner.inspect.doctor.machine import (
     check_libraries,
     check_network,
     check_platform,
+    check_precision,
     check_versions,
 )
 from actorlearner.inspect.doctor.round_trip import check_round_trip
@@ -29,6 +30,7 @@ CHECKS = (
     Check("versions", check_versions, "make setup"),
     Check("libraries", check_libraries, "make setup, for packages that fit each other"),
     Check("gpus", check_gpus, "check the output of nvidia-smi", needs=("libraries",)),
+    Check("precision", check_precision, "set learn.precision to float32", needs=("libraries",)),
     Check("network", check_network, "set the loopback interface up"),
     Check("environment", check_environment, "make and step it by itself", needs=("libraries",)),
     Check("agent", check_agent, "choose another agent.name", needs=("environment",)),

@@ -165,6 +165,38 @@ def test_gpus(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert check("gpus", experiment) == (Status.OK, "1, for the learner: H200")
 
 
+@pytest.mark.parametrize(
+    ("flags", "precision", "status", "expected"),
+    [
+        ("avx", "float32", Status.OK, "float32; the processor has no unit for bfloat16"),
+        (
+            "avx",
+            "bfloat16",
+            Status.WARN,
+            "the processor has no unit for bfloat16: learn.precision=float32 is ",
+        ),
+        ("avx amx_bf16 avx512_bf16", "float32", Status.OK, "float32; the processor has amx_bf16, so learn."),
+        ("avx avx512_bf16", "bfloat16", Status.OK, "bfloat16; the processor has avx512_bf16"),
+    ],
+)
+def test_precision(
+    experiment: Experiment,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    flags: str,
+    precision: str,
+    status: Status,
+    expected: str,
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n")
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+    learn = dataclasses.replace(experiment.config.learn, precision=precision)
+    config = dataclasses.replace(experiment.config, learn=learn)
+    found = check("precision", Experiment(config, experiment.run_dir))
+    assert found.status is status
+    assert found.detail.startswith(expected)
+
+
 def test_the_network(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check("network", experiment).status is Status.OK
 

@@ -1,0 +1,79 @@
+"""Matrix products in bfloat16, with weights, sums and everything else in float32.
+
+Keras' mixed precision does not fit TF-Agents' networks, whose other parts refuse bfloat16. So dense layers
+and convolutions cast their own inputs, weights and outputs. Import this only where TensorFlow may be
+imported.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+
+class _Thread(threading.local):
+    """Of each thread that traces graphs: whether layers multiply in float32 all the same."""
+
+    exact = False
+
+
+_thread = _Thread()
+
+
+class _Bfloat16Dense(tf.keras.layers.Dense):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        if _thread.exact:
+            return super().call(inputs)
+        outputs = tf.cast(tf.matmul(_reduced(inputs), _reduced(self.kernel)), tf.float32)
+        if self.use_bias:
+            outputs = tf.nn.bias_add(outputs, self.bias)
+        return self.activation(outputs)
+
+
+class _Bfloat16Conv2D(tf.keras.layers.Conv2D):
+    def convolution_op(self, inputs: tf.Tensor, kernel: Any) -> tf.Tensor:
+        if _thread.exact:
+            return super().convolution_op(inputs, kernel)
+        return tf.cast(super().convolution_op(_reduced(inputs), _reduced(kernel)), tf.float32)
+
+
+_REPLACED: dict[type, type] = {
+    tf.keras.layers.Dense: _Bfloat16Dense,
+    tf.keras.layers.Conv2D: _Bfloat16Conv2D,
+}
+
+
+def use_bfloat16(agent: tf.Module) -> None:
+    """Makes all dense layers and convolutions of an agent multiply in bfloat16, in graphs traced from now on.
+
+    Variables, and with them checkpoints and what is published, stay float32. Layers of other classes stay as
+    they are, those of memories among them.
+    """
+    for module in agent.submodules:
+        if type(module) in _REPLACED:
+            module.__class__ = _REPLACED[type(module)]
+        elif hasattr(module, "bfloat16"):
+            module.bfloat16 = True
+
+
+def product(inputs: tf.Tensor, kernel: tf.Tensor, bfloat16: bool) -> tf.Tensor:
+    """Returns a matrix product in float32, or in bfloat16 with outputs of that dtype."""
+    if _thread.exact or not bfloat16:
+        return tf.matmul(tf.cast(inputs, tf.float32), kernel)
+    return tf.matmul(_reduced(inputs), _reduced(kernel))
+
+
+@contextlib.contextmanager
+def float32_products() -> Iterator[None]:
+    """Context manager; graphs traced in it multiply in float32, as SavedModels have to on any processor."""
+    _thread.exact = True
+    try:
+        yield
+    finally:
+        _thread.exact = False
+
+
+def _reduced(tensor: Any) -> tf.Tensor:
+    return tf.cast(tensor, tf.bfloat16)
