@@ -18,6 +18,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
+from actorlearner.roles.learner import make_seeded_agent
 from actorlearner.variables.publisher import Publisher
 from benchmarks import rounds, servers, stock, threads
 from benchmarks.filling import fill
@@ -124,12 +125,13 @@ def training(
     config: Config, specs: EnvironmentSpecs, directory: Path, dataset: Callable[[], tf.data.Dataset]
 ) -> Training:
     """Makes an agent and a learner of it that trains on `dataset`."""
-    parts = make_agent(config, specs)
+    group = Group(tf.distribute.get_strategy(), Stop())
+    parts = make_seeded_agent(config, specs, group)
     learner = Learner(
         parts,
         dataset,
         make_layout(config, specs).decode,
-        group=Group(tf.distribute.get_strategy(), Stop()),
+        group=group,
         writer=Summaries(directory).writer,
         summary_interval=config.learn.summary_interval,
     )

@@ -23,6 +23,9 @@ _SIZES: dict[str, dict[str, Any]] = {
     "memory": {"recorded": 16_000, "times": 2},
     "startup": {"turns": 1},
     "mixing": {"env_steps": 2_000, "rounds_of_items": 5},
+    "experience": {"turns": 1, "calls": 1},
+    "ppo": {"turns": 1, "iterations": 4},
+    "precision": {"env_steps": 2_000, "turns": 1, "round_s": 0.1},
     "scaling": {"actors": [1, 2], "window_s": 10.0, "late_beside": 2, "late_turns": 1},
 }
 
