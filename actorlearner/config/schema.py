@@ -56,7 +56,9 @@ class EnvironmentConfig:
 class AgentConfig:
     """The algorithm. Each has a subclass with further keys; replay needs only these."""
 
-    name: str = setting("", "The algorithm: sac, td3, ddpg, dqn, or module:Builder of an own one.")
+    name: str = setting(
+        "", "The algorithm: sac, ppo, dqn or another of docs/agents.md, or module:Builder of an own one."
+    )
     gamma: float = setting(0.99, "Discount of the next env step's value.", at_least=0, at_most=1)
     n_step: int = setting(
         1,

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 from tf_agents.policies import policy_saver
 from tf_agents.trajectories import time_step
 
 from actorlearner.agents.make import AgentParts
+from actorlearner.agents.precision import use_bfloat16
 from actorlearner.config.schema import Config
 from actorlearner.learning.policy_export import PolicyExport
 from tests.support.full_disk import fill, small_disk
@@ -54,6 +56,24 @@ def full_saves(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(policy_saver.PolicySaver, "save", recorded_save)
     return paths
+
+
+def dtypes_of_products(saved_model: Path) -> set[int]:
+    graph = saved_model_pb2.SavedModel.FromString((saved_model / "saved_model.pb").read_bytes())
+    (meta_graph,) = graph.meta_graphs
+    functions = meta_graph.graph_def.library.function
+    return {node.attr["T"].type for f in functions for node in f.node_def if node.op == "MatMul"}
+
+
+def test_policies_of_a_bfloat16_learner_are_saved_in_float32(tmp_path: Path) -> None:
+    parts = make_parts()
+    change(parts, 1)
+    expected = actions(parts.agent.policy)
+    use_bfloat16(parts.agent)
+    assert PolicyExport(tmp_path, parts, CONFIG).save()
+    for name in NAMES:
+        assert dtypes_of_products(tmp_path / name) == {tf.float32.as_datatype_enum}
+    np.testing.assert_array_equal(actions(tf.saved_model.load(str(tmp_path / "policy"))), expected)
 
 
 def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: list[str]) -> None:
