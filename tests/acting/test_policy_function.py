@@ -101,7 +101,7 @@ def test_nests_keep_their_order_and_first_steps_are_marked() -> None:
 @pytest.mark.parametrize("name", agent_classes())
 def test_every_agent_collects_without_being_rewritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Autograph would take seconds of each start, and it alone could make sense of an `if` on a tensor."""
-    specs = specs_of(CONTINUOUS if name in ("sac", "td3", "ddpg") else DISCRETE)
+    specs = specs_of(CONTINUOUS if name in ("sac", "td3", "ddpg", "crossq") else DISCRETE)
     policy = make_agent(name, specs).collect_policy
     seen = []
     action = policy.action
