@@ -1,8 +1,8 @@
 """CrossQ, for continuous actions: a soft actor-critic with batch normalisation and without target networks.
 
 Details that matter:
-- Critics and actor have batch normalisation. A critic takes (s, a) and (s', a') in one batch: the same moments
-  normalise both.
+- Critics and actor have batch normalisation. A critic takes (s, a) and (s', a') in one batch: the same
+  moments normalise both.
 - There are no target networks: normalised critics are stable without.
 - The weights of each hidden unit have norm 1, so that the learning rate stays effective
   (batch_normalized.py). The paper has no such projection; a later one of its authors adds it.
