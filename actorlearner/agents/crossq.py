@@ -6,7 +6,7 @@ Details that matter:
 - There are no target networks: normalised critics are stable without.
 - The weights of each hidden unit have norm 1, so that the learning rate stays effective
   (batch_normalized.py). The paper has no such projection; a later one of its authors adds it.
-- The actor is updated less often than the critics (`actor_update_period`), which saves a third of the time.
+- The actor is updated less often than the critics (`actor_update_period`), which saves time.
 - The policy acts with running moments, which are published with its variables.
 - Each replica of a strategy normalises its own part of a batch.
 """

@@ -10,6 +10,7 @@ from tf_agents.policies import actor_policy, greedy_policy
 from tf_agents.trajectories import trajectory
 
 from actorlearner.agents.batch_normalized import Actor, Critic
+from actorlearner.agents.parts import create_moments
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -61,10 +62,9 @@ class CrossqAgent(tf_agent.TFAgent):
         self._actor_losses = tf.Variable(tf.zeros([4]), trainable=False, aggregation=first)
         actor.create_variables()
         self._critic_variables = [variable for critic in critics for variable in critic.trainable_variables]
-        # TensorFlow would trace the train step twice if it made these variables.
-        optimizers.actor._create_all_weights(actor.trainable_variables)
-        optimizers.critic._create_all_weights(self._critic_variables)
-        optimizers.alpha._create_all_weights([self._log_alpha])
+        create_moments(optimizers.actor, actor.trainable_variables)
+        create_moments(optimizers.critic, self._critic_variables)
+        create_moments(optimizers.alpha, [self._log_alpha])
         policy = actor_policy.ActorPolicy(specs.time_step, specs.action, actor_network=actor)
         super().__init__(
             specs.time_step,

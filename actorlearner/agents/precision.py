@@ -14,7 +14,7 @@ import tensorflow as tf
 
 
 class _Thread(threading.local):
-    """Of each thread that traces graphs: whether layers multiply in float32 all the same."""
+    """State of one thread: with `exact`, the layers in graphs that it traces multiply in float32."""
 
     exact = False
 
