@@ -10,12 +10,8 @@ Training runs in processes of its own, as `actorlearner local` does: the interpr
 a notebook's kernel, and lives on whatever happens to the run.
 """
 
-import ctypes
 import dataclasses
-import os
 import re
-import signal
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,8 +22,8 @@ from actorlearner.callbacks import Callback
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
-from actorlearner.errors import EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.process.child_process import module_command
+from actorlearner.errors import ConfigurationError
+from actorlearner.local.local_process import LocalProcess
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from actorlearner.replay.checks import replay_problems
@@ -39,8 +35,6 @@ if TYPE_CHECKING:
     from actorlearner.acting.saved_policy import Policy
 
 __all__ = ["Run", "load_config", "resume", "train"]
-
-_ERROR = "actorlearner: error: "
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,49 +181,16 @@ def _callback_name(callback: str | type[Callback]) -> str:
 
 def _run_local(directory: RunDirectory, config: Path) -> None:
     """Runs `actorlearner local` as a child process, prints its lines, and raises what it reports."""
-    command = module_command(
-        "actorlearner", "local", "--config", str(config), "--run_dir", str(directory.path)
-    )
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-        # A session of its own: Ctrl-C reaches it through this process alone.
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-            preexec_fn=_stop_with_parent(),
-        )
-        while True:
-            try:
-                _print_lines(child)
-                break
-            except KeyboardInterrupt:
-                child.send_signal(signal.SIGINT)
-        errors.seek(0)
-        lines = [line.removeprefix(_ERROR) for line in errors.read().splitlines()]
-    if child.returncode == EXIT_USAGE:
-        directory.discard()
-        raise ConfigurationError(lines)
-    if child.returncode not in (EXIT_FINISHED, 128 + signal.SIGINT, 128 + signal.SIGTERM):
-        raise RunError(lines[0] if lines else f"the run ended with exit code {child.returncode}", lines[1:])
-
-
-def _print_lines(child: "subprocess.Popen[str]") -> None:
-    assert child.stdout is not None
-    for line in child.stdout:
-        print(line, end="", flush=True)
-    child.wait()
-
-
-def _stop_with_parent() -> Any:
-    """Returns a function that makes a child process save and stop when this process dies."""
-    libc, parent = ctypes.CDLL(None), os.getpid()
-
-    def stop_with_parent() -> None:
-        libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return stop_with_parent
+    process = LocalProcess("--config", str(config), "--run_dir", str(directory.path), piped=True)
+    assert process.stdout is not None
+    while True:
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+            process.finish()
+            return
+        except KeyboardInterrupt:
+            process.interrupt()
+        except ConfigurationError:
+            directory.discard()
+            raise

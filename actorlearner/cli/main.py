@@ -21,6 +21,7 @@ from actorlearner.cli import (
     roles,
     rollout,
     status,
+    sweep,
     video,
 )
 from actorlearner.cli.command import PROGRAM, Parser, take_problems
@@ -33,7 +34,21 @@ exit codes:
   2           bad usage or configuration; one line per problem, before anything starts
   130, 143    after SIGINT, SIGTERM, once everything has been saved and closed"""
 
-_COMMANDS = (local, roles, rollout, video, doctor, health, configs, config, completion, plot, report, status)
+_COMMANDS = (
+    local,
+    sweep,
+    roles,
+    rollout,
+    video,
+    doctor,
+    health,
+    configs,
+    config,
+    completion,
+    plot,
+    report,
+    status,
+)
 """In the order of `--help`."""
 
 _MAX_LINE = 2_000

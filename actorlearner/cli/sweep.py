@@ -1,0 +1,96 @@
+"""`sweep`: searches for the best values of some keys.
+
+Trains with many sets of values (trials), one after the other, each as `local` does; Optuna chooses the next
+values from the returns so far. A trial's score is the mean of the last three evaluations, over all its seeds.
+A trial ends early if its returns are below the median of those before it. The same command with --sweep_dir
+continues a sweep; several machines share one with --storage and the same name of --sweep_dir.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.cli.arguments import count
+from actorlearner.cli.command import Commands, add_command, parsed_by
+from actorlearner.cli.experiment import Experiment, add_config, load_experiment, one_learner_problems
+from actorlearner.environments.names import environment_problems
+from actorlearner.errors import ConfigurationError
+from actorlearner.records.run_directory import NEW_RUNS, new_run_directory, obstacle
+from actorlearner.replay.checks import replay_problems
+from actorlearner.replay.memory import min_memory_problems
+from actorlearner.sweep.space import read_space
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "sweep",
+        _start,
+        summary="search for the best values of some keys, with Optuna",
+        description=__doc__,
+        example="--config sac_pendulum --space examples/sweep_pendulum.yaml --trials 20 --seeds 2",
+    )
+    add_config(parser, required=True)
+    parser.add_argument(
+        "--space",
+        metavar="FILE",
+        required=True,
+        help="a YAML file: key to a list of values, or to {low: A, high: B, log: true}; several keys with "
+        "commas between them get one value",
+    )
+    for flag, default, text in (
+        ("--trials", 20, "how many sets of values are tried in all"),
+        ("--seeds", 1, "runs of each trial, with seeds from that of the configuration on"),
+    ):
+        parser.add_argument(
+            flag,
+            metavar="N",
+            type=parsed_by(flag, count),
+            default=default,
+            help=f"{text}; default: {default}",
+        )
+    parser.add_argument(
+        "--sweep_dir",
+        metavar="DIR",
+        help=f"where everything is written; without it a new directory under {NEW_RUNS}/",
+    )
+    parser.add_argument(
+        "--storage",
+        metavar="URL",
+        help="a database for several machines, as in postgresql://...; default: study.db in --sweep_dir",
+    )
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
+    directory: str | None = arguments.sweep_dir
+    if directory is not None and (reason := obstacle(directory)):
+        allowed = "a directory, there or to be made"
+        problems.append(f"--sweep_dir: {directory!r} cannot be used ({reason}); allowed: {allowed}")
+    arguments.run_dir = None
+    experiment = load_experiment(arguments, problems, min_memory_problems, one_learner_problems)
+    if experiment.config.evaluate.interval is None:
+        allowed = "an integer; a sweep compares evaluations"
+        raise ConfigurationError([f"evaluate.interval: null cannot work with a sweep; allowed: {allowed}"])
+
+    def check(overrides: Sequence[str]) -> None:
+        load_config(arguments.config, [*arguments.set, *overrides], (replay_problems, environment_problems))
+
+    space = read_space(arguments.space, check)
+    try:
+        from actorlearner.sweep.sweep import run_sweep
+        from actorlearner.sweep.trial import Plan
+    except ModuleNotFoundError as error:
+        if error.name != "optuna":
+            raise
+        allowed = "pip install 'actorlearner[sweep]'"
+        raise ConfigurationError([f"sweep: {error.name} is not installed; allowed: {allowed}"]) from error
+    plan = Plan(
+        arguments.config, tuple(arguments.set), experiment.config, space, arguments.trials, arguments.seeds
+    )
+    return run_sweep(plan, _directory(directory, experiment), arguments.storage)
+
+
+def _directory(directory: str | None, experiment: Experiment) -> Path:
+    return Path(directory) if directory is not None else new_run_directory(f"{experiment.name}-sweep").path

@@ -1,0 +1,90 @@
+"""`actorlearner local` as a child process, for Python code that trains."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable
+from typing import IO
+
+from actorlearner.errors import (
+    EXIT_FINISHED,
+    EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
+    EXIT_USAGE,
+    ConfigurationError,
+    RunError,
+)
+from actorlearner.process.child_process import module_command
+
+_ERROR = "actorlearner: error: "
+_ENDED = (EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED)
+_PR_SET_PDEATHSIG = 1
+
+
+class LocalProcess:
+    """A running `actorlearner local`, in a session of its own: the terminal's Ctrl-C does not reach it.
+
+    It saves and stops when this process dies.
+
+    Attributes:
+      stdout: what it prints, one line of text at a time; None without `piped`.
+    """
+
+    def __init__(self, *arguments: str, piped: bool = False) -> None:
+        """Starts the command.
+
+        Args:
+          *arguments: of `actorlearner local`.
+          piped: makes `stdout` readable; otherwise it is discarded.
+        """
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # Closed by `finish`.
+        self._process = subprocess.Popen(
+            module_command("actorlearner", "local", *arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
+            stderr=self._errors,
+            text=True,
+            start_new_session=True,
+            preexec_fn=_stop_with_parent(),
+        )
+        self.stdout: IO[str] | None = self._process.stdout
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def interrupt(self) -> None:
+        """Requests that it saves and stops, as Ctrl-C does; a second request gives up saving."""
+        self._process.send_signal(signal.SIGINT)
+
+    def finish(self) -> None:
+        """Blocks until it has ended, however long it still trains or saves.
+
+        Raises:
+          ConfigurationError: with every problem, one line each; nothing was started.
+          RunError: the run failed.
+        """
+        self._process.wait()
+        with self._errors:
+            self._errors.seek(0)
+            lines = [line.removeprefix(_ERROR) for line in self._errors.read().splitlines()]
+        code = self._process.returncode
+        if code == EXIT_USAGE:
+            raise ConfigurationError(lines)
+        if code not in _ENDED:
+            raise RunError(lines[0] if lines else f"the run ended with exit code {code}", lines[1:])
+
+
+def _stop_with_parent() -> Callable[[], None]:
+    """Returns a function that makes a child process save and stop when this process dies."""
+    libc, parent = ctypes.CDLL(None), os.getpid()
+
+    def stop_with_parent() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return stop_with_parent

@@ -1,0 +1,1 @@
+"""Hyper-parameter search with Optuna: many local runs, and the best configuration of them."""

@@ -1,0 +1,122 @@
+"""What a sweep leaves: a table, a picture, and the best configuration as a YAML file."""
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import optuna
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from optuna.trial import FrozenTrial, TrialState
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.config.resolved import to_yaml
+from actorlearner.records.formatting import duration
+from actorlearner.records.seal import write_atomically
+from actorlearner.sweep.space import Parameter
+from actorlearner.sweep.trial import SCORED_EVALUATIONS, Plan, shown
+
+BEST = "best.yaml"
+TABLE = "trials.csv"
+PICTURE = "sweep.png"
+
+_SHOWN = 10
+_COLUMNS = 3
+_PANEL_INCHES = 3.2
+
+
+def table_lines(study: optuna.Study, plan: Plan) -> Iterator[str]:
+    """Yields a line for each of the best trials, best first, and how many there are of each state."""
+    trials = study.get_trials(deepcopy=False)
+    complete = sorted(_complete(trials), key=_value, reverse=True)
+    for trial in complete[:_SHOWN]:
+        values = ", ".join(f"{each.name} {each.text(trial.params[each.name])}" for each in plan.space)
+        yield f"{shown(_value(trial)):>10}  trial {trial.number:<4} {values}"
+    pruned = sum(trial.state is TrialState.PRUNED for trial in trials)
+    yield f"{len(complete)} trials complete, {pruned} pruned"
+
+
+def write_results(study: optuna.Study, plan: Plan, directory: Path) -> None:
+    """Writes trials.csv, sweep.png and best.yaml, the last two once a trial is complete."""
+    trials = study.get_trials(deepcopy=False)
+    write_atomically(directory / TABLE, _table(trials, plan).encode())
+    if not _complete(trials):
+        return
+    write_atomically(directory / PICTURE, _picture(trials, plan))
+    write_atomically(directory / BEST, best_yaml(study.best_trial, plan).encode())
+
+
+def best_yaml(best: FrozenTrial, plan: Plan) -> str:
+    """Returns the configuration of a trial, with a comment that says where it comes from."""
+    drawn = []
+    for parameter in plan.space:
+        drawn += parameter.overrides(best.params[parameter.name])
+    config = load_config(plan.config_file, [*plan.overrides, *drawn])
+    seeds = f"{plan.seeds} seed{'s' * (plan.seeds > 1)}"
+    return (
+        f"# Trial {best.number} of a sweep: {shown(_value(best))}, the mean of the last {SCORED_EVALUATIONS} "
+        f"evaluations of {seeds}.\n# Searched: {'; '.join(drawn)}\n{to_yaml(config)}"
+    )
+
+
+def _complete(trials: list[FrozenTrial]) -> list[FrozenTrial]:
+    return [trial for trial in trials if trial.state is TrialState.COMPLETE]
+
+
+def _value(trial: FrozenTrial) -> float:
+    assert trial.value is not None
+    return trial.value
+
+
+def _table(trials: list[FrozenTrial], plan: Plan) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", "state", "score", "train_steps", "time", *(each.name for each in plan.space)])
+    for trial in trials:
+        score = _value(trial) if trial.state is TrialState.COMPLETE else ""
+        last = max(trial.intermediate_values, default="")
+        time = "" if trial.duration is None else duration(trial.duration.total_seconds())
+        values = [each.text(trial.params[each.name]) for each in plan.space if each.name in trial.params]
+        writer.writerow([trial.number, trial.state.name.lower(), score, last, time, *values])
+    return text.getvalue()
+
+
+def _picture(trials: list[FrozenTrial], plan: Plan) -> bytes:
+    """Draws the scores in order, and against each parameter; returns a PNG file."""
+    panels = 1 + len(plan.space)
+    rows, columns = math.ceil(panels / _COLUMNS), min(panels, _COLUMNS)
+    figure = Figure(figsize=(_PANEL_INCHES * columns, _PANEL_INCHES * rows), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+    _draw_history(axes[0], _complete(trials))
+    for axis, parameter in zip(axes[1:], plan.space, strict=False):
+        _draw_parameter(axis, _complete(trials), parameter)
+    for axis in axes[panels:]:
+        axis.set_axis_off()
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=110)
+    return file.getvalue()
+
+
+def _draw_history(axis: Axes, trials: list[FrozenTrial]) -> None:
+    numbers, scores = [trial.number for trial in trials], [_value(trial) for trial in trials]
+    axis.plot(numbers, scores, "o", color="#0072B2", label="score")
+    best = [max(scores[: i + 1]) for i in range(len(scores))]
+    axis.step(numbers, best, where="post", color="#D55E00", label="best so far")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlabel("trial")
+    axis.set_ylabel("score")
+    axis.legend()
+
+
+def _draw_parameter(axis: Axes, trials: list[FrozenTrial], parameter: Parameter) -> None:
+    values = [trial.params[parameter.name] for trial in trials]
+    if parameter.choices:
+        axis.set_xticks(range(len(parameter.choices)), parameter.choices)
+        values = [parameter.choices.index(value) for value in values]
+    elif parameter.log:
+        axis.set_xscale("log")
+    axis.plot(values, [_value(trial) for trial in trials], "o", color="#0072B2")
+    axis.set_xlabel("\n".join(parameter.keys), fontsize=8)

@@ -1,0 +1,159 @@
+"""The study of a sweep: it is opened or continued, its trials are run, and its results written."""
+
+import json
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.exceptions import ExperimentalWarning
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.trial import FrozenTrial, TrialState
+
+from actorlearner.config.resolved import canonical, differences
+from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
+from actorlearner.process.stop import Stop
+from actorlearner.sweep.results import table_lines, write_results
+from actorlearner.sweep.trial import Objective, Plan, StoppedError, shown
+
+_HEARTBEAT_S = 10
+_GRACE_S = 30
+"""A trial without a heartbeat for so long is taken over: its process, or its machine, is dead."""
+
+_FAILURE = "failure"
+_PLAN = "plan"
+_MAX_FIRST_FAILURES = 3
+
+_WARMUP_SHARE = 0.25
+
+
+def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
+    """Runs trials until the study has as many as planned, and writes the results after each.
+
+    Args:
+      plan: what is searched.
+      directory: where the runs and the results are written; its name is the study's.
+      storage_url: the study's database, for several machines; None for a file in the directory.
+
+    Returns:
+      The exit code.
+
+    Raises:
+      ConfigurationError: the study was begun with another plan, or its database cannot be opened.
+      RunError: the first trials all failed.
+    """
+    stop = Stop()
+    stop.install()
+    directory.mkdir(parents=True, exist_ok=True)
+    print(f"sweep directory: {directory}", flush=True)
+    study = _open(plan, directory, storage_url)
+    objective = Objective(plan, directory, stop, _print)
+    resume = RetryHeartbeatStaleTrialCallback()
+
+    def ended(study: optuna.Study, trial: FrozenTrial) -> None:
+        if trial.state is TrialState.FAIL and _FAILURE not in trial.user_attrs:
+            resume(study, trial)
+            return
+        _print(_outcome(study, trial))
+        write_results(study, plan, directory)
+
+    def run(trial: optuna.Trial) -> float:
+        try:
+            return objective(trial)
+        except (ConfigurationError, RunError) as error:
+            trial.set_user_attr(_FAILURE, one_line(error))
+            raise
+
+    while len(_ended(study)) < plan.trials and not stop.requested:
+        study.optimize(run, n_trials=1, catch=(StoppedError, ConfigurationError, RunError), callbacks=[ended])
+        _check_first_failures(study)
+    for line in table_lines(study, plan):
+        _print(line)
+    if stop.requested:
+        _print(f"stopped after {len(_ended(study))} of {plan.trials} trials; the same command continues")
+        return stop.exit_code
+    return EXIT_FINISHED
+
+
+def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
+    """Opens the study, and refuses one of another plan."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    logging.getLogger("alembic").setLevel(logging.ERROR)
+    warnings.simplefilter("ignore", ExperimentalWarning)  # Of the heartbeats.
+    url = storage_url or f"sqlite:///{directory.absolute() / 'study.db'}"
+    warmup = int(_WARMUP_SHARE * plan.config.learn.train_steps)
+    try:
+        storage = RDBStorage(
+            url,
+            heartbeat_interval=_HEARTBEAT_S,
+            grace_period=_GRACE_S,
+            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(),
+        )
+        study = optuna.create_study(
+            storage=storage,
+            study_name=directory.name,
+            direction="maximize",
+            load_if_exists=True,
+            # Evaluations of the first quarter say too little to end a trial by.
+            pruner=optuna.pruners.MedianPruner(n_warmup_steps=warmup),
+        )
+    except Exception as error:  # Of Optuna, SQLAlchemy or the database's driver: they share no class.
+        wrong = f"--storage: {url!r} cannot be opened ({one_line(error)})"
+        raise ConfigurationError([f"{wrong}; allowed: a database URL of SQLAlchemy, see Optuna"]) from error
+    _check_plan(study, plan)
+    return study
+
+
+def _check_plan(study: optuna.Study, plan: Plan) -> None:
+    """Records the plan in a new study; raises a ConfigurationError if an old one has another."""
+    space = {parameter.name: [parameter.choices, parameter.low, parameter.high] for parameter in plan.space}
+    ours: dict[str, Any] = {"config": canonical(plan.config), "space": json.dumps(space), "seeds": plan.seeds}
+    theirs = study.user_attrs.get(_PLAN)
+    if theirs is None:
+        study.set_user_attr(_PLAN, ours)
+        return
+    problems = [f"--config: {line}" for line in differences(ours["config"], theirs["config"])]
+    problems += [f"--{name}: {ours[name]} here, {theirs[name]} there" for name in ("space", "seeds")
+                 if ours[name] != theirs[name]]  # fmt: skip
+    if problems:
+        allowed = "the same as before, or another --sweep_dir"
+        raise ConfigurationError(
+            [f"{line} (study {study.study_name}); allowed: {allowed}" for line in problems]
+        )
+
+
+def _ended(study: optuna.Study) -> list[FrozenTrial]:
+    """Returns the trials with an outcome; a trial that was stopped has a successor instead."""
+    trials = study.get_trials(deepcopy=False)
+    return [
+        trial
+        for trial in trials
+        if trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or _FAILURE in trial.user_attrs
+    ]
+
+
+def _check_first_failures(study: optuna.Study) -> None:
+    """Ends a sweep in which nothing works."""
+    ended = _ended(study)
+    failures = [trial.user_attrs[_FAILURE] for trial in ended if _FAILURE in trial.user_attrs]
+    if len(failures) >= _MAX_FIRST_FAILURES and len(failures) == len(ended):
+        raise RunError(f"the first {len(failures)} trials failed; the last one: {failures[-1]}")
+
+
+def _outcome(study: optuna.Study, trial: FrozenTrial) -> str:
+    """Returns a line about a trial that has ended."""
+    if _FAILURE in trial.user_attrs:
+        return f"trial {trial.number}: failed: {trial.user_attrs[_FAILURE]}"
+    if trial.state is TrialState.PRUNED:
+        return f"trial {trial.number}: pruned: below the median of the trials before it"
+    best = study.best_trial
+    assert trial.value is not None
+    assert best.value is not None
+    return (
+        f"trial {trial.number}: score {shown(trial.value)}; best {shown(best.value)} of trial {best.number}"
+    )
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)

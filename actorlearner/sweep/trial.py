@@ -1,0 +1,158 @@
+"""One trial of a sweep: a run of each seed, watched while it trains."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import RetryHeartbeatStaleTrialCallback
+
+from actorlearner.api import Run
+from actorlearner.config.schema import Config
+from actorlearner.errors import RunError
+from actorlearner.local.local_process import LocalProcess
+from actorlearner.process.stop import Stop
+from actorlearner.records.formatting import decimals
+from actorlearner.records.lines import Tail, read_objects
+from actorlearner.records.metrics import read_records
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.sweep.space import Parameter
+
+SCORED_EVALUATIONS = 3
+"""A run's score is the mean AverageReturn of this many last evaluations."""
+
+_POLL_INTERVAL_S = 0.5
+
+
+class StoppedError(Exception):
+    """The sweep was stopped in the middle of a trial, whose runs can be resumed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a sweep does.
+
+    Attributes:
+      config_file: the configuration that every trial changes.
+      overrides: of all trials, as in `--set`.
+      config: the configuration with these overrides.
+      space: what is searched.
+      trials: how many are run, together with those of earlier sessions and of other machines.
+      seeds: the runs of a trial, with seeds from `config.seed` on.
+    """
+
+    config_file: str
+    overrides: tuple[str, ...]
+    config: Config
+    space: tuple[Parameter, ...]
+    trials: int
+    seeds: int
+
+
+class Objective:
+    """Runs a trial: what Optuna calls with the parameters to try."""
+
+    def __init__(self, plan: Plan, directory: Path, stop: Stop, report: Callable[[str], None]) -> None:
+        """Runs nothing yet.
+
+        Args:
+          plan: what is searched.
+          directory: of the sweep.
+          stop: ends a trial, which is resumed by the next session.
+          report: prints a line.
+        """
+        self._plan = plan
+        self._directory = directory
+        self._stop = stop
+        self._report = report
+
+    def __call__(self, trial: optuna.Trial) -> float:
+        """Trains with each seed, one after the other; blocks until the trial has ended.
+
+        Returns:
+          The mean over seeds of their scores.
+
+        Raises:
+          TrialPruned: its returns are below the median of earlier trials at the same train step.
+          StoppedError: the sweep is to stop.
+          ConfigurationError: the drawn values cannot work together.
+          RunError: a run failed.
+        """
+        drawn: list[str] = []
+        for parameter in self._plan.space:
+            drawn += parameter.overrides(parameter.suggest(trial))
+        self._report(f"trial {trial.number}: {', '.join(drawn)}")
+        folder = self._directory / "trials" / str(_first_number(trial))
+        scores = []
+        for index in range(self._plan.seeds):
+            seed = self._plan.config.seed + index
+            run = RunDirectory(folder / f"seed-{seed}")
+            overrides = [*self._plan.overrides, *drawn, f"seed={seed}"]
+            steps_before = index * self._plan.config.learn.train_steps
+            try:
+                self._train(trial, run, overrides, steps_before)
+            except optuna.TrialPruned:
+                _discard_replay(run)
+                raise
+            _discard_replay(run)
+            scores.append(_score(run))
+        return sum(scores) / len(scores)
+
+    def _train(self, trial: optuna.Trial, run: RunDirectory, overrides: list[str], steps_before: int) -> None:
+        """Trains or resumes one run, and reports its evaluations to Optuna."""
+        arguments = ["--config", self._plan.config_file, "--run_dir", str(run.path), "--set", *overrides]
+        process = LocalProcess(*arguments, "--quiet")
+        evaluations = Tail(run.metrics("eval"), from_start=True)
+        try:
+            while process.running and not self._stop.wait(_POLL_INTERVAL_S):
+                self._report_evaluations(trial, run, evaluations, steps_before)
+        finally:
+            if process.running:
+                process.interrupt()
+            process.finish()
+        if self._stop.requested:
+            raise StoppedError
+        self._report_evaluations(trial, run, evaluations, steps_before)
+        if not Run(run.path, self._plan.config).finished:
+            raise RunError(f"the run in {run.path} was stopped before its end")
+
+    def _report_evaluations(
+        self, trial: optuna.Trial, run: RunDirectory, evaluations: Tail, steps_before: int
+    ) -> None:
+        for record in _trained(read_objects(run.metrics("eval"), evaluations.lines())):
+            train_step, mean = record["train_step"], float(record["average_return"])
+            which = f"trial {trial.number}: {run.path.name}: train step {train_step:,}"
+            self._report(f"{which}: AverageReturn {shown(mean)}")
+            trial.report(mean, steps_before + train_step)
+            if trial.should_prune():
+                raise optuna.TrialPruned(f"at train step {train_step:,} of {run.path.name}")
+
+
+def shown(value: float) -> str:
+    """Returns a return as text, with as many decimals as it needs."""
+    return f"{value:.{decimals(value)}f}"
+
+
+def _first_number(trial: optuna.Trial) -> int:
+    """Returns the number of the trial, or of the stopped trial that it resumes."""
+    frozen = trial.study.get_trials(deepcopy=False)[trial.number]
+    first = RetryHeartbeatStaleTrialCallback.retried_trial_number(frozen)
+    return trial.number if first is None else first
+
+
+def _trained(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yields the evaluations of trained policies: the first one would compare nothing but luck."""
+    return (record for record in records if record["train_step"] > 0)
+
+
+def _score(run: RunDirectory) -> float:
+    returns = [float(record["average_return"]) for record in _trained(read_records(run.metrics("eval")))]
+    last = returns[-SCORED_EVALUATIONS:]
+    return sum(last) / len(last)
+
+
+def _discard_replay(run: RunDirectory) -> None:
+    """Removes the experience of a run that is not resumed: of many trials it would fill the disk."""
+    shutil.rmtree(run.replay_checkpoints, ignore_errors=True)

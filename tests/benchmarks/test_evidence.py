@@ -1,0 +1,62 @@
+"""The evidence of the docs: what is kept of a run, and that the pages show what is kept."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.records.run_directory import RunDirectory
+from benchmarks import evidence
+
+
+def _run(path: Path, seed: int, returns: dict[int, list[float]]) -> Path:
+    directory = RunDirectory(path)
+    directory.prepare(load_config("ppo_minitaur", [f"seed={seed}"]))
+    manifest = json.loads(directory.manifest.read_text())
+    manifest |= {
+        "created": "2026-01-01T00:00:00+00:00",
+        "command": f"main.py local --config ppo_minitaur --run_dir /tmp/x --set seed={seed}".split(),
+    }
+    directory.manifest.write_text(json.dumps(manifest))
+    records = [
+        {"time": 1767225600 + 60 * i, "train_step": 10 * i, "env_steps": env_steps, "returns": values}
+        for i, (env_steps, values) in enumerate(returns.items())
+    ]
+    directory.metrics("eval").parent.mkdir()
+    directory.metrics("eval").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, path in (("DOCS", ""), ("EVIDENCE", "evidence"), ("PICTURES", "pictures")):
+        monkeypatch.setattr(evidence, name, tmp_path / path)
+    (tmp_path / "pictures").mkdir()
+    runs = {0: {0: [0.0, 2.0], 100: [3.0], 200: [5.0, 5.0]}, 1: {0: [1.0], 400: [9.0]}}
+    for seed, returns in runs.items():
+        evidence.keep("robot", _run(tmp_path / f"run-{seed}", seed, returns), "an idle machine", "abc1234")
+    kept = (tmp_path / "evidence" / "robot" / "ppo-0.csv").read_text()
+    assert kept.startswith(
+        "# command: actorlearner local --config ppo_minitaur --set seed=0\n# commit: abc1234\n"
+    )
+    assert kept.endswith("train_step,env_steps,minutes,average_return,deviation,episodes\n"
+                         "0,0,0.00,1,1,2\n10,100,1.00,3,0,1\n20,200,2.00,5,0,2\n")  # fmt: skip
+    page = tmp_path / "page.md"
+    page.write_text("before\n\n<!-- evidence: robot -->\nold\n<!-- /evidence -->\n\nafter\n")
+    assert list(evidence.draw()) == [page, tmp_path / "pictures" / "robot.png"]
+    assert page.read_text() == (
+        "before\n\n<!-- evidence: robot -->\n\n"
+        "| agent | seed | at 200 env steps | after 1.0 minutes | at the end | best policy |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| ppo | 0 | 5.00 | 3.00 | 5.00 (200 env steps, 2.0 minutes) | - |\n"
+        "| ppo | 1 | 5.00 | 9.00 | 9.00 (400 env steps, 1.0 minutes) | - |\n\n"
+        "    actorlearner local --config ppo_minitaur --set seed=SEED\n\n"
+        "Commit abc1234, 2026-01-01, an idle machine.\n\n"
+        "<!-- /evidence -->\n\nafter\n"
+    )
+    assert next(iter(evidence.draw())).read_text() == page.read_text()
+
+
+def test_the_pages_show_what_is_kept() -> None:
+    for page in sorted(evidence.DOCS.glob("*.md")):
+        assert evidence.with_tables(page.read_text()) == page.read_text(), page

@@ -1,0 +1,85 @@
+"""Search spaces: what a file may hold, what is drawn from it, and what is refused."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import optuna
+import pytest
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.errors import ConfigurationError
+from actorlearner.sweep.space import Parameter, read_space
+
+_SPACE = """
+agent.actor_learning_rate, agent.critic_learning_rate: {low: 1.0e-5, high: 1.0e-2, log: true}
+agent.actor_layers: [[16], [32, 32]]
+learn.batch_size: {low: 64, high: 256}
+agent.gamma: {low: 0.9, high: 0.999}
+"""
+
+
+def _read(tmp_path: Path, text: str) -> tuple[Parameter, ...]:
+    file = tmp_path / "space.yaml"
+    file.write_text(text)
+
+    def check(overrides: Sequence[str]) -> None:
+        load_config("td3_pendulum", overrides)
+
+    return read_space(str(file), check)
+
+
+def _problems(tmp_path: Path, text: str) -> Sequence[str]:
+    with pytest.raises(ConfigurationError) as refused:
+        _read(tmp_path, text)
+    return refused.value.problems
+
+
+def test_what_is_drawn_is_in_the_space_and_loads(tmp_path: Path) -> None:
+    space = _read(tmp_path, _SPACE)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    layers, rates = set(), []
+    for _ in range(20):
+        trial = study.ask()
+        overrides = [override for each in space for override in each.overrides(each.suggest(trial))]
+        config = load_config("td3_pendulum", overrides)
+        agent = config.agent
+        assert agent.actor_learning_rate == agent.critic_learning_rate  # type: ignore[attr-defined]
+        rates.append(agent.actor_learning_rate)  # type: ignore[attr-defined]
+        layers.add(tuple(agent.actor_layers))  # type: ignore[attr-defined]
+        assert 64 <= config.learn.batch_size <= 256
+        assert 0.9 <= agent.gamma <= 0.999
+    assert layers == {(16,), (32, 32)}
+    assert 1e-5 <= min(rates) < 1e-4 < 1e-3 < max(rates) <= 1e-2  # Evenly in its logarithm.
+
+
+def test_every_problem_is_a_line_with_its_place(tmp_path: Path) -> None:
+    problems = _problems(tmp_path, "agent.gama: [1]\nagent.gamma: {low: 0.5, high: 2}\nlearn.batch_size: 3\n")
+    assert [problem.partition("; ")[0] for problem in problems] == [
+        f"learn.batch_size: 3 is no range of values to search ({tmp_path}/space.yaml:3)",
+        f"agent.gama: unknown key with value 1 ({tmp_path}/space.yaml:1)",
+        f"agent.gamma: 2 is out of range ({tmp_path}/space.yaml:2)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "[]",
+        "{low: 1}",
+        "{low: 2, high: 1}",
+        "{low: 0, high: 1, log: true}",
+        "{low: 0, high: x}",
+        "{low: 0, high: 1, log: 1}",
+        "{low: false, high: true}",
+        "{low: 0, high: 1, step: 0.1}",
+    ],
+)
+def test_what_is_no_range(tmp_path: Path, values: str) -> None:
+    (problem,) = _problems(tmp_path, f"agent.gamma: {values}")
+    assert "is no range of values to search" in problem
+    assert "allowed: a list of values, or a mapping with low, high" in problem
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(ConfigurationError, match="no such file"):
+        read_space("absent.yaml", lambda overrides: None)

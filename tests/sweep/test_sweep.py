@@ -1,0 +1,187 @@
+"""Sweeps of scripted runs: which trials are ended early, what a stop leaves, and what is refused."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import optuna
+import pytest
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.sweep import sweep, trial
+from actorlearner.sweep.space import Parameter
+from actorlearner.sweep.trial import Plan
+
+_TRAIN_STEPS = 400
+_GAMMA = Parameter("agent.gamma", ("agent.gamma",), "space.yaml:1", low=0.5, high=0.9)
+
+Returns = Callable[[float, int], Sequence[float]]
+"""The returns that a run evaluates to, given its gamma and its seed; RunError for a run that fails."""
+
+
+class ScriptedRun:
+    """In the place of a LocalProcess: the run has been evaluated and has ended when it is first polled."""
+
+    def __init__(self, returns: Returns, started: list[Path], *arguments: str) -> None:
+        run = RunDirectory(Path(arguments[arguments.index("--run_dir") + 1]))
+        overrides = dict(each.split("=") for each in arguments if "=" in each)
+        started.append(run.path)
+        self._polls_left = 1
+        self._error: Exception | None = None
+        evaluations = run.metrics("eval")
+        evaluations.parent.mkdir(parents=True, exist_ok=True)
+        run.replay_checkpoints.mkdir(parents=True, exist_ok=True)
+        try:
+            means = returns(float(overrides["agent.gamma"]), int(overrides["seed"]))
+        except RunError as error:
+            self._error, means = error, ()
+        records = [{"train_step": 100 * i, "average_return": mean} for i, mean in enumerate(means)]
+        evaluations.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    @property
+    def running(self) -> bool:
+        self._polls_left -= 1
+        return self._polls_left >= 0
+
+    def interrupt(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.fixture(name="run")
+def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Path]]:
+    """Runs a sweep of scripted runs; returns the directories of those that were started."""
+
+    def run(returns: Returns, trials: int, seeds: int = 1, config: str = "td3_pendulum") -> list[Path]:
+        started: list[Path] = []
+        overrides = (f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=100")
+        monkeypatch.setattr(trial, "LocalProcess", lambda *args: ScriptedRun(returns, started, *args))
+        plan = Plan(config, overrides, load_config(config, overrides), (_GAMMA,), trials, seeds)
+        sweep.run_sweep(plan, tmp_path / "study", None)
+        return started
+
+    monkeypatch.setattr(trial, "_POLL_INTERVAL_S", 0.0)
+    return run
+
+
+@pytest.fixture(name="stops", autouse=True)
+def _stops(monkeypatch: pytest.MonkeyPatch) -> list[Stop]:
+    """The stops of all sweeps; they leave pytest's own handlers of signals alone."""
+    stops: list[Stop] = []
+
+    def make() -> Stop:
+        stops.append(Stop())
+        return stops[-1]
+
+    monkeypatch.setattr(Stop, "install", lambda self: None)
+    monkeypatch.setattr(sweep, "Stop", make)
+    return stops
+
+
+def _study(tmp_path: Path) -> optuna.Study:
+    return optuna.load_study(study_name="study", storage=f"sqlite:///{tmp_path / 'study' / 'study.db'}")
+
+
+def test_the_best_values_of_all_seeds_become_a_configuration(
+    run: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The first evaluations are of untrained policies, and count for nothing.
+    started = run(lambda gamma, seed: (-1e6, -1e6, gamma, gamma, gamma + 3 * seed), trials=3, seeds=2)
+    names = [str(path.relative_to(tmp_path / "study" / "trials")) for path in started]
+    assert names == [f"{number}/seed-{seed}" for number in range(3) for seed in range(2)]
+    assert not any(path.exists() for path in (RunDirectory(path).replay_checkpoints for path in started))
+    trials = _study(tmp_path).trials
+    for each in trials:
+        assert each.value == pytest.approx(each.params["agent.gamma"] + 0.5, abs=1e-5)
+    gamma = max(each.params["agent.gamma"] for each in trials)
+    best = load_config(str(tmp_path / "study" / "best.yaml"))
+    assert best.agent.gamma == pytest.approx(gamma, abs=1e-5)
+    assert (best.learn.train_steps, best.seed) == (_TRAIN_STEPS, 0)
+    rows = (tmp_path / "study" / "trials.csv").read_text().splitlines()
+    assert rows[0] == "trial,state,score,train_steps,time,agent.gamma"
+    assert [row.split(",")[:2] for row in rows[1:]] == [[str(i), "complete"] for i in range(3)]
+    assert (tmp_path / "study" / "sweep.png").stat().st_size > 5_000
+    assert "3 trials complete, 0 pruned" in capsys.readouterr().out
+
+
+def test_a_trial_below_the_median_ends_early(run: Callable[..., list[Path]], tmp_path: Path) -> None:
+    means = iter([*range(10, 15), 9])
+
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        return (0, *[next(means)] * 4)
+
+    run(returns, trials=6)
+    states = [each.state.name for each in _study(tmp_path).trials]
+    assert states == ["COMPLETE"] * 5 + ["PRUNED"]
+    assert _study(tmp_path).trials[-1].intermediate_values == {100: 9.0}
+
+
+def test_a_stopped_trial_is_resumed(
+    run: Callable[..., list[Path]], stops: list[Stop], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gammas = []
+
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        gammas.append(gamma)
+        if len(gammas) == 2:
+            stops[-1].request()
+        return (0, 1, 1, 1, 1)
+
+    first = run(returns, trials=3)
+    assert "stopped after 1 of 3 trials; the same command continues" in capsys.readouterr().out
+    second = run(returns, trials=3)
+    assert second[0] == first[1] == tmp_path / "study" / "trials" / "1" / "seed-0"
+    assert gammas[2] == gammas[1]
+    assert len(second) == 2
+    assert [each.state.name for each in _study(tmp_path).trials] == [
+        "COMPLETE",
+        "FAIL",
+        "COMPLETE",
+        "COMPLETE",
+    ]
+
+
+def test_a_failed_trial_counts_and_the_sweep_goes_on(run: Callable[..., list[Path]], tmp_path: Path) -> None:
+    outcomes = iter([True, False, True])
+
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        if not next(outcomes):
+            raise RunError("learner: the loss is not finite")
+        return (0, 1, 1, 1, 1)
+
+    run(returns, trials=3)
+    assert [each.state.name for each in _study(tmp_path).trials] == ["COMPLETE", "FAIL", "COMPLETE"]
+
+
+def test_a_sweep_in_which_nothing_works_ends(run: Callable[..., list[Path]]) -> None:
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        raise RunError("learner: the loss is not finite")
+
+    with pytest.raises(RunError, match=r"the first 3 trials failed; the last one: .*the loss is not finite"):
+        run(returns, trials=20)
+
+
+def test_a_run_that_somebody_else_stopped_has_no_score(
+    run: Callable[..., list[Path]], tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match="was stopped before its end"):
+        run(lambda gamma, seed: (0, 1), trials=3)
+
+
+def test_a_study_of_another_plan_is_refused(run: Callable[..., list[Path]]) -> None:
+    run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1)
+    with pytest.raises(ConfigurationError) as refused:
+        run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, seeds=2)
+    (problem,) = refused.value.problems
+    assert (
+        problem
+        == "--seeds: 2 here, 1 there (study study); allowed: the same as before, or another --sweep_dir"
+    )
+    with pytest.raises(ConfigurationError, match=r'--config: agent.name: "sac" here, "td3" there'):
+        run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, config="sac_pendulum")
