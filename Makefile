@@ -1,6 +1,6 @@
 # `make help` lists the targets. The environment is .venv; nothing needs to be activated.
 
-CONFIG = configs/sac_minitaur.yaml
+CONFIG = configs/ppo_minitaur.yaml
 ARGS =
 # A CPython 3.11; when empty, the first of python3.11, python3 and python that is one.
 PYTHON ?=

@@ -13,6 +13,7 @@ from tf_agents.trajectories import policy_step, time_step
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
 from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.environments.specs import EnvironmentSpecs
+from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
 
 BATCH = 5
 OBSERVATION = tf.TensorSpec([3], tf.float32, "observation")
@@ -101,7 +102,7 @@ def test_nests_keep_their_order_and_first_steps_are_marked() -> None:
 @pytest.mark.parametrize("name", agent_classes())
 def test_every_agent_collects_without_being_rewritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Autograph would take seconds of each start, and it alone could make sense of an `if` on a tensor."""
-    specs = specs_of(CONTINUOUS if name in ("sac", "td3", "ddpg", "crossq") else DISCRETE)
+    specs = specs_of(CONTINUOUS if name in NEEDS_CONTINUOUS_ACTIONS else DISCRETE)
     policy = make_agent(name, specs).collect_policy
     seen = []
     action = policy.action

@@ -12,9 +12,9 @@ from tf_agents.trajectories import time_step
 
 from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.errors import ConfigurationError
+from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
 
 DISCOUNT = [1.0, 0.0, 1.0, 1.0, 0.0]
-
 
 OFF_POLICY = [name for name in agent_classes() if name != "ppo"]  # It has tests of its own.
 STOCK = [name for name in OFF_POLICY if name != "crossq"]  # TF-Agents' agents.
@@ -27,7 +27,7 @@ def name(request):
 
 @pytest.fixture
 def specs(name, continuous, discrete):
-    return continuous if name in ("sac", "td3", "ddpg", "crossq") else discrete
+    return continuous if name in NEEDS_CONTINUOUS_ACTIONS else discrete
 
 
 def trained(agent, experience):

@@ -10,6 +10,7 @@ from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.agents.encoder import EncodedNetwork, ObservationEncoder
 from actorlearner.agents.registry import agent_classes
 from actorlearner.environments.specs import EnvironmentSpecs
+from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
 
 OWN = "examples.dueling_dqn:DuelingDqnBuilder"
 SIZE = 4
@@ -93,7 +94,7 @@ def test_no_pixel_is_left_out(pixels):
 
 @pytest.mark.parametrize("name", [*(name for name in agent_classes() if name != "ppo"), OWN])
 def test_every_algorithm_trains_on_every_part(name, agents, specs_of, continuous, discrete):
-    action = (continuous if name in ("sac", "td3", "ddpg", "crossq") else discrete).action
+    action = (continuous if name in NEEDS_CONTINUOUS_ACTIONS else discrete).action
     specs = specs_of(action, SPEC)
     agent = agents(name, specs)
     random = np.random.default_rng(0)
