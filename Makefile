@@ -72,6 +72,7 @@ COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile -
 lock: venv
 	@$(COMPILE) --output-file requirements.lock $(ARGS) pyproject.toml
 	@$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock $(ARGS) pyproject.toml
+	@sed -i '/^$$/,$$d' requirements-dev.lock  # A warning at the end that pip is left out.
 
 clean:
 	@rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
