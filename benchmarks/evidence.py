@@ -79,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keep_parser = commands.add_parser("keep", help="write the curves of runs into docs/evidence")
     keep_parser.add_argument("experiment", metavar="EXPERIMENT")
     keep_parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=Path)
-    keep_parser.add_argument("--commit", default=None, help="of the code that ran; default: that of here")
+    keep_parser.add_argument(
+        "--commit", default=None, help="commit of the code that ran; default: the commit of this checkout"
+    )
     keep_parser.add_argument("--machine", required=True, help="what it was, and what else it did")
     commands.add_parser("draw", help="draw all tables and pictures again")
     options = parser.parse_args(arguments)
@@ -227,7 +229,7 @@ def _picture(curves: Sequence[Curve]) -> Figure:
 
 
 def _without_place(command: Sequence[str]) -> list[str]:
-    """Returns the arguments without those that only say where files and ports are."""
+    """Returns the arguments without the flags that only name a directory or a port."""
     kept = []
     arguments = iter(command)
     for argument in arguments:

@@ -42,7 +42,11 @@ def add_to(commands: Commands) -> None:
     )
     for flag, default, text in (
         ("--trials", 20, "how many sets of values are tried in all"),
-        ("--seeds", 1, "runs of each trial, with seeds from that of the configuration on"),
+        (
+            "--seeds",
+            1,
+            "runs in each trial; the first one has the seed of the configuration, the next the seed after it",
+        ),
     ):
         parser.add_argument(
             flag,

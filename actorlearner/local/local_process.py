@@ -1,11 +1,9 @@
 """`actorlearner local` as a child process, for Python code that trains."""
 
-import ctypes
 import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
 from typing import IO
 
 from actorlearner.errors import (
@@ -16,11 +14,10 @@ from actorlearner.errors import (
     ConfigurationError,
     RunError,
 )
-from actorlearner.process.child_process import module_command
+from actorlearner.process.child_process import die_with_parent, module_command
 
 _ERROR = "actorlearner: error: "
 _ENDED = (EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED)
-_PR_SET_PDEATHSIG = 1
 
 
 class LocalProcess:
@@ -40,6 +37,7 @@ class LocalProcess:
           piped: makes `stdout` readable; otherwise it is discarded.
         """
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # Closed by `finish`.
+        parent = os.getpid()
         self._process = subprocess.Popen(
             module_command("actorlearner", "local", *arguments),
             stdin=subprocess.DEVNULL,
@@ -47,13 +45,13 @@ class LocalProcess:
             stderr=self._errors,
             text=True,
             start_new_session=True,
-            preexec_fn=_stop_with_parent(),
+            preexec_fn=lambda: die_with_parent(parent, signal.SIGTERM),
         )
         self.stdout: IO[str] | None = self._process.stdout
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the command is still running."""
         return self._process.poll() is None
 
     def interrupt(self) -> None:
@@ -76,15 +74,3 @@ class LocalProcess:
             raise ConfigurationError(lines)
         if code not in _ENDED:
             raise RunError(lines[0] if lines else f"the run ended with exit code {code}", lines[1:])
-
-
-def _stop_with_parent() -> Callable[[], None]:
-    """Returns a function that makes a child process save and stop when this process dies."""
-    libc, parent = ctypes.CDLL(None), os.getpid()
-
-    def stop_with_parent() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return stop_with_parent

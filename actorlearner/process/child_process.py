@@ -26,8 +26,8 @@ def module_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-c", _PROGRAM.format(path=sys.path, module=module), *arguments]
 
 
-def die_with_parent(parent: int) -> None:
-    """Makes the kernel kill this process when its parent, with this process id, dies in any way."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Makes the kernel send this process a signal when its parent, with this process id, dies in any way."""
+    _libc.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)  # It died before the call above.

@@ -1,4 +1,4 @@
-"""What a sweep leaves: a table, a picture, and the best configuration as a YAML file."""
+"""Writes the results of a sweep: a table, a picture, and the best configuration as a YAML file."""
 
 import csv
 import io
@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
+from actorlearner.inspect.plot.figure import COLOURS
 from actorlearner.records.formatting import duration
 from actorlearner.records.seal import write_atomically
 from actorlearner.sweep.space import Parameter
@@ -102,9 +103,9 @@ def _picture(trials: list[FrozenTrial], plan: Plan) -> bytes:
 
 def _draw_history(axis: Axes, trials: list[FrozenTrial]) -> None:
     numbers, scores = [trial.number for trial in trials], [_value(trial) for trial in trials]
-    axis.plot(numbers, scores, "o", color="#0072B2", label="score")
+    axis.plot(numbers, scores, "o", color=COLOURS[0], label="score")
     best = [max(scores[: i + 1]) for i in range(len(scores))]
-    axis.step(numbers, best, where="post", color="#D55E00", label="best so far")
+    axis.step(numbers, best, where="post", color=COLOURS[1], label="best so far")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("trial")
     axis.set_ylabel("score")
@@ -118,5 +119,5 @@ def _draw_parameter(axis: Axes, trials: list[FrozenTrial], parameter: Parameter)
         values = [parameter.choices.index(value) for value in values]
     elif parameter.log:
         axis.set_xscale("log")
-    axis.plot(values, [_value(trial) for trial in trials], "o", color="#0072B2")
+    axis.plot(values, [_value(trial) for trial in trials], "o", color=COLOURS[0])
     axis.set_xlabel("\n".join(parameter.keys), fontsize=8)

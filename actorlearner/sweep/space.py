@@ -25,7 +25,7 @@ Value = str | int | float
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """What one trial draws: a value for one key, or the same value for several.
+    """A searched parameter: each trial draws one value for it, and gives it to one or several keys.
 
     Attributes:
       name: as the file has it; several keys are separated by commas.

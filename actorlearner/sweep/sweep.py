@@ -107,7 +107,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
 
 def _check_plan(study: optuna.Study, plan: Plan) -> None:
     """Records the plan in a new study; raises a ConfigurationError if an old one has another."""
-    space = {parameter.name: [parameter.choices, parameter.low, parameter.high] for parameter in plan.space}
+    space = {each.name: [each.choices, each.low, each.high, each.log] for each in plan.space}
     ours: dict[str, Any] = {"config": canonical(plan.config), "space": json.dumps(space), "seeds": plan.seeds}
     theirs = study.user_attrs.get(_PLAN)
     if theirs is None:

@@ -32,7 +32,7 @@ class StoppedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a sweep does.
+    """The settings of a sweep.
 
     Attributes:
       config_file: the configuration that every trial changes.

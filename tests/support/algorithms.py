@@ -1,4 +1,4 @@
-"""Which shipped algorithms take which actions."""
+"""Lists the shipped algorithms by the kind of actions that they take."""
 
 NEEDS_CONTINUOUS_ACTIONS = ("sac", "td3", "ddpg", "crossq")
 """All others take discrete actions; PPO takes both."""

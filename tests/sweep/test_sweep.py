@@ -56,7 +56,7 @@ class ScriptedRun:
 
 @pytest.fixture(name="run")
 def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Path]]:
-    """Runs a sweep of scripted runs; returns the directories of those that were started."""
+    """Runs a sweep of scripted runs; returns their run directories in the order of their starts."""
 
     def run(returns: Returns, trials: int, seeds: int = 1, config: str = "td3_pendulum") -> list[Path]:
         started: list[Path] = []
