@@ -19,7 +19,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer, Options
-from actorlearner.process.ports import free_port
+from actorlearner.network.ports import free_port
 from actorlearner.records.metrics import read_records
 from actorlearner.records.notify import NOTIFY_VARIABLE
 from actorlearner.records.run_directory import RunDirectory

@@ -12,7 +12,7 @@ from actorlearner.cli.command import parsed_by
 from actorlearner.config.addresses import read_address, read_port
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.ports import LOOPBACK
+from actorlearner.network.ports import LOOPBACK
 from actorlearner.process.process import Verbosity
 from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.records.run_directory import NEW_RUNS, RunDirectory, obstacle
@@ -151,10 +151,52 @@ def checked_policy(arguments: argparse.Namespace, problems: list[str]) -> Policy
 
 
 def add_replay_address(parser: argparse.ArgumentParser, text: str) -> None:
-    """Adds --replay_address for one server."""
+    """Adds --replay_address for one server, and --tls."""
     parser.add_argument(
         "--replay_address", metavar="HOST:PORT", type=parsed_by("--replay_address", read_address), help=text
     )
+    add_tls(parser)
+
+
+def reachable_address(arguments: argparse.Namespace) -> str | None:
+    """Returns the address of `add_replay_address` for a client of Reverb: with --tls, a door to it.
+
+    Raises:
+      ConfigurationError: --tls is not a run's certificate.
+    """
+    address: str | None = arguments.replay_address
+    problems: list[str] = []
+    certificate = checked_certificate(arguments, problems)
+    if problems:
+        raise ConfigurationError(problems)
+    if address is None or certificate is None:
+        return address
+    from actorlearner.network.tls import open_doors
+
+    return open_doors([address], certificate)[0]
+
+
+def add_tls(parser: argparse.ArgumentParser) -> None:
+    """Adds --tls."""
+    parser.add_argument(
+        "--tls",
+        metavar="FILE",
+        help="connect by mutual TLS with this certificate, which `actorlearner certificate` made for the run",
+    )
+
+
+def checked_certificate(arguments: argparse.Namespace, problems: list[str]) -> Path | None:
+    """Returns --tls, if given; appends a problem if it is not a run's certificate."""
+    if arguments.tls is None:
+        return None
+    from actorlearner.network.certificate import check_certificate
+
+    path = Path(arguments.tls)
+    try:
+        check_certificate(path)
+    except ConfigurationError as error:
+        problems.extend(error.problems)
+    return path
 
 
 # What the commands that train print, and where they serve their metrics.

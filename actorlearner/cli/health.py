@@ -7,7 +7,7 @@ still starting, or does not run there.
 
 import argparse
 
-from actorlearner.cli.arguments import add_replay_address, checked_run_dir
+from actorlearner.cli.arguments import add_replay_address, checked_run_dir, reachable_address
 from actorlearner.cli.command import Commands, add_command, offer, parsed_by
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.health import REPLAY_SERVER, ROLES
@@ -40,7 +40,7 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
         raise ConfigurationError(problems)
     from actorlearner.process.health import run_health
 
-    return run_health(ROLES if role is None else (role,), run_dir, address)
+    return run_health(ROLES if role is None else (role,), run_dir, reachable_address(arguments))
 
 
 def _role(text: str) -> str:

@@ -14,7 +14,7 @@ from actorlearner.cli.experiment import (
     naming_sources,
     one_learner_problems,
 )
-from actorlearner.local.private_network import HOST, NETWORKS, PRIVATE
+from actorlearner.network.private_network import HOST, NETWORKS, PRIVATE
 from actorlearner.replay.memory import min_memory_problems
 
 

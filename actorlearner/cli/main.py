@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import actorlearner
 from actorlearner.cli import (
+    certificate,
     completion,
     config,
     configs,
@@ -38,6 +39,7 @@ _COMMANDS = (
     local,
     sweep,
     roles,
+    certificate,
     rollout,
     video,
     doctor,

@@ -3,7 +3,14 @@
 import argparse
 from collections.abc import Callable, Iterable
 
-from actorlearner.cli.arguments import add_output_flags, index, metrics_address, verbosity
+from actorlearner.cli.arguments import (
+    add_output_flags,
+    add_tls,
+    checked_certificate,
+    index,
+    metrics_address,
+    verbosity,
+)
 from actorlearner.cli.command import Commands, add_command, parsed_by
 from actorlearner.cli.experiment import Check, add_experiment, load_experiment, naming_sources
 from actorlearner.config.addresses import HIGHEST_PORT, read_addresses, read_port
@@ -12,6 +19,8 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
+from actorlearner.network.hidden import hide_this_process
+from actorlearner.process.health import REPLAY_SERVER
 from actorlearner.process.process import Start
 from actorlearner.replay.memory import min_memory_problems
 
@@ -101,6 +110,13 @@ def _add_role(
     **texts: str,
 ) -> argparse.ArgumentParser:
     def start(arguments: argparse.Namespace, problems: list[str]) -> int:
+        certificate = checked_certificate(arguments, problems)
+        if certificate is not None and role == REPLAY_SERVER and not problems:
+            if arguments.metrics_port is not None:
+                raise ConfigurationError(
+                    [f"--metrics_port: {arguments.metrics_port} cannot be used; allowed: without --tls"]
+                )
+            hide_this_process(arguments.port)
         addresses = getattr(arguments, "replay_address", None) or ()
 
         def server_check(config: Config, sources: Sources) -> Iterable[str]:
@@ -116,6 +132,7 @@ def _add_role(
             {name: getattr(arguments, name) for name in own if name in arguments},
             verbosity(arguments),
             metrics_address(arguments),
+            certificate,
         )
         from actorlearner.roles.start import start_role
 
@@ -124,6 +141,7 @@ def _add_role(
 
     parser = add_command(commands, role, start, **texts)
     add_experiment(parser)
+    add_tls(parser)
     add_output_flags(parser)
     return parser
 

@@ -7,7 +7,7 @@ server knows.
 
 import argparse
 
-from actorlearner.cli.arguments import add_replay_address
+from actorlearner.cli.arguments import add_replay_address, reachable_address
 from actorlearner.cli.command import Commands, add_command
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import obstacle
@@ -43,4 +43,4 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
         raise ConfigurationError(problems)
     from actorlearner.inspect.status.show_status import run_status
 
-    return run_status(run_dir, address, watch=arguments.watch, as_json=arguments.json)
+    return run_status(run_dir, reachable_address(arguments), watch=arguments.watch, as_json=arguments.json)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 

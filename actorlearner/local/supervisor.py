@@ -12,11 +12,11 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer, Options
-from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.network.ports import LOOPBACK, free_port
+from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S
-from actorlearner.process.ports import LOOPBACK, free_port
 from actorlearner.process.stop import Stop
 from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory

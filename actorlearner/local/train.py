@@ -7,11 +7,11 @@ from rich.console import Console
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
-from actorlearner.local.private_network import choose_network
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import read_state, roll_back
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View, summary_lines
+from actorlearner.network.private_network import choose_network
 from actorlearner.process.cores import describe
 from actorlearner.process.process import Verbosity
 from actorlearner.process.stop import Stop

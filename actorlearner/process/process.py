@@ -16,9 +16,11 @@ from typing import Any, NoReturn, TextIO
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.network.hidden import open_hidden_gate
+from actorlearner.network.tcp_timeouts import start_tcp_timeouts
+from actorlearner.network.tls import open_doors
 from actorlearner.process import heartbeat
 from actorlearner.process.stop import Stop
-from actorlearner.process.tcp_timeouts import start_tcp_timeouts
 from actorlearner.process.tensorflow_setup import stop_tensor_leak, without_gc
 from actorlearner.records.disk import lasting, make_output_last
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
@@ -79,6 +81,7 @@ class Start:
       options: the keyword arguments of the role's `run`.
       verbosity: how much is printed on the terminal.
       metrics: the address and port that Prometheus may scrape; None for no such port.
+      certificate: of the run, for mutual TLS; None for connections in plain text.
     """
 
     config: Config
@@ -88,6 +91,7 @@ class Start:
     options: Mapping[str, Any]
     verbosity: Verbosity = Verbosity.NORMAL
     metrics: tuple[str, int] | None = None
+    certificate: Path | None = None
 
 
 def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoReturn:
@@ -123,7 +127,7 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
             run = import_role()
         if not stop_tensor_leak():
             _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
-        run(start.config, directory, stop, **start.options)
+        run(start.config, directory, stop, **_by_tls(start))
     except ConfigurationError as error:
         # Local mode wrote the file that this process read, and knows where the values come from.
         known = {} if is_supervised() else start.sources
@@ -136,6 +140,15 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
         process.fail([f"{type(error).__name__}: {first_line}"], EXIT_FAILED, state="crashed")
     _log.info("ended, exit code %d", stop.exit_code)
     process.end(stop.exit_code, ENDED, f"exit code {stop.exit_code}")
+
+
+def _by_tls(start: Start) -> Mapping[str, Any]:
+    """The role's options; with TLS, the port of Reverb behind its gate, or the doors to the servers."""
+    if start.certificate is None:
+        return start.options
+    if "port" in start.options:
+        return {**start.options, "port": open_hidden_gate(start.certificate)}
+    return {**start.options, "replay_address": open_doors(start.options["replay_address"], start.certificate)}
 
 
 class _RoleProcess:

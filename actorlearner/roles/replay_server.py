@@ -11,9 +11,9 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, ReplayConfig
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
+from actorlearner.network.ports import check_port
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.memory import resident_bytes
-from actorlearner.process.ports import check_port
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu

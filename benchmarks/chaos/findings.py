@@ -6,7 +6,7 @@ from pathlib import Path
 from actorlearner.config.schema import Config
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.specs import load_specs
-from actorlearner.process.ports import free_port
+from actorlearner.network.ports import free_port
 from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory

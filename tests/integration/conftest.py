@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.network.private_network import PrivateNetwork
 from tests.support import compose
 from tests.support.processes import MARK_VARIABLE, REPOSITORY, Command, marked_processes
 

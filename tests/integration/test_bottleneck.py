@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.process.ports import free_port
+from actorlearner.network.ports import free_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
 from tests.support.slow_link import slow_link
 

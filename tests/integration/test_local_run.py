@@ -12,7 +12,7 @@ import portpicker
 import pytest
 
 from actorlearner.agents.configuration import load_config
-from actorlearner.local.private_network import PrivateNetwork, RefusedError
+from actorlearner.network.private_network import PrivateNetwork, RefusedError
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.item_size import MAX_ROWS
 from tests.support.full_disk import unshare

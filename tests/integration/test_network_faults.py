@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.local.private_network import RefusedError
+from actorlearner.network.private_network import RefusedError
 from tests.support.cluster import Cluster
 from tests.support.hosts import Host, connected_hosts
 from tests.support.processes import Command, marked_processes, wait_for

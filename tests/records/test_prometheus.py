@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.errors import RunError
-from actorlearner.process.ports import LOOPBACK, free_port
+from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.records.metrics import MetricsWriter, Records, newest_of_each, written_records
 from actorlearner.records.prometheus import serve_metrics
 from tests.support.processes import REPOSITORY

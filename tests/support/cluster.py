@@ -13,7 +13,7 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.specs import load_specs
-from actorlearner.process.ports import free_port
+from actorlearner.network.ports import free_port
 from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import make_layout
 from benchmarks.chaos import numbered

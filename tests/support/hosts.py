@@ -25,7 +25,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from actorlearner.local.private_network import PrivateNetwork, RefusedError
+from actorlearner.network.private_network import PrivateNetwork, RefusedError
 
 _INTERFACE = Path(__file__).with_name("host_interface.py")
 _MAKE_TIMEOUT_S = 30.0

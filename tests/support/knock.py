@@ -24,14 +24,17 @@ def plain(host: str, port: int) -> str:
         return "no such host"
 
 
-def tls(host: str, port: int, folder: str = "") -> str:
-    """What comes back by TLS, with the certificate of a folder, or with none: `served`, or what went wrong.
+def tls(host: str, port: int, folder: str = "", file: str = "") -> str:
+    """What comes back by TLS: `served`, or what went wrong.
 
-    Says nothing but what TLS does: the server begins, and one that refuses is not cut short.
+    Shows the certificate of a folder or of a file, if one is given. Says nothing but what TLS does: the server
+    begins, and one that refuses is not cut short.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    if file:
+        context.load_cert_chain(file)
     if folder:
         context.load_cert_chain(f"{folder}/own.crt", f"{folder}/own.key")
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.child_process import die_with_parent
 from tests.support.warm import MARK_VARIABLE, WarmPopen
 from tests.support.warm import REPOSITORY as REPOSITORY

@@ -4,7 +4,7 @@ import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from actorlearner.process.ports import LOOPBACK
+from actorlearner.network.ports import LOOPBACK
 
 
 def scrape(port: int) -> dict[str, float]:

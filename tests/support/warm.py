@@ -24,7 +24,7 @@ from typing import Any
 
 import setproctitle
 
-from actorlearner.local.private_network import PrivateNetwork
+from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.child_process import die_with_parent
 from actorlearner.process.tensorflow_setup import without_gc
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
+from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.process.cores import cores
-from actorlearner.process.ports import LOOPBACK, free_port
 from actorlearner.process.tensorflow_setup import without_gc
 
 _SYSTEM = "Linux x86_64"

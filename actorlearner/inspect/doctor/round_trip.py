@@ -20,7 +20,7 @@ _FLUSH_S = 30.0
 
 def check_round_trip(experiment: Experiment) -> Result:
     """Writes transitions as an actor does, samples some as the learner does, and compares them."""
-    from actorlearner.process.ports import free_port
+    from actorlearner.network.ports import free_port
     from actorlearner.replay.tables import experience_table, start_server
 
     replay = dataclasses.replace(

@@ -14,9 +14,11 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
+_PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 _LOOPBACK = b"lo"
@@ -25,6 +27,10 @@ _MADE = "made"
 
 PRIVATE, HOST = "private", "host"
 NETWORKS = (PRIVATE, HOST)
+
+ENTER = "enter"
+REFUSED_VARIABLE = "ACTORLEARNER_PRIVATE_NETWORK_REFUSED"
+"""Set for the program that `enter` executes, if the system refuses the network: the reason."""
 
 _OPEN = (
     "the replay server's port is open to everybody who can reach this machine: Reverb has no authentication"
@@ -124,8 +130,22 @@ def _check(result: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
+def _enter_and_execute(arguments: list[str]) -> NoReturn:
+    """Becomes Python with these arguments, in a new network if the system allows that."""
+    number = ctypes.c_int()
+    _check(_libc.prctl(_PR_GET_PDEATHSIG, ctypes.byref(number)))
+    try:
+        _make()
+    except OSError as error:
+        os.environ[REFUSED_VARIABLE] = error.strerror or str(error)
+    _check(_libc.prctl(_PR_SET_PDEATHSIG, number))  # Entering a namespace may reset it.
+    os.execv(sys.executable, [sys.executable, *arguments])
+
+
 def main() -> None:
     """Makes a network, prints the outcome, and stays in the network until standard input is closed."""
+    if sys.argv[1:2] == [ENTER]:
+        _enter_and_execute(sys.argv[2:])
     try:
         _make()
     except OSError as error:

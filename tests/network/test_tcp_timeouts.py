@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from actorlearner.process.tcp_timeouts import TIMEOUT_S, set_timeouts, start_tcp_timeouts
+from actorlearner.network.tcp_timeouts import TIMEOUT_S, set_timeouts, start_tcp_timeouts
 from tests.conftest import Eventually
 
 

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from actorlearner.errors import RunError
-from actorlearner.process.ports import check_port
+from actorlearner.network.ports import check_port
 
 IPV4, IPV6 = socket.AF_INET, socket.AF_INET6
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from actorlearner.local import private_network
-from actorlearner.local.private_network import HOST, PRIVATE, PrivateNetwork, RefusedError, choose_network
+from actorlearner.network import private_network
+from actorlearner.network.private_network import HOST, PRIVATE, PrivateNetwork, RefusedError, choose_network
 
 
 @pytest.fixture(name="network")

@@ -1,0 +1,1 @@
+"""What the connections of a run need: ports, timeouts, a private network, and mutual TLS."""

@@ -1,0 +1,200 @@
+"""Mutual TLS around Reverb, which has none: a gate before the server, a door in each client.
+
+The gate accepts TLS on the server's port and connects to Reverb on the loopback interface. A door is a Unix
+socket of a folder that only this user can enter; it connects to the gate by TLS. gRPC takes the socket's name
+as an address. Both run on threads of the role's process.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import ssl
+import tempfile
+import threading
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from actorlearner.config.addresses import split_address
+from actorlearner.network.certificate import client_context, server_context
+from actorlearner.network.ports import LOOPBACK
+
+_log = logging.getLogger(__name__)
+
+_HANDSHAKE_S = 20.0
+_BUFFER_BYTES = 1 << 20
+_RETRY_S = 1.0
+_MAX_REFUSALS = 100
+_NOT_LOCALHOST = "127.0.0.2"
+"""The source of the gate's connections.
+
+To a client at 127.0.0.1 with the process id of the server, Reverb returns a pointer to a table in its memory.
+"""
+
+_MAX_NAME = 80
+
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+"""Of doors; they go when Python ends, or with the role's own temporary directory."""
+
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def open_gate(listener: socket.socket, port: int, certificate: Path) -> None:
+    """Lets holders of the certificate in to Reverb, from now on until the process ends; does not block.
+
+    Args:
+      listener: listens where clients connect.
+      port: of Reverb, on the loopback interface; it need not listen yet.
+      certificate: of the run.
+    """
+    gate = _Gate(listener, port, server_context(certificate))
+    _run_on_thread(gate.serve(), "TLS gate")
+
+
+def open_doors(addresses: Sequence[str], certificate: Path) -> tuple[str, ...]:
+    """Opens a door to each HOST:PORT, until the process ends; returns their addresses for gRPC."""
+    folder = tempfile.TemporaryDirectory(prefix="actorlearner-tls-", ignore_cleanup_errors=True)
+    _folders.append(folder)
+    # The path of a Unix socket has to fit 107 bytes, and temporary directories may be deep.
+    short = f"/proc/self/fd/{os.open(folder.name, os.O_PATH)}"
+    context = client_context(certificate)
+    doors = []
+    for i, address in enumerate(addresses):
+        # Its name is what messages call the server by.
+        path = f"{short}/{address if len(address) <= _MAX_NAME else f'server-{i}'}"
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(path)
+        listener.listen()
+        _run_on_thread(_Door(listener, address, context).serve(), f"TLS to {address}")
+        doors.append(f"unix:{path}")
+    return tuple(doors)
+
+
+def _run_on_thread(work: Coroutine[Any, Any, None], name: str) -> None:
+    threading.Thread(target=asyncio.run, args=(work,), name=name, daemon=True).start()
+
+
+class _Gate:
+    def __init__(self, listener: socket.socket, port: int, context: ssl.SSLContext) -> None:
+        self._listener = listener
+        self._port = port
+        self._context = context
+        self._refusals: set[tuple[str, str]] = set()
+
+    async def serve(self) -> None:
+        await _accept(self._listener, self._let_in)
+
+    async def _let_in(self, connection: socket.socket) -> None:
+        peer = connection.getpeername()[0].removeprefix("::ffff:")
+        try:
+            outside = await _accepted(connection, self._context)
+        except (OSError, TimeoutError) as error:
+            self._tell_refusal(peer, error)
+            return
+        try:
+            inside = await asyncio.open_connection(
+                LOOPBACK, self._port, limit=_BUFFER_BYTES, local_addr=(_NOT_LOCALHOST, 0)
+            )
+        except OSError:  # Reverb does not listen yet; the client tries again.
+            outside[1].close()
+            return
+        with contextlib.suppress(OSError):  # One end has gone, as a client may at any time.
+            await _copy_both(outside, inside)
+
+    def _tell_refusal(self, peer: str, error: Exception) -> None:
+        """Logs the first refusal of each address and reason: a scan of ports must not fill the disk."""
+        refusal = peer, getattr(error, "reason", None) or str(error) or type(error).__name__
+        if refusal not in self._refusals and len(self._refusals) < _MAX_REFUSALS:
+            self._refusals.add(refusal)
+            _log.warning("refused a connection from %s, without the run's certificate: %s", *refusal)
+
+
+class _Door:
+    def __init__(self, listener: socket.socket, address: str, context: ssl.SSLContext) -> None:
+        self._listener = listener
+        self._address = address
+        self._context = context
+        self._told = ""
+
+    async def serve(self) -> None:
+        await _accept(self._listener, self._lead_out)
+
+    async def _lead_out(self, connection: socket.socket) -> None:
+        inside = await _accepted(connection, None)
+        host, port = split_address(self._address)
+        try:
+            outside = await asyncio.wait_for(
+                asyncio.open_connection(host, port, limit=_BUFFER_BYTES, ssl=self._context), _HANDSHAKE_S
+            )
+            await _copy_both(inside, outside)
+        except ssl.SSLError as error:
+            self._tell(f"TLS with {self._address} fails, is --tls the file of its run? {error.reason}")
+        except (OSError, TimeoutError):  # The server is away: gRPC tries again, and the role says so.
+            pass
+        finally:
+            inside[1].close()
+
+    def _tell(self, line: str) -> None:
+        """Logs a line, unless it is the last one again."""
+        if line != self._told:
+            self._told = line
+            _log.warning("%s", line)
+
+
+async def _accept(listener: socket.socket, handle: Any) -> None:
+    """Handles each connection as a task of its own, for ever."""
+    listener.setblocking(False)
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+    while True:
+        try:
+            connection, _ = await loop.sock_accept(listener)
+        except OSError as error:  # Too many open files, say: those of ended connections come back.
+            _log.warning("a connection cannot be accepted: %s", error.strerror)
+            await asyncio.sleep(_RETRY_S)
+            continue
+        task = loop.create_task(handle(connection))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+
+async def _accepted(connection: socket.socket, context: ssl.SSLContext | None) -> _Streams:
+    """Returns the streams of a connection that was accepted, after the handshake if there is a context."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_BUFFER_BYTES, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    timeout_s = None if context is None else _HANDSHAKE_S
+    try:
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol, connection, ssl=context, ssl_handshake_timeout=timeout_s
+        )
+    except BaseException:
+        connection.close()
+        raise
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+async def _copy_both(one: _Streams, other: _Streams) -> None:
+    """Copies in both directions until one end closes, then closes both.
+
+    Raises:
+      OSError: one end broke; also an ssl.SSLError.
+    """
+    copies = [asyncio.ensure_future(_copy(*ends)) for ends in ((one[0], other[1]), (other[0], one[1]))]
+    try:
+        await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for writer in (one[1], other[1]):
+            writer.close()
+        outcomes = await asyncio.gather(*copies, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(_BUFFER_BYTES):
+        writer.write(data)
+        await writer.drain()

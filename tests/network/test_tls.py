@@ -1,0 +1,164 @@
+"""The gate and the doors: holders of a run's certificate get through, and nobody else."""
+
+import os
+import socket
+import ssl
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from actorlearner.errors import ConfigurationError
+from actorlearner.network.certificate import check_certificate, make_certificate, write_certificate
+from actorlearner.network.tls import open_doors, open_gate
+from tests.support import knock
+
+_TIMEOUT_S = 30.0
+_SENT = os.urandom(5_000_000)
+
+
+@pytest.fixture(name="certificate")
+def _certificate(tmp_path: Path) -> Path:
+    write_certificate(tmp_path / "run.pem", make_certificate())
+    return tmp_path / "run.pem"
+
+
+@pytest.fixture(name="server")
+def _server() -> Iterator[socket.socket]:
+    """Listens in the place of Reverb."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(_TIMEOUT_S)
+        yield server
+
+
+@pytest.fixture(name="gate")
+def _gate(server: socket.socket, certificate: Path) -> str:
+    """The address of a gate before the server."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    open_gate(listener, server.getsockname()[1], certificate)
+    return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def _connect(door: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(_TIMEOUT_S)
+    connection.connect(door.removeprefix("unix:"))
+    return connection
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        part = connection.recv(1 << 16)
+        assert part, "the connection ended"
+        received += part
+    return bytes(received)
+
+
+def test_bytes_go_through_both_ways_and_the_end_of_one_ends_the_other(
+    server: socket.socket, gate: str, certificate: Path
+) -> None:
+    (door,) = open_doors([gate], certificate)
+    client = _connect(door)
+    served, peer = server.accept()
+    assert peer[0] == "127.0.0.2"  # Reverb takes shortcuts for a client at 127.0.0.1.
+    for one, other in ((client, served), (served, client)):
+        sender = threading.Thread(target=one.sendall, args=(_SENT,))
+        sender.start()
+        assert _receive(other, len(_SENT)) == _SENT
+        sender.join(_TIMEOUT_S)
+    client.close()
+    served.settimeout(_TIMEOUT_S)
+    assert served.recv(1) == b""
+    served.close()
+
+
+def test_a_door_can_be_entered_by_this_user_alone(gate: str, certificate: Path) -> None:
+    (door,) = open_doors([gate], certificate)
+    path = Path(door.removeprefix("unix:"))
+    assert path.name == gate  # What messages call the server.
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_long_path_and_a_long_name_do_no_harm(
+    server: socket.socket, certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    listener = socket.create_server(("127.0.0.1", 0))
+    open_gate(listener, server.getsockname()[1], certificate)
+    long = ".".join(["localhost", *["a" * 60] * 3])
+    doors = open_doors([f"127.0.0.1:{listener.getsockname()[1]}", f"{long}:1"], certificate)
+    with _connect(doors[0]):
+        server.accept()[0].close()
+
+
+def test_nobody_gets_in_without_the_runs_certificate(
+    server: socket.socket, gate: str, certificate: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, _, port = gate.partition(":")
+    assert knock.plain(host, int(port)) == "closed"
+    assert knock.tls(host, int(port)) != "served"
+    other = certificate.with_name("other.pem")
+    write_certificate(other, make_certificate())
+    assert knock.tls(host, int(port), file=str(other)) != "served"
+    server.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        server.accept()
+    assert "refused a connection from 127.0.0.1" in caplog.text
+
+
+def test_a_door_trusts_no_server_but_the_runs(
+    server: socket.socket, certificate: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = certificate.with_name("other.pem")
+    write_certificate(other, make_certificate())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(other)
+    address = f"127.0.0.1:{server.getsockname()[1]}"
+    (door,) = open_doors([address], certificate)
+    with _connect(door) as client:
+        connection, _ = server.accept()
+        with pytest.raises(ssl.SSLError):
+            context.wrap_socket(connection, server_side=True).recv(1)
+        assert client.recv(1) == b""
+    assert f"TLS with {address} fails, is --tls the file of its run?" in caplog.text
+
+
+def test_a_door_to_a_server_that_is_away_closes_and_works_once_it_is_back(
+    server: socket.socket, certificate: Path
+) -> None:
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    (door,) = open_doors([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
+    with _connect(door) as client:
+        assert client.recv(1) == b""
+    listener.listen()
+    open_gate(listener, server.getsockname()[1], certificate)
+    with _connect(door) as client:
+        served, _ = server.accept()
+        client.sendall(b"x")
+        assert served.recv(1) == b"x"
+        served.close()
+
+
+def test_the_certificate_is_for_this_user_alone_and_no_file_is_overwritten(certificate: Path) -> None:
+    assert certificate.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        write_certificate(certificate, make_certificate())
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "No such file or directory"), (b"", "there is no certificate with its key in it")],
+)
+def test_a_file_without_a_certificate_is_refused(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    path = tmp_path / "run.pem"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationError) as error:
+        check_certificate(path)
+    assert str(error.value).startswith(f"--tls: '{path}' cannot be used ({reason}); allowed: ")
