@@ -27,8 +27,8 @@ def plain(host: str, port: int) -> str:
 def tls(host: str, port: int, folder: str = "", file: str = "") -> str:
     """What comes back by TLS: `served`, or what went wrong.
 
-    Shows the certificate of a folder or of a file, if one is given. Says nothing but what TLS does: the server
-    begins, and one that refuses is not cut short.
+    Shows the certificate of a folder or of a file, if one is given. Says nothing but what TLS does: the
+    server begins, and one that refuses is not cut short.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
