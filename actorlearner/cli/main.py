@@ -18,6 +18,7 @@ from actorlearner.cli import (
     health,
     local,
     plot,
+    ray,
     report,
     roles,
     rollout,
@@ -37,6 +38,7 @@ exit codes:
 
 _COMMANDS = (
     local,
+    ray,
     sweep,
     roles,
     certificate,

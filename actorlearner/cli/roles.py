@@ -19,7 +19,8 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.network.hidden import hide_this_process
+from actorlearner.network.hidden import gate_of_this_process, hide_this_process
+from actorlearner.network.ports import free_port
 from actorlearner.process.health import REPLAY_SERVER
 from actorlearner.process.process import Start
 from actorlearner.replay.memory import min_memory_problems
@@ -124,15 +125,21 @@ def _add_role(
 
         experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
         own = ("port", "replay_address", "actor_index")
+        options = {name: getattr(arguments, name) for name in own if name in arguments}
+        gate = None
+        if certificate is not None and role == REPLAY_SERVER:
+            gate, certificate = gate_of_this_process(certificate), None
+            options["port"] = free_port()
         request = Start(
             experiment.config,
             experiment.sources,
             experiment.run_dir,
             experiment.name,
-            {name: getattr(arguments, name) for name in own if name in arguments},
+            options,
             verbosity(arguments),
             metrics_address(arguments),
             certificate,
+            gate,
         )
         from actorlearner.roles.start import start_role
 

@@ -8,24 +8,65 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from actorlearner.local.fork_server import Fork
 
 _POLL_INTERVAL_S = 0.02
 
 
-class Child:
-    """A role's process, its log and its reports.
+class Supervised(Protocol):
+    """A role's process, on this machine or another: its log and its reports.
 
     Attributes:
+      name: the role, with its index where there are several.
+      log: the file with all its output.
       ready: whether the role has reported that it is ready.
       start_up: how long each phase of its start took, as the role reported.
       error: the message with which the role failed; else empty.
       warnings: the reported warnings that nobody has shown yet.
       may_be_restarted: whether another process might not fail.
-      started: when it was started, in seconds of the monotonic clock.
     """
+
+    name: str
+    log: Path
+    ready: bool
+    start_up: str
+    error: str
+    warnings: list[str]
+    may_be_restarted: bool
+
+    @property
+    def started(self) -> float:
+        """When it was started, in seconds of the monotonic clock."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process, on its machine, and of its session; see `Fork.pid`."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while the process runs."""
+
+    @property
+    def reason(self) -> str:
+        """Why the process ended."""
+
+    def receive(self) -> None:
+        """Processes the reports that have arrived; does not block."""
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal, unless the process has ended; SIGTERM makes a role save, close and exit."""
+
+    def kill(self) -> None:
+        """Kills the process and blocks until it has ended."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Blocks until the process has ended, at most `timeout_s`; returns whether it has ended."""
+
+
+class Child:
+    """A `Supervised` process of this machine."""
 
     def __init__(self, name: str, launch: Callable[[int], subprocess.Popen[Any] | Fork], log: Path) -> None:
         """Starts the process.

@@ -10,8 +10,9 @@ from pathlib import Path
 from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.local.child import Child
+from actorlearner.local.child import Child, Supervised
 from actorlearner.local.fork_server import ForkServer, Options
+from actorlearner.network.hidden import Gate
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
@@ -78,6 +79,8 @@ class Supervisor:
         directory: RunDirectory,
         network: PrivateNetwork | None = None,
         route: Callable[[str, int], str] = lambda name, port: f"{LOOPBACK}:{port}",
+        elsewhere: Callable[[str, int], Supervised] | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Starts all roles at once; those that need the replay server wait for it by themselves.
 
@@ -86,6 +89,8 @@ class Supervisor:
           directory: its run directory.
           network: the network of all roles; None for the machine's own.
           route: returns the HOST:PORT at which the process with a name reaches the replay server's port.
+          elsewhere: starts the collect actor with a name and an index on another machine; None for this one.
+          gate: where the replay server takes TLS; None for plain text.
         """
         port = free_port()
         self._options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
@@ -96,30 +101,39 @@ class Supervisor:
         self._callbacks_grace_s = CLOSE_S if config.callbacks else 0.0
         self._network = network
         self._directory = directory
-        self._fork_server = ForkServer(directory.log("fork-server"), network)
-        self.started: list[Child] = []
+        self._elsewhere = elsewhere
+        self._gate = gate
+        self._fork_server = ForkServer(directory.log("fork-server"), network, gate)
+        self.started: list[Supervised] = []
         self.events = EventLog(directory.events, "local")
         self._restarts = {name: Restarts() for name in self._options}
         self._restart_at: dict[str, float] = {}
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, Supervised] = {}
         for name in self._options:
             self._start(name)
 
     def _start(self, name: str) -> None:
-        if not self._fork_server.alive:
-            self._fork_server = ForkServer(self._fork_server.log, self._network)
         options = self._options[name]
+        index = options.get("actor_index")
+        if self._elsewhere is not None and isinstance(index, int):
+            self._children[name] = self._elsewhere(name, index)
+        else:
+            self._children[name] = self._fork(name, options)
+        self.started.append(self._children[name])
+
+    def _fork(self, name: str, options: Options) -> Child:
+        if not self._fork_server.alive:
+            self._fork_server = ForkServer(self._fork_server.log, self._network, self._gate)
         role = COLLECT_ACTOR if "actor_index" in options else name
         launch = functools.partial(self._fork_server.fork, name, role, self._directory, options)
-        self._children[name] = Child(name, launch, self._directory.log(name))
-        self.started.append(self._children[name])
+        return Child(name, launch, self._directory.log(name))
 
     @property
     def names(self) -> list[str]:
         """The names of the processes."""
         return list(self._children)
 
-    def child(self, name: str) -> Child:
+    def child(self, name: str) -> Supervised:
         """Returns the newest process with a name; it may have ended."""
         return self._children[name]
 
@@ -192,7 +206,7 @@ class Supervisor:
             finished = [other for other in others if self._children[other].exit_code == 0]
             self._restart_at |= dict.fromkeys(finished, now + delay_s)
 
-    def _restart_delay_s(self, child: Child, now: float) -> float:
+    def _restart_delay_s(self, child: Supervised, now: float) -> float:
         """Returns the seconds until a dead process is restarted; raises a RunError if it never is."""
         died = "failed"
         if self._fails_alike(child):
@@ -204,7 +218,7 @@ class Supervisor:
             died = "died too often"
         raise RunError(f"{child.name} {died}: {child.reason}", _last_lines(child.log))
 
-    def _fails_alike(self, child: Child) -> bool:
+    def _fails_alike(self, child: Supervised) -> bool:
         """Returns whether this process and the one before crashed before being ready, with the same error."""
         earlier = [each for each in self.started if each.name == child.name and each is not child]
         if child.ready or not child.error or not earlier:
@@ -231,7 +245,7 @@ class Supervisor:
         self._fork_server.kill()
 
 
-def end_server(server: Child, stop: Stop, report: Callable[[str], None]) -> None:
+def end_server(server: Supervised, stop: Stop, report: Callable[[str], None]) -> None:
     """Ends the replay server once it has saved; see `Supervisor.shut_down`."""
     server.send(signal.SIGTERM)
     if server.wait(_SAVING_NOTICE_S):
@@ -252,14 +266,14 @@ def _last_lines(log: Path, count: int = 15) -> list[str]:
     return [f"the last lines of {log}:", *("  " + line for line in lines[-count:])]
 
 
-def _wait(children: Iterable[Child], timeout_s: float) -> None:
+def _wait(children: Iterable[Supervised], timeout_s: float) -> None:
     """Blocks until all have ended, at most `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     for child in children:
         child.wait(max(0.0, deadline - time.monotonic()))
 
 
-def _end(children: Iterable[Child], grace_s: float) -> None:
+def _end(children: Iterable[Supervised], grace_s: float) -> None:
     """Terminates processes, and kills those that are left after `grace_s`."""
     for child in children:
         child.send(signal.SIGTERM)

@@ -1,6 +1,6 @@
 """Local mode: one command that trains with all roles on this machine."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -56,7 +56,42 @@ def run_local(
     directory.hold()
     if metrics is not None:
         _serve_metrics(metrics, directory)
+
+    def start(config: Config, console: Console) -> Supervisor:
+        private_network, line = choose_network(network)
+        _print(console, line)
+        if private_network is not None and config.callbacks:
+            _print(console, "callbacks: they reach nothing outside this run; --network host lets them")
+        return Supervisor(config, directory, private_network)
+
     console = _console(quiet=verbosity is Verbosity.QUIET)
+    return train(config, directory, stop, console, start, verbose=verbosity is Verbosity.VERBOSE)
+
+
+def train(
+    config: Config,
+    directory: RunDirectory,
+    stop: Stop,
+    console: Console,
+    start: Callable[[Config, Console], Supervisor],
+    *,
+    verbose: bool = False,
+) -> int:
+    """Trains, or resumes what the directory holds, unless it has finished; returns the exit code.
+
+    Args:
+      config: the experiment.
+      directory: the run directory, which this process holds.
+      stop: ends the run, which is saved.
+      console: gets the lines for the user.
+      start: starts all roles.
+      verbose: whether all log lines are printed as well.
+
+    Raises:
+      ConfigurationError: the run directory holds a run of another configuration, or a role refused the
+        configuration.
+      RunError: a role failed; no process is left.
+    """
     resumes = directory.holds_a_run
     directory.prepare(config)
     _print(console, f"run directory: {directory.path}")
@@ -64,15 +99,9 @@ def run_local(
         return EXIT_FINISHED
     progress = Progress(config, directory)
     _print(console, describe(config.collect))
-    private_network, line = choose_network(network)
-    _print(console, line)
-    if private_network is not None and config.callbacks:
-        _print(console, "callbacks: they reach nothing outside this run; --network host lets them")
-    supervisor = Supervisor(config, directory, private_network)
+    supervisor = start(config, console)
     supervisor.events.record(RUN_RESUMED if resumes else RUN_BEGAN)
-    logs = {}
-    if verbosity is Verbosity.VERBOSE:
-        logs = {name: Tail(directory.log(name)) for name in supervisor.names}
+    logs = {name: Tail(directory.log(name)) for name in supervisor.names} if verbose else {}
     try:
         _watch(supervisor, progress, console, logs, stop)
     except ConfigurationError:

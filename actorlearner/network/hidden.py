@@ -4,6 +4,7 @@ Only the gate's socket, which was opened before, is in the machine's network. A 
 only while it has a single thread, and so it executes itself again.
 """
 
+import dataclasses
 import logging
 import os
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from actorlearner.network import private_network
 from actorlearner.network.loopback_only import close_to_other_machines
-from actorlearner.network.ports import check_port, free_port
+from actorlearner.network.ports import check_port
 from actorlearner.network.private_network import ENTER, REFUSED_VARIABLE
 from actorlearner.network.tls import open_gate
 
@@ -31,31 +32,54 @@ def hide_this_process(port: int) -> None:
     """
     if _LISTENER_VARIABLE in os.environ:
         return
-    check_port(port)
-    listener = _listen(port)
+    listener = listen(port)
     listener.set_inheritable(True)
     os.environ[_LISTENER_VARIABLE] = str(listener.fileno())
     python = [sys.executable, "-I", "-S", private_network.__file__, ENTER]
     os.execv(sys.executable, [*python, *sys.orig_argv[1:]])
 
 
-def open_hidden_gate(certificate: Path) -> int:
-    """Lets holders of the certificate in at the port of `hide_this_process`; returns the port for Reverb."""
-    listener = socket.socket(fileno=int(os.environ.pop(_LISTENER_VARIABLE)))
-    listener.set_inheritable(False)
-    port = free_port()
-    if refusal := os.environ.pop(REFUSED_VARIABLE, ""):
-        _log.warning(
-            "a private network is refused (%s): other machines need the certificate, this one's users do not",
-            refusal,
-        )
-        close_to_other_machines(port)
-    open_gate(listener, port, certificate)
-    _log.info("port %d takes TLS, of holders of the run's certificate alone", listener.getsockname()[1])
-    return port
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """Where a replay server takes TLS, while Reverb's own port is hidden.
+
+    Attributes:
+      listener: a file descriptor of a socket that listens in the machine's network.
+      certificate: of the run.
+      refusal: why this process is not in a private network; empty if it is.
+    """
+
+    listener: int
+    certificate: Path
+    refusal: str = ""
+
+    def open(self, port: int) -> None:
+        """Lets holders of the certificate in to Reverb's port from now on; does not block."""
+        listener = socket.socket(fileno=self.listener)
+        listener.set_inheritable(False)
+        if self.refusal:
+            _log.warning(
+                "a private network is refused (%s): users of this machine need no certificate",
+                self.refusal,
+            )
+            close_to_other_machines(port)
+        open_gate(listener, port, self.certificate)
+        _log.info("port %d takes TLS, of holders of the run's certificate", listener.getsockname()[1])
 
 
-def _listen(port: int) -> socket.socket:
+def gate_of_this_process(certificate: Path) -> Gate:
+    """Returns the gate at the port of `hide_this_process`."""
+    listener = int(os.environ.pop(_LISTENER_VARIABLE))
+    return Gate(listener, certificate, os.environ.pop(REFUSED_VARIABLE, ""))
+
+
+def listen(port: int) -> socket.socket:
+    """Listens on all interfaces, with IPv4 and IPv6.
+
+    Raises:
+      RunError: the port is in use, or may not be used.
+    """
+    check_port(port)
     if socket.has_dualstack_ipv6():
         return socket.create_server(("", port), family=socket.AF_INET6, backlog=512, dualstack_ipv6=True)
     return socket.create_server(("", port), backlog=512)

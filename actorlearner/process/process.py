@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.network.hidden import open_hidden_gate
+from actorlearner.network.hidden import Gate
 from actorlearner.network.tcp_timeouts import start_tcp_timeouts
 from actorlearner.network.tls import open_doors
 from actorlearner.process import heartbeat
@@ -81,7 +81,8 @@ class Start:
       options: the keyword arguments of the role's `run`.
       verbosity: how much is printed on the terminal.
       metrics: the address and port that Prometheus may scrape; None for no such port.
-      certificate: of the run, for mutual TLS; None for connections in plain text.
+      certificate: of the run, with which a client of the replay server connects by TLS; None for plain text.
+      gate: where the replay server takes TLS; None for plain text.
     """
 
     config: Config
@@ -92,6 +93,7 @@ class Start:
     verbosity: Verbosity = Verbosity.NORMAL
     metrics: tuple[str, int] | None = None
     certificate: Path | None = None
+    gate: Gate | None = None
 
 
 def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoReturn:
@@ -143,11 +145,11 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
 
 
 def _by_tls(start: Start) -> Mapping[str, Any]:
-    """The role's options; with TLS, the port of Reverb behind its gate, or the doors to the servers."""
+    """Opens the gate, if any; returns the role's options, with a certificate the doors as addresses."""
+    if start.gate is not None:
+        start.gate.open(start.options["port"])
     if start.certificate is None:
         return start.options
-    if "port" in start.options:
-        return {**start.options, "port": open_hidden_gate(start.certificate)}
     return {**start.options, "replay_address": open_doors(start.options["replay_address"], start.certificate)}
 
 

@@ -73,6 +73,10 @@ class Stop:
         os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=uninstall)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.receive(number)
+
+    def receive(self, number: int) -> None:
+        """Requests the stop as a signal does, where another process received it."""
         self.interrupts += number == signal.SIGINT
         self.request(signal.Signals(number))  # Writes again: the pipe may have been full of other signals.
 
@@ -112,6 +116,11 @@ class Stop:
                 if _STOPPING.intersection(numbers):
                     self.request()  # Wakes the other waiting threads, too.
                     return
+
+    @property
+    def number(self) -> signal.Signals:
+        """The signal that requested the stop; SIGTERM if it was none."""
+        return self._signal or signal.SIGTERM
 
     @property
     def exit_code(self) -> int:

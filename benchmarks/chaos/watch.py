@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from actorlearner.errors import EXIT_TERMINATED
-from actorlearner.local.child import Child
+from actorlearner.local.child import Supervised
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.checkpoints import newest_checkpoint, saved_at
@@ -40,8 +40,8 @@ class Watch:
         """Starts without observations."""
         self._supervisor = supervisor
         self._checkpoints = directory.replay_checkpoints
-        self._seen_ready: set[Child] = set()
-        self._seen_ended: set[Child] = set()
+        self._seen_ready: set[Supervised] = set()
+        self._seen_ended: set[Supervised] = set()
         self.ready: list[tuple[str, float]] = []
         self.losses: list[ServerLoss] = []
         self.unasked: list[str] = []
@@ -79,7 +79,7 @@ class Watch:
         """Whether the replay server ended on request, which it does after saving."""
         return self._supervisor.child(SERVER).exit_code == EXIT_TERMINATED
 
-    def _ended(self, child: Child, on_purpose: bool) -> None:
+    def _ended(self, child: Supervised, on_purpose: bool) -> None:
         if child.name == SERVER:
             whole = newest_checkpoint(self._checkpoints)
             self.losses.append(ServerLoss(saved_at(whole[0]) if whole else 0.0, time.time()))
@@ -88,7 +88,7 @@ class Watch:
             self.unasked.append(f"{child.name} died by itself: {child.reason}")
 
 
-def _pid(child: Child) -> int | None:
+def _pid(child: Supervised) -> int | None:
     """Returns the pid; None if the fork server died before forking it."""
     try:
         return child.pid

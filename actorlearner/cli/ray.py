@@ -1,0 +1,63 @@
+"""`ray`: trains on a Ray cluster.
+
+Starts the replay server, the learner (with the GPUs of this node) and the eval actor on this node, and
+collect actors wherever Ray has a core for one. Prints what `local` prints. Ctrl-C and SIGTERM save and stop
+the run. If this command is lost in another way, the run goes on: the same command with --run_dir comes back
+to it.
+"""
+
+import argparse
+
+from actorlearner.cli.arguments import count
+from actorlearner.cli.command import Commands, add_command, parsed_by
+from actorlearner.cli.experiment import (
+    add_experiment,
+    load_experiment,
+    naming_sources,
+    one_learner_problems,
+)
+from actorlearner.errors import ConfigurationError
+from actorlearner.replay.memory import min_memory_problems
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "ray",
+        _start,
+        summary="train on a Ray cluster: collect actors on all nodes",
+        description=__doc__,
+        example="--config sac_halfcheetah --collect_actors 8 --address auto",
+    )
+    add_experiment(parser)
+    parser.add_argument(
+        "--collect_actors",
+        metavar="N",
+        required=True,
+        type=parsed_by("--collect_actors", count),
+        help="how many; each takes one core, and waits until Ray has one",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        default="local",
+        help="auto for the cluster that this node belongs to; default: local, a Ray of this machine alone, "
+        "which ends with this command",
+    )
+
+
+def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
+    if arguments.collect_actors is not None:
+        arguments.set.append(f"collect.actors={arguments.collect_actors}")
+    experiment = load_experiment(arguments, problems, min_memory_problems, one_learner_problems)
+    try:
+        from actorlearner.on_ray.train import run_on_ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ConfigurationError(
+            ["ray: ray is not installed; allowed: pip install 'actorlearner[ray]'"]
+        ) from error
+    with naming_sources(experiment):
+        return run_on_ray(experiment.config, experiment.run_dir, experiment.name, arguments.address)

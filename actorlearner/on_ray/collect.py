@@ -1,0 +1,268 @@
+"""A collect actor as a Ray actor: the process below it on its node, and its child's side where the run is."""
+
+import dataclasses
+import math
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError
+
+from actorlearner.errors import EXIT_USAGE
+from actorlearner.local.child import Child
+from actorlearner.network.certificate import write_certificate
+from actorlearner.process.child_process import die_with_parent, module_command
+from actorlearner.process.health import COLLECT_ACTOR
+from actorlearner.records.notify import NOTIFY_VARIABLE
+from actorlearner.records.run_directory import RunDirectory
+
+_POLL_S = 1.0
+_CONCURRENT_CALLS = 2  # A signal does not wait for a poll.
+_KILLED = -int(signal.SIGKILL)
+_NOT_FOR_ROLES = "OMP_NUM_THREADS"  # Which Ray sets; configurations say how many threads a role has.
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a node needs to run a collect actor.
+
+    Attributes:
+      config: of the experiment, as YAML.
+      certificate: of the run.
+      replay_address: HOST:PORT of the replay server's TLS.
+      folder: where the user's own modules may be, if the node has it.
+    """
+
+    config: str
+    certificate: bytes
+    replay_address: str
+    folder: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What has changed since the last report.
+
+    Attributes:
+      exit_code: see `Supervised`, as the next ones.
+      pid: see there.
+      ready: see there.
+      start_up: see there.
+      error: see there.
+      may_be_restarted: see there.
+      warnings: new ones.
+      added: what was added to files, by their path in the run directory.
+      heartbeat: the file's content.
+    """
+
+    exit_code: int | None
+    pid: int
+    ready: bool
+    start_up: str
+    error: str
+    may_be_restarted: bool
+    warnings: list[str]
+    added: dict[str, bytes]
+    heartbeat: bytes
+
+
+class CollectActor:
+    """The Ray actor: runs the role as a process, with a run directory of its own on the node."""
+
+    def __init__(self, name: str, index: int, task: Task, last_record: bytes) -> None:
+        """Starts the process.
+
+        Args:
+          name: of the role's process.
+          index: of the collect actor.
+          task: what it needs.
+          last_record: of the metrics of the actor that had this index before; its counters go on.
+        """
+        if os.path.isdir(task.folder):
+            os.chdir(task.folder)
+        self._temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
+        here = Path(self._temporary.name)
+        (here / "experiment.yaml").write_text(task.config, encoding="utf-8")
+        write_certificate(here / "run.pem", task.certificate)
+        self._name = name
+        self._directory = RunDirectory(here / "run")
+        metrics = self._directory.metrics(f"collect-{index}")
+        for path in (metrics, self._directory.log(name)):
+            path.parent.mkdir(parents=True)
+        metrics.write_bytes(last_record)
+        self._sent = {metrics: len(last_record)}
+        arguments = {
+            "--config": here / "experiment.yaml",
+            "--run_dir": self._directory.path,
+            "--replay_address": task.replay_address,
+            "--actor_index": index,
+            "--tls": here / "run.pem",
+        }
+        words = [str(word) for pair in arguments.items() for word in pair]
+        self._child = Child(name, lambda fd: self._launch(words, fd), self._directory.log(name))
+
+    def _launch(self, arguments: list[str], notify_fd: int) -> "subprocess.Popen[bytes]":
+        variables = {name: value for name, value in os.environ.items() if name != _NOT_FOR_ROLES}
+        parent = os.getpid()
+        with self._directory.log(self._name).open("ab") as log:
+            return subprocess.Popen(
+                module_command("actorlearner", COLLECT_ACTOR, *arguments),
+                env=variables | {NOTIFY_VARIABLE: str(notify_fd)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[notify_fd],
+                start_new_session=True,
+                preexec_fn=lambda: die_with_parent(parent, signal.SIGTERM),
+            )
+
+    def poll(self) -> Report:
+        """Waits a second, or until the process has ended; returns what is new."""
+        child = self._child
+        child.wait(_POLL_S)
+        code = child.exit_code
+        child.receive()
+        warnings, child.warnings = child.warnings, []
+        heartbeat = self._directory.heartbeat(self._name)
+        error = child.error
+        if code == EXIT_USAGE and not error:  # Refused before it was a role.
+            error = child.log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
+        return Report(
+            exit_code=code,
+            pid=child.pid,
+            ready=child.ready,
+            start_up=child.start_up,
+            error=error,
+            may_be_restarted=child.may_be_restarted,
+            warnings=warnings,
+            added=self._added(whole=code is None),
+            heartbeat=heartbeat.read_bytes() if heartbeat.exists() else b"",
+        )
+
+    def _added(self, *, whole: bool) -> dict[str, bytes]:
+        """Returns what was added to the files since the last call: with `whole`, whole lines of text only."""
+        root = self._directory.path
+        added = {}
+        for path in (
+            self._directory.events,
+            *root.glob("metrics/*.jsonl"),
+            *root.glob("logs/*.log"),
+            *root.glob("summaries/*/*"),
+        ):
+            if not path.exists():
+                continue
+            with path.open("rb") as file:
+                file.seek(self._sent.get(path, 0))
+                new = file.read()
+            if whole and path.suffix in (".jsonl", ".log"):
+                new = new[: new.rfind(b"\n") + 1]
+            if new:
+                self._sent[path] = self._sent.get(path, 0) + len(new)
+                added[str(path.relative_to(root))] = new
+        return added
+
+    def send(self, number: int) -> None:
+        """Sends a signal to the process."""
+        self._child.send(signal.Signals(number))
+
+
+class RayChild:
+    """A collect actor on some node, as the supervisor of the run sees it: see `Supervised`.
+
+    Copies what it writes to the run's directory.
+    """
+
+    def __init__(self, name: str, index: int, task: Task, directory: RunDirectory) -> None:
+        """Asks Ray for the actor, which starts it as soon as a node has a core for it; does not block."""
+        self.name = name
+        self.log = directory.log(name)
+        self.ready = False
+        self.start_up = self.error = self.reason = ""
+        self.warnings: list[str] = []
+        self.may_be_restarted = True
+        self.exit_code: int | None = None
+        self.pid = 0
+        self._placed_at: float | None = None
+        self._directory = directory
+        actor = ray.remote(CollectActor).options(num_cpus=1, max_concurrency=_CONCURRENT_CALLS)
+        metrics = directory.metrics(f"collect-{index}")
+        recorded = metrics.read_bytes().splitlines(keepends=True) if metrics.exists() else []
+        self._actor: Any = actor.remote(name, index, task, recorded[-1] if recorded else b"")
+        self._report = self._actor.poll.remote()
+
+    @property
+    def started(self) -> float:
+        """When it was started; it may wait for a node for as long as it takes."""
+        return time.monotonic() if self._placed_at is None else self._placed_at
+
+    def receive(self) -> None:
+        """Processes the report that has arrived, if any, and asks for the next; does not block."""
+        if self.exit_code is None and ray.wait([self._report], timeout=0)[0]:
+            try:
+                self._take(ray.get(self._report))
+            except RayActorError as error:
+                self._end(_KILLED, "its node or its Ray actor is gone")
+                if error.__cause__ is not None:
+                    self.error = _one_line(error.__cause__)
+            except RayError as error:
+                self.error = _one_line(error)
+                self._end(_KILLED, self.error)
+
+    def _take(self, report: Report) -> None:
+        self._placed_at = self._placed_at or time.monotonic()
+        self.pid, self.ready, self.start_up = report.pid, report.ready, report.start_up
+        self.error, self.may_be_restarted = report.error, report.may_be_restarted
+        self.warnings += report.warnings
+        for name, new in report.added.items():
+            path = self._directory.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as file:
+                file.write(new)
+        heartbeat = self._directory.heartbeat(self.name)
+        if report.exit_code is None:
+            if report.heartbeat:
+                heartbeat.parent.mkdir(exist_ok=True)
+                heartbeat.write_bytes(report.heartbeat)
+            self._report = self._actor.poll.remote()
+        else:
+            code = report.exit_code
+            self._end(
+                code, report.error or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
+            )
+
+    def _end(self, code: int, reason: str) -> None:
+        self.exit_code, self.reason = code, reason
+        self._directory.heartbeat(self.name).unlink(missing_ok=True)
+        ray.kill(self._actor)
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal, unless the process has ended; one that waits for a node is not started any more."""
+        if self._placed_at is None:
+            self._end(_KILLED, "it was not started")
+        elif self.exit_code is None:
+            self._actor.send.remote(int(number))
+
+    def kill(self) -> None:
+        """Kills the process; does not wait for its node."""
+        if self.exit_code is None:
+            self._end(_KILLED, "killed")
+
+    def wait(self, timeout_s: float) -> bool:
+        """Blocks until the process has ended, at most `timeout_s`; returns whether it has ended."""
+        deadline = time.monotonic() + timeout_s
+        while self.exit_code is None:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            ray.wait([self._report], timeout=None if left_s == math.inf else left_s)
+            self.receive()
+        return True
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

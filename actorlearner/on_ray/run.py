@@ -1,0 +1,135 @@
+"""The run as a detached Ray actor: local mode's supervision, with collect actors on all nodes.
+
+It goes on without the command that started it. Replay server, learner and eval actor are processes below it,
+on the node with the run directory; collect actors are Ray actors of their own.
+"""
+
+import dataclasses
+import functools
+import os
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import ray
+from rich.console import Console
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.config.addresses import join_address
+from actorlearner.config.schema import Config
+from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.local.supervisor import Supervisor
+from actorlearner.local.train import train
+from actorlearner.network.certificate import write_certificate
+from actorlearner.network.hidden import Gate, listen
+from actorlearner.network.private_network import PRIVATE, choose_network
+from actorlearner.on_ray.collect import RayChild, Task
+from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
+
+_POLL_S = 0.5
+_FOLLOWED_S = 30.0
+_WIDTH = 1_000  # Lines of the output are not broken: the terminal is elsewhere.
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is run.
+
+    Attributes:
+      config: of the experiment, as YAML.
+      run_dir: on the node of this actor.
+      certificate: of the run.
+      port: where the replay server takes TLS; the same one after this actor was started again.
+      folder: where the user's own modules may be.
+    """
+
+    config: str
+    run_dir: str
+    certificate: bytes
+    port: int
+    folder: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a run ended: the exit code of the command that follows it, and the problems, if any."""
+
+    exit_code: int
+    problems: tuple[str, ...] = ()
+
+
+class RunActor:
+    """The Ray actor."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Starts or resumes the run on a thread."""
+        os.chdir(plan.folder)
+        self._plan = plan
+        self._directory = RunDirectory(Path(plan.run_dir))
+        self._output = self._directory.log("ray")
+        self._output.parent.mkdir(parents=True, exist_ok=True)
+        self._outcome: Outcome | None = None
+        self._stop = Stop()
+        self._ended = threading.Event()
+        threading.Thread(target=self._run, name="run", daemon=True).start()
+
+    def poll(self, offset: int) -> tuple[bytes, Outcome | None]:
+        """Waits half a second, or for the end; returns the output from an offset on, and the outcome."""
+        self._ended.wait(_POLL_S)
+        outcome = self._outcome
+        if not self._output.exists():
+            return b"", outcome
+        with self._output.open("rb") as file:
+            file.seek(offset)
+            return file.read(), outcome
+
+    def stop(self, number: int) -> None:
+        """Makes the run save and stop; a second SIGINT gives up saving replay."""
+        self._stop.receive(number)
+
+    def _run(self) -> None:
+        try:
+            self._outcome = Outcome(self._train())
+        except ConfigurationError as error:
+            self._outcome = Outcome(EXIT_USAGE, tuple(error.problems))
+        except RunError as error:
+            self._outcome = Outcome(EXIT_FAILED, (str(error), *error.details))
+        except Exception as error:
+            self._outcome = Outcome(EXIT_FAILED, (f"{type(error).__name__}: {error}",))
+            traceback.print_exc()
+        self._ended.set()
+        # Time for a command that follows. Then nothing of the run is left; its directory says how it ended.
+        time.sleep(_FOLLOWED_S)
+        ray.kill(ray.get_runtime_context().current_actor)
+
+    def _train(self) -> int:
+        with (
+            tempfile.TemporaryDirectory(prefix="actorlearner-") as temporary,
+            listen(self._plan.port) as listener,
+            self._output.open("a", encoding="utf-8") as output,
+        ):
+            config_file, certificate = Path(temporary) / "experiment.yaml", Path(temporary) / "run.pem"
+            config_file.write_text(self._plan.config, encoding="utf-8")
+            write_certificate(certificate, self._plan.certificate)
+            config = load_config(str(config_file))
+            console = Console(file=output, width=_WIDTH, highlight=False, markup=False, emoji=False)
+            self._directory.hold()
+            gate = Gate(listener.fileno(), certificate)
+            return train(config, self._directory, self._stop, console, functools.partial(self._start, gate))
+
+    def _start(self, gate: Gate, config: Config, console: Console) -> Supervisor:
+        network, line = choose_network(PRIVATE)
+        if network is None:
+            gate = dataclasses.replace(gate, refusal=line.rpartition(": ")[2])
+        host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        address = join_address(host, self._plan.port)
+        console.print(f"network: the replay server is reached by TLS, at {address}")
+        task = Task(self._plan.config, self._plan.certificate, address, self._plan.folder)
+
+        def elsewhere(name: str, index: int) -> RayChild:
+            return RayChild(name, index, task, self._directory)
+
+        return Supervisor(config, self._directory, network, elsewhere=elsewhere, gate=gate)

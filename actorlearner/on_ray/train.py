@@ -1,0 +1,137 @@
+"""The command that starts a run on Ray, or comes back to it, and shows it."""
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import ActorUnavailableError, RayActorError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from actorlearner.config.resolved import to_yaml
+from actorlearner.config.schema import Config
+from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.network.certificate import make_certificate
+from actorlearner.network.ports import free_port
+from actorlearner.on_ray.run import Outcome, Plan, RunActor
+from actorlearner.process.stop import Stop
+from actorlearner.records.disk import make_output_last
+from actorlearner.records.run_directory import RunDirectory, new_run_directory
+
+_NAMESPACE = "actorlearner"
+_CONCURRENT_CALLS = 4  # Some commands may follow one run, and one stops it.
+_OWN_CORES = 2  # Of a Ray of this machine alone, beside one for each collect actor.
+_RETRY_S = 1.0
+LOCAL = "local"
+
+
+def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: str) -> int:
+    """Starts a run on a Ray cluster, or comes back to it, and prints its progress; returns the exit code.
+
+    SIGINT and SIGTERM make the run save and stop. If this process dies in another way, the run goes on,
+    unless the Ray is this process's own.
+
+    Args:
+      config: the experiment; `collect.actors` is set.
+      run_dir: the run directory, on this node; None makes a new one under runs/.
+      experiment: names a new run directory.
+      address: of the cluster, as `ray.init` takes it; LOCAL for a Ray of this machine alone.
+
+    Raises:
+      ConfigurationError: the configuration was refused, or there is no cluster at the address.
+      RunError: the run failed.
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The run goes on, and so may this process.
+    stop = Stop()
+    stop.install()
+    make_output_last()
+    directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
+    with _connection(address, config.collect.actors or 1):
+        actor, offset = _find_or_start(config, directory)
+        outcome = _follow(actor, offset, stop)
+        ray.kill(actor)
+    if outcome.exit_code == EXIT_USAGE:
+        raise ConfigurationError(outcome.problems)
+    if outcome.problems:
+        raise RunError(outcome.problems[0], outcome.problems[1:])
+    return outcome.exit_code
+
+
+@contextmanager
+def _connection(address: str, actors: int) -> Iterator[None]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    own: dict[str, Any] = {"num_cpus": actors + _OWN_CORES, "include_dashboard": False}
+    try:
+        ray.init(
+            address,
+            namespace=_NAMESPACE,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **(own if address == LOCAL else {}),
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        allowed = "auto or the HOST:PORT of a Ray cluster with this node; without it, a Ray of this machine"
+        problem = f"--address: {address!r} cannot be used ({reason})"
+        raise ConfigurationError([f"{problem}; allowed: {allowed}"]) from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int]:
+    """Returns the run's Ray actor, and from where on its output is shown."""
+    node = ray.get_runtime_context().get_node_id()
+    name = f"{node}:{directory.path}"
+    output = directory.log("ray")
+    try:
+        actor = ray.get_actor(name)
+    except ValueError:
+        plan = Plan(to_yaml(config), str(directory.path), make_certificate(), free_port(), os.getcwd())
+        nodes = ray.nodes()
+        gpus = next(each["Resources"].get("GPU", 0) for each in nodes if each["NodeID"] == node)
+        options = ray.remote(RunActor).options(
+            name=name,
+            lifetime="detached",
+            max_restarts=-1,
+            max_concurrency=_CONCURRENT_CALLS,
+            num_cpus=0,
+            num_gpus=gpus,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        )
+        return options.remote(plan), output.stat().st_size if output.exists() else 0
+    directory.prepare(config)  # Refuses another configuration.
+    print(f"back at the run in {directory.path}", flush=True)
+    return actor, output.stat().st_size
+
+
+def _follow(actor: Any, offset: int, stop: Stop) -> Outcome:
+    """Prints the output of the run until it ends; passes on requests to stop."""
+    passed = 0
+    while True:
+        if stop.requested and passed == 0:
+            actor.stop.remote(int(stop.number))
+            passed = max(1, stop.interrupts)
+        elif stop.interrupts > passed:
+            actor.stop.remote(int(signal.SIGINT))
+            passed = stop.interrupts
+        try:
+            text, outcome = ray.get(actor.poll.remote(offset))
+        except ActorUnavailableError:
+            print("the Ray actor of the run does not answer; Ray starts it again if it died", flush=True)
+            time.sleep(_RETRY_S)
+            continue
+        except RayActorError as error:
+            raise RunError("the Ray actor of the run is gone; the same command resumes the run") from error
+        sys.stdout.write(text.decode("utf-8", "replace"))
+        sys.stdout.flush()
+        offset += len(text)
+        if outcome is not None:
+            return outcome
