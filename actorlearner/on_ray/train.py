@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ _NAMESPACE = "actorlearner"
 _CONCURRENT_CALLS = 4  # Some commands may follow one run, and one stops it.
 _OWN_CORES = 2  # Of a Ray of this machine alone, beside one for each collect actor.
 _RETRY_S = 1.0
+_NAME_FILE = "ray-actor"
 LOCAL = "local"
 
 
@@ -88,12 +90,15 @@ def _connection(address: str, actors: int) -> Iterator[None]:
 
 def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int]:
     """Returns the run's Ray actor, and from where on its output is shown."""
-    node = ray.get_runtime_context().get_node_id()
-    name = f"{node}:{directory.path}"
     output = directory.log("ray")
+    name_file = directory.heartbeats / _NAME_FILE
     try:
-        actor = ray.get_actor(name)
-    except ValueError:
+        actor = ray.get_actor(name_file.read_text())
+    except (FileNotFoundError, ValueError):  # Never started, or ended.
+        name = f"run-{uuid.uuid4().hex[:12]}"
+        name_file.parent.mkdir(parents=True, exist_ok=True)
+        name_file.write_text(name)
+        node = ray.get_runtime_context().get_node_id()
         plan = Plan(to_yaml(config), str(directory.path), make_certificate(), free_port(), os.getcwd())
         nodes = ray.nodes()
         gpus = next(each["Resources"].get("GPU", 0) for each in nodes if each["NodeID"] == node)
