@@ -98,11 +98,15 @@ def learn_job(contender: Contender, environment: str, env_steps: int | None, see
     )
 
 
-def slow_job(size: int, env_steps: int | None, updates_per_env_step: float, seed: int) -> Job:
+def slow_job(
+    contender: Contender, size: int, env_steps: int | None, updates_per_env_step: float, seed: int
+) -> Job:
     """Returns the training with `size` environments that wait; `env_steps` are those of all together."""
-    contender = Contender("", environments=size)
     length = env_steps or round(2_000 * size**0.5)
-    job = learn_job(contender, "Pendulum-v1", length, seed, episodes=1)
     return dataclasses.replace(
-        job, wait_s=SLOW_WAIT_S, evaluate_interval=None, updates_per_env_step=updates_per_env_step
+        learn_job(contender, "Pendulum-v1", length, seed, episodes=1),
+        environments=size,
+        wait_s=SLOW_WAIT_S,
+        evaluate_interval=None,
+        updates_per_env_step=updates_per_env_step,
     )

@@ -1,4 +1,4 @@
-"""One training, the same for every library. Imports nothing but the standard library: runners read it, too."""
+"""One training, the same for every library. Runners read it too, so it imports only the standard library."""
 
 import dataclasses
 import json

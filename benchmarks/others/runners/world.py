@@ -91,7 +91,7 @@ class Reporter:
         self._printed = 0.0
 
     def step(self, env_steps: int, train_steps: int) -> None:
-        """Prints at most once a second; evaluates when enough env steps have been taken since the last time."""
+        """Prints at most once a second; evaluates when an evaluation is due."""
         if self._due is not None and env_steps >= self._due:
             self._print(env_steps, train_steps)
             self._due += self._job.evaluate_interval or 0

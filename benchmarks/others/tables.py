@@ -1,0 +1,135 @@
+"""The tables of what was measured: medians of the rounds."""
+
+import dataclasses
+import json
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import markdown
+from benchmarks.others.contenders import TASKS
+from benchmarks.others.job import Job
+from benchmarks.others.measure import Record
+from benchmarks.report import number
+
+_WARM_UP = 1_000
+"""Train steps that rates leave out, or a quarter of all if that is less: compilation, and the start."""
+
+_MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One training, as `measure` keeps it.
+
+    Attributes:
+      contender: its name.
+      job: what was trained.
+      began: Unix seconds of the command's start.
+      progress: records of steps, in their order.
+      returns: the mean return of each evaluation, by its env steps.
+      peak_bytes: the greatest memory of all processes together.
+    """
+
+    contender: str
+    job: Job
+    began: float
+    progress: list[Record]
+    returns: dict[int, float]
+    peak_bytes: int
+
+    def rate(self, key: str) -> float:
+        """Returns `env_steps` or `train_steps` a second after the warm-up, evaluations left out."""
+        warm_up = min(_WARM_UP, self.progress[-1]["train_steps"] // 4)
+        first = next(record for record in self.progress if record["train_steps"] >= max(1, warm_up))
+        last = self.progress[-1]
+        seconds = self._seconds(last) - self._seconds(first)
+        return float((last[key] - first[key]) / seconds) if seconds else math.nan
+
+    def minutes_to(self, target: float) -> float:
+        """Returns minutes of start and training until an evaluated policy had the return; inf if none had."""
+        reached = [env_steps for env_steps, value in self.returns.items() if value >= target]
+        if not reached:
+            return math.inf
+        env_steps = [record["env_steps"] for record in self.progress]
+        seconds = [self._seconds(record) for record in self.progress]
+        return float(np.interp(min(reached), env_steps, seconds)) / 60
+
+    def return_at(self, env_steps: int) -> float:
+        """Returns the return there, on the line between two evaluations."""
+        return float(np.interp(env_steps, list(self.returns), list(self.returns.values())))
+
+    def _seconds(self, record: Record) -> float:
+        return float(record["time"] - self.began - record["evaluating_s"])
+
+
+def read(path: Path) -> Run:
+    """Reads a file that `measure` wrote."""
+    start, *records, end = [json.loads(line) for line in path.read_text().splitlines()]
+    evaluations = [record for record in records if record["kind"] == "evaluation"]
+    return Run(
+        contender=start["contender"],
+        job=Job(**start["job"]),
+        began=start["time"],
+        progress=[record for record in records if record["kind"] == "progress"],
+        returns={record["env_steps"]: statistics.mean(record["returns"]) for record in evaluations},
+        peak_bytes=end["peak_bytes"],
+    )
+
+
+def tables(out: Path) -> list[str]:
+    """Returns the lines of all tables of a folder: one for each environment, and one of slow simulators."""
+    learned = [read(path) for path in sorted(out.glob("learn/*.jsonl"))]
+    slow = [read(path) for path in sorted(out.glob("slow/*.jsonl"))]
+    lines: list[str] = []
+    for environment in sorted({run.job.environment for run in learned}):
+        lines += [*learning_table([run for run in learned if run.job.environment == environment]), ""]
+    return lines + (slow_table(slow) if slow else [])
+
+
+def learning_table(runs: Sequence[Run]) -> list[str]:
+    """Returns the table of one environment, at the env steps that every run was evaluated at or after."""
+    target = TASKS[runs[0].job.environment].target
+    env_steps = min(max(run.returns) for run in runs)
+    header = (f"{runs[0].job.environment}", "rounds", "env steps/s", "train steps/s",
+              f"return at {env_steps:,} env steps", f"minutes to a return of {target:,.0f}",
+              "peak memory, MiB")  # fmt: skip
+    rows = []
+    for name in dict.fromkeys(run.contender for run in runs):
+        rounds = [run for run in runs if run.contender == name]
+        figures: tuple[Callable[[Run], float], ...] = (
+            lambda run: run.rate("env_steps"),
+            lambda run: run.rate("train_steps"),
+            lambda run: run.return_at(env_steps),
+            lambda run: run.minutes_to(target),
+            lambda run: run.peak_bytes / _MIB,
+        )
+        rows.append((name, str(len(rounds)), *(_median(figure, rounds) for figure in figures)))
+    return markdown.table(header, rows)
+
+
+def slow_table(runs: Sequence[Run]) -> list[str]:
+    """Returns the env steps a second of each contender, a column for each number of environments."""
+    sizes = sorted({run.job.environments for run in runs})
+    heads = [f"{size} environment{'s' if size > 1 else ''}" for size in sizes]
+    rows = []
+    pairs = dict.fromkeys((run.contender, run.job.updates_per_env_step) for run in runs)
+    for name, updates in pairs:
+        own = [run for run in runs if (run.contender, run.job.updates_per_env_step) == (name, updates)]
+        cells = [
+            _median(lambda run: run.rate("env_steps"), [run for run in own if run.job.environments == size])
+            for size in sizes
+        ]
+        rows.append((name, number(updates), *cells))
+    return markdown.table(("env steps/s", "updates an env step", *heads), rows)
+
+
+def _median(figure: Callable[[Run], float], runs: Sequence[Run]) -> str:
+    """A return that fewer than half of the rounds reached has no median."""
+    if not runs:
+        return ""
+    value = statistics.median(figure(run) for run in runs)
+    return number(value) if math.isfinite(value) else "-"
