@@ -47,7 +47,8 @@ def our_trace(environment: str) -> Trace:
         for spec in specs
     ]
     steps = []
-    for action in random_actions(*map(np.float32, limits[1]), _SEED, _ENV_STEPS):  # type: ignore[arg-type]
+    low, high = (np.asarray(limit, np.float32) for limit in limits[1])
+    for action in random_actions(low, high, _SEED, _ENV_STEPS):
         before = observation.tolist()
         step = made.step(action)
         terminated = step.discount == 0.0

@@ -1,9 +1,11 @@
 """Trains with RLlib: python -m benchmarks.others.runners.rllib_runner JOB."""
 
 import sys
+import tempfile
 from typing import Any
 
 import numpy as np
+import ray
 import torch
 from ray.rllib.algorithms.sac import SACConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
@@ -20,9 +22,9 @@ _ENV_STEPS_PER_CALL = 100
 def train(job: Job) -> None:
     """Trains SAC to the end, with sampling and learning in this process."""
     register_env(_NAME, lambda _: make(job.environment, job.wait_s))
-    algorithm: Any = _configuration(job).build_algo()
+    algorithm = _configuration(job).build_algo()
     module = algorithm.get_module()
-    bounds = make(job.environment).action_space
+    bounds: Any = make(job.environment).action_space
 
     def act(observation: Array) -> Array:
         with torch.no_grad():
@@ -45,8 +47,10 @@ def train(job: Job) -> None:
 
 
 def _configuration(job: Job) -> Any:
+    sac: Any = SACConfig
+    model: Any = DefaultModelConfig
     return (
-        SACConfig()
+        sac()
         .environment(_NAME)
         .env_runners(
             num_env_runners=0,
@@ -65,7 +69,7 @@ def _configuration(job: Job) -> Any:
             num_steps_sampled_before_learning_starts=job.random_steps,
         )
         .rl_module(
-            model_config=DefaultModelConfig(
+            model_config=model(
                 fcnet_hiddens=[job.units, job.units],
                 fcnet_activation="relu",
                 head_fcnet_hiddens=[],
@@ -78,4 +82,8 @@ def _configuration(job: Job) -> Any:
 
 
 if __name__ == "__main__":
-    train(from_json(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as directory:
+        # A folder of its own keeps it apart from other clusters on this machine.
+        ray.init(address="local", include_dashboard=False, _temp_dir=directory)
+        train(from_json(sys.argv[1]))
+        ray.shutdown()
