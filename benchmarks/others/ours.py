@@ -86,7 +86,6 @@ def _ppo(job: Job) -> list[str]:
     return [
         f"agent.learning_rate={job.learning_rate}",
         "agent.learning_rate_decay=none",
-        "agent.learning_rate_decay_steps=null",
         f"agent.value_layers=[{job.units},{job.units}]",
         f"agent.env_steps_per_iteration={PPO_ENV_STEPS}",
         f"agent.fragment_length={PPO_ENV_STEPS // job.environments}",
