@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "keep":
         for run_dir in options.run_dirs:
-            print(keep(options.experiment, run_dir, options.machine, options.commit or _commit()))
+            print(keep(options.experiment, run_dir, options.machine, options.commit or commit()))
         return 0
     for path in draw():
         print(path)
@@ -240,7 +240,7 @@ def _without_place(command: Sequence[str]) -> list[str]:
     return kept
 
 
-def _commit() -> str:
+def commit() -> str:
     command = ["git", "-C", str(DOCS), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks import report
+from benchmarks import evidence, report
 from benchmarks.others import ours
 from benchmarks.others.contenders import OURS, Contender
 from benchmarks.others.job import Job
@@ -34,7 +34,8 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
     if path.exists():
         return True
     path.parent.mkdir(parents=True, exist_ok=True)
-    start = {"kind": "start", "time": time.time(), "contender": name, "machine": report.machine()}
+    source = {"commit": evidence.commit(), "machine": report.machine()}
+    start = {"kind": "start", "time": time.time(), "contender": name, **source}
     with tempfile.TemporaryDirectory() as directory, path.with_suffix(".log").open("w") as log:
         run_dir = Path(directory) / "run"
         of_ours = contender.library == OURS

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import markdown
-from benchmarks.others.contenders import TASKS
+from benchmarks.others.contenders import LEARN, TASKS
 from benchmarks.others.job import Job
 from benchmarks.others.measure import Record
 from benchmarks.report import number
@@ -81,24 +81,28 @@ def read(path: Path) -> Run:
 
 
 def tables(out: Path) -> list[str]:
-    """Returns the lines of all tables of a folder: one for each environment, and one of slow simulators."""
+    """Returns the lines of all tables of a folder: one for each environment and length, and one of slow simulators."""
     learned = [read(path) for path in sorted(out.glob("learn/*.jsonl"))]
     slow = [read(path) for path in sorted(out.glob("slow/*.jsonl"))]
     lines: list[str] = []
-    for environment in sorted({run.job.environment for run in learned}):
-        lines += [*learning_table([run for run in learned if run.job.environment == environment]), ""]
+    for task in sorted({_task(run) for run in learned}):
+        lines += [*learning_table([run for run in learned if _task(run) == task]), ""]
     return lines + (slow_table(slow) if slow else [])
 
 
+def _task(run: Run) -> tuple[str, int]:
+    return run.job.environment, run.job.env_steps
+
+
 def learning_table(runs: Sequence[Run]) -> list[str]:
-    """Returns the table of one environment, at the env steps that every run was evaluated at or after."""
+    """Returns the table of one task, at the env steps that every run was evaluated at or after."""
     target = TASKS[runs[0].job.environment].target
     env_steps = min(max(run.returns) for run in runs)
     header = (f"{runs[0].job.environment}", "rounds", "env steps/s", "train steps/s",
               f"return at {env_steps:,} env steps", f"minutes to a return of {target:,.0f}",
               "peak memory, MiB")  # fmt: skip
     rows = []
-    for name in dict.fromkeys(run.contender for run in runs):
+    for name in sorted({run.contender for run in runs}, key=tuple(LEARN).index):
         rounds = [run for run in runs if run.contender == name]
         figures: tuple[Callable[[Run], float], ...] = (
             lambda run: run.rate("env_steps"),

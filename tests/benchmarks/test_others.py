@@ -169,6 +169,7 @@ def test_a_runner_trains(library: str) -> None:
         check=True,
     )
     records = measure.parse(done.stdout.splitlines())
+    assert records[-1]["kind"] == "progress"
     assert records[-1]["env_steps"] >= 200
     assert records[-1]["train_steps"] > 0
     assert [len(record["returns"]) for record in records if record["kind"] == "evaluation"] == [1]

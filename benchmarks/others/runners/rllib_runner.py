@@ -36,13 +36,14 @@ def train(job: Job) -> None:
         return np.clip(scaled, bounds.low, bounds.high)
 
     reporter = Reporter(job, act)
-    env_steps = 0
+    env_steps, train_steps = 0, 0
     while env_steps < job.env_steps:
         result = algorithm.train()
         env_steps = int(result["env_runners"]["num_env_steps_sampled_lifetime"])
         learners = result.get("learners", {}).get("default_policy", {})
-        transitions = learners.get("num_module_steps_trained_lifetime", 0)
-        reporter.step(env_steps, int(transitions / job.batch_size))
+        train_steps = int(learners.get("num_module_steps_trained_lifetime", 0) / job.batch_size)
+        reporter.step(env_steps, train_steps)
+    reporter.finish(env_steps, train_steps)
     algorithm.stop()
 
 

@@ -70,8 +70,15 @@ class _Reports(BaseCallback):
         self._per_update = jobs.PPO_ENV_STEPS // job.batch_size if job.algorithm == "ppo" else 1
 
     def _on_step(self) -> bool:
-        self._reporter.step(self.num_timesteps, self.model._n_updates * self._per_update)
+        self._reporter.step(self.num_timesteps, self._train_steps)
         return True
+
+    def _on_training_end(self) -> None:
+        self._reporter.finish(self.num_timesteps, self._train_steps)
+
+    @property
+    def _train_steps(self) -> int:
+        return int(self.model._n_updates * self._per_update)
 
     def _act(self, observation: Array) -> Array:
         action: Array = self.model.predict(observation, deterministic=True)[0]

@@ -100,8 +100,12 @@ class Reporter:
         elif time.monotonic() - self._printed >= _INTERVAL_S:
             self._print(env_steps, train_steps)
 
+    def finish(self, env_steps: int, train_steps: int) -> None:
+        """Prints the last record, once training has ended."""
+        self._print(env_steps, train_steps)
+
     def _print(self, env_steps: int, train_steps: int) -> None:
-        """Its seconds of evaluation, up to then, are no seconds of training."""
+        """Prints the steps, and the seconds of all evaluations so far, which are not seconds of training."""
         self._printed = time.monotonic()
         emit("progress", env_steps=env_steps, train_steps=train_steps, evaluating_s=self._evaluating_s)
 
