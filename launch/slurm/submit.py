@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Submit a run to Slurm: a job for replay server, learner and eval actor, and a job array of collect actors.
+
+Example:
+    .venv/bin/python launch/slurm/submit.py --config sac_halfcheetah --run_dir runs/cheetah --collect_actors 8 \
+        --main_sbatch=--gpus=1 -- --partition=lab --time=4:00:00
+
+What follows `--` goes to sbatch for both jobs.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from actorlearner.cli.arguments import count
+from actorlearner.cli.command import Parser, parsed_by, take_problems
+from actorlearner.cli.experiment import add_experiment, load_experiment
+from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
+
+_FOLDER = Path(__file__).resolve().parent
+_SLURM_S = 120.0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="submit.py",
+        usage="%(prog)s --config FILE [--set KEY=VALUE ...] --run_dir DIR --collect_actors N [-- SBATCH_OPTIONS]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_experiment(parser)
+    parser.add_argument(
+        "--collect_actors",
+        metavar="N",
+        required=True,
+        type=parsed_by("--collect_actors", count),
+        help="the number of collect actors, which are the tasks of the job array",
+    )
+    for job in ("main", "collect"):
+        name = f"--{job}_sbatch"
+        text = f"options of sbatch for the {job} job alone, in quotes; may be repeated"
+        parser.add_argument(
+            name, metavar="OPTIONS", default=[], action="extend", type=parsed_by(name, _options), help=text
+        )
+    return parser
+
+
+def _options(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise ValueError("options as in a shell, with each quote closed") from None
+
+
+def submit(argv: Sequence[str]) -> None:
+    """Checks the configuration, makes the run's certificate, and submits both jobs.
+
+    Raises:
+      ConfigurationError: the command line or the configuration cannot work; nothing was submitted.
+      RunError: sbatch refused a job; no job is left.
+    """
+    own, sbatch = list(argv), []
+    if "--" in own:
+        place = own.index("--")
+        own, sbatch = own[:place], own[place + 1 :]
+    arguments = _parser().parse_args(own)
+    problems = take_problems(arguments)
+    if arguments.run_dir is None:
+        problems.append(
+            "--run_dir: it is missing; allowed: a directory that the main job's node can write to"
+        )
+    actors = arguments.collect_actors
+    arguments.set.append(f"collect.actors={actors or 1}")
+    experiment = load_experiment(arguments, problems, needs_numpy=False)
+    config = os.path.abspath(arguments.config) if os.path.exists(arguments.config) else arguments.config
+    role = ["--config", config, "--set", *arguments.set]
+    environment = dict(os.environ)
+    name, python = f"--job-name={experiment.name}", sys.executable
+    run_dir = os.path.abspath(arguments.run_dir)
+    main = _sbatch(
+        [name, *sbatch, *arguments.main_sbatch],
+        [f"{_FOLDER}/main.sbatch", python, str(_FOLDER), run_dir, *role],
+        environment,
+    )
+    try:
+        collect = _sbatch(
+            [
+                name,
+                f"--array=0-{actors - 1}",
+                f"--dependency=after:{main}",
+                *sbatch,
+                *arguments.collect_sbatch,
+            ],
+            [f"{_FOLDER}/collect.sbatch", python, str(_FOLDER), main, str(actors), *role],
+            environment,
+        )
+    except RunError:
+        _run(["scancel", main], environment)
+        raise
+    print(f"run directory:   {arguments.run_dir}")
+    print(f"main job:        {main}    replay server, learner, eval actor")
+    print(f"collect actors:  {collect}    tasks 0 to {actors - 1}")
+    print(f"end it with:     scancel {main} {collect}")
+
+
+def _sbatch(options: Sequence[str], script: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Submits a job; returns its id."""
+    return _run(["sbatch", "--parsable", *options, *script], environment).strip().partition(";")[0]
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_SLURM_S, check=False
+        )
+    except FileNotFoundError:
+        raise RunError(f"there is no {command[0]} here; allowed: a machine that submits to Slurm") from None
+    except subprocess.TimeoutExpired:
+        raise RunError(f"{command[0]} has not answered within {_SLURM_S:.0f} s") from None
+    if done.returncode:
+        raise RunError(f"{command[0]} failed, exit code {done.returncode}: {' '.join(done.stderr.split())}")
+    return done.stdout
+
+
+def main(argv: Sequence[str]) -> int:
+    """Submits a run; returns the exit code. Every problem is one line on standard error."""
+    try:
+        submit(argv)
+    except (ConfigurationError, RunError) as error:
+        for line in str(error).splitlines():
+            print(f"submit.py: error: {line}", file=sys.stderr)
+        return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
+    return EXIT_FINISHED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
