@@ -10,7 +10,7 @@ BIN = .venv/bin
 ENTER = unset ARGS CONFIG MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS; exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-long test-containers test-ray test-learning lint types docs lock clean venv user-venv
+.PHONY: help setup train test test-long test-containers test-ray test-slurm test-learning lint types docs lock clean venv user-venv
 
 help:
 	@echo "make setup                                            make .venv, with the developers' tools too"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-long                                        run those of minutes of real processes each"
 	@echo "make test-containers                                  run those that need a container engine"
 	@echo "make test-ray                                         run those that start a Ray cluster"
+	@echo "make test-slurm                                       run those that need a Slurm"
 	@echo "make test-learning                                    train what is shipped, and check the returns"
 	@echo "make lint                                             ruff: rules and formatting; import-linter: the order of folders"
 	@echo "make types                                            mypy"
@@ -39,7 +40,7 @@ train: user-venv
 SIDE_BY_SIDE = --numprocesses 4 --no-loadscope-reorder
 
 test: venv
-	@$(ENTER) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not (long or container or ray or learning)' $(ARGS)
+	@$(ENTER) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not (long or container or ray or slurm or learning)' $(ARGS)
 
 # With examples that no run has had before; `make test` always has the same ones.
 test-long: venv
@@ -50,6 +51,9 @@ test-containers: venv
 
 test-ray: venv
 	@$(ENTER) $(BIN)/python -m pytest -m ray $(ARGS) tests/integration
+
+test-slurm: venv
+	@$(ENTER) $(BIN)/python -m pytest -m slurm -rs $(ARGS) tests/integration
 
 # One after the other: each trains with all processors.
 test-learning: venv

@@ -38,7 +38,9 @@ _SLURM_S = 60.0  # For an answer of Slurm.
 _PUBLISH_S = 300.0
 _MAX_DEATHS, _LONG_LIFE_S, _MAX_DELAY_S = 10, 600.0, 30.0
 _AGAIN_S = 60.0
+_ASK_S = 5.0
 _SAVE_S = 900.0  # Replay may be many gigabytes.
+_LEAST_SAVE_S = 20.0
 _RESERVE_S = 5.0  # Before the time limit, for requeueing the job.
 _ACTOR_S = 30.0
 _ENDED = {
@@ -54,7 +56,7 @@ def say(line: str) -> None:
 
 
 def wait(timeout_s: float = _TICK_S) -> int:
-    """Blocks until a signal arrives, or for `timeout_s`; returns the number of one that ends the job, else 0."""
+    """Blocks until a signal arrives, at most `timeout_s`; returns its number if it ends the job, else 0."""
     number = signal.sigtimedwait(_SIGNALS, timeout_s)
     return 0 if number is None or number.si_signo == signal.SIGCHLD else number.si_signo
 
@@ -117,12 +119,21 @@ def publish(job: str, address: str) -> bool:
     return True
 
 
-def requeue(job: str) -> int:
-    """Requeues this job, which ends it; returns the exit code."""
+def requeue(job: str, limit: float) -> int:
+    """Requeues this job, which ends it, unless somebody cancelled it meanwhile; returns the exit code.
+
+    Slurm requeues a job also in the seconds after its time limit.
+
+    Args:
+      job: the id of this job.
+      limit: the job's time limit in Unix seconds.
+    """
+    if time.time() < limit and (found := find(job)) and found.state != "RUNNING":
+        return EXIT_TERMINATED
     done = slurm("scontrol", "requeue", job)
     if done.returncode == 0:
         return EXIT_FINISHED
-    why = done.stderr.strip()
+    why = " ".join(done.stderr.split())
     say(f"job {job} cannot be requeued ({why}); submit the run again with the same --run_dir to continue it")
     return EXIT_FAILED
 
@@ -202,7 +213,7 @@ def _unblock_signals() -> None:
 
 
 def end(job: str, roles: Sequence[Role], within_s: float) -> None:
-    """Asks the roles to save and end, and kills their steps after `within_s`; blocks until they have ended."""
+    """Blocks until the roles have saved and ended; kills their steps after `within_s`."""
     deadline = time.monotonic() + within_s
     asked: set[tuple[str, str]] = set()
     while running := [role.name for role in roles if role.running]:
@@ -255,11 +266,12 @@ def main_job(run_dir: str, arguments: Sequence[str]) -> int:
         number = wait()
         if number == signal.SIGUSR1:
             say("the time limit is near: saving, then requeueing")
-            _end_all(job, roles, _left_s(job))
+            limit = _limit(job)
+            _end_all(job, roles, max(_LEAST_SAVE_S, limit - time.time() - _RESERVE_S))
             if not _served(run_dir, began):
                 say("this time slice was too short for the replay server to start; allowed: a longer --time")
                 return EXIT_FAILED
-            return requeue(job)
+            return requeue(job, limit)
         if number:
             _end_all(job, roles, _SAVE_S)
             return EXIT_TERMINATED
@@ -276,9 +288,10 @@ def _end_all(job: str, roles: Sequence[Role], within_s: float) -> None:
     end(job, [server], deadline - time.monotonic())
 
 
-def _left_s(job: str) -> float:
+def _limit(job: str) -> float:
+    """Returns the time limit of a job in Unix seconds; now if Slurm does not answer."""
     found = find(job)
-    return min(_SAVE_S, max(0.0, found.end - time.time() - _RESERVE_S)) if found else _ACTOR_S
+    return found.end if found else time.time()
 
 
 def _served(run_dir: str, began: float) -> bool:
@@ -290,9 +303,10 @@ def _served(run_dir: str, began: float) -> bool:
 def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
     """Runs one collect actor, at the address of the main job, until that has ended; returns the exit code.
 
-    All actors together ask Slurm once a second, or each every ten seconds if they are few.
+    All actors together ask Slurm once a second, or each every five seconds if they are few.
     """
-    job, index = os.environ["SLURM_JOB_ID"], os.environ["SLURM_ARRAY_TASK_ID"]
+    index = os.environ["SLURM_ARRAY_TASK_ID"]
+    job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{index}"  # SLURM_JOB_ID may mean the whole array.
     actor: Role | None = None
     address = state = ""
     ask_at = -math.inf
@@ -301,7 +315,7 @@ def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
         while True:
             running = [actor] if actor else []
             if time.monotonic() >= ask_at:
-                ask_at = time.monotonic() + max(10, actors)
+                ask_at = time.monotonic() + max(_ASK_S, actors)
                 found = find(main_id)
                 if found and found.ended:
                     end(job, running, _ACTOR_S)
@@ -321,8 +335,9 @@ def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
                 if actor.finished:  # A learner that dies now goes back to its checkpoint, and needs actors.
                     actor.again(_AGAIN_S)
             if number := wait():
+                limit = _limit(job)
                 end(job, [actor] if actor else [], _ACTOR_S)
-                return requeue(job) if number == signal.SIGUSR1 else EXIT_TERMINATED
+                return requeue(job, limit) if number == signal.SIGUSR1 else EXIT_TERMINATED
 
 
 @contextlib.contextmanager

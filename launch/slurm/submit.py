@@ -2,8 +2,8 @@
 """Submit a run to Slurm: a job for replay server, learner and eval actor, and a job array of collect actors.
 
 Example:
-    .venv/bin/python launch/slurm/submit.py --config sac_halfcheetah --run_dir runs/cheetah --collect_actors 8 \
-        --main_sbatch=--gpus=1 -- --partition=lab --time=4:00:00
+    .venv/bin/python launch/slurm/submit.py --config sac_halfcheetah --run_dir runs/cheetah \
+        --collect_actors 8 --main_sbatch=--gpus=1 -- --partition=lab --time=4:00:00
 
 What follows `--` goes to sbatch for both jobs.
 """
@@ -13,7 +13,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -29,7 +28,7 @@ _SLURM_S = 120.0
 def _parser() -> Parser:
     parser = Parser(
         prog="submit.py",
-        usage="%(prog)s --config FILE [--set KEY=VALUE ...] --run_dir DIR --collect_actors N [-- SBATCH_OPTIONS]",
+        usage="%(prog)s --config FILE [--set KEY=VALUE ...] --run_dir DIR --collect_actors N [-- OPTIONS]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -82,7 +81,7 @@ def submit(argv: Sequence[str]) -> None:
     role = ["--config", config, "--set", *arguments.set]
     environment = dict(os.environ)
     name, python = f"--job-name={experiment.name}", sys.executable
-    run_dir = os.path.abspath(arguments.run_dir)
+    run_dir = os.path.abspath(str(experiment.run_dir))
     main = _sbatch(
         [name, *sbatch, *arguments.main_sbatch],
         [f"{_FOLDER}/main.sbatch", python, str(_FOLDER), run_dir, *role],

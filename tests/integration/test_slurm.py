@@ -1,0 +1,117 @@
+"""A run on a real Slurm: time slices that continue each other, and failures that are not repeated."""
+
+import dataclasses
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.config.resolved import to_yaml
+from actorlearner.environments.specs import load_specs
+from actorlearner.process.ports import free_port
+from actorlearner.replay.checkpoints import newest_checkpoint
+from actorlearner.replay.layout import make_layout
+from benchmarks.chaos.account import Account, Writing, make_account
+from benchmarks.chaos.experiment import under_chaos
+from benchmarks.chaos.numbered import read_produced
+from benchmarks.chaos.store import read_items
+from tests.support import slurm
+from tests.support.processes import TINY_RUN, records, wait_for
+from tests.support.slurm import submitted
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
+
+_TRAINING_S = 75.0
+"""How long the environments make training last: more than two time slices of a minute less their start."""
+
+
+@pytest.fixture(name="_slurm", autouse=True)
+def _needs_slurm() -> None:
+    if missing := slurm.missing():
+        pytest.skip(f"Slurm is not tested: {missing}")
+
+
+def _write_numbered(path: Path) -> Path:
+    """A small run whose environments number their env steps, and are so slow that it lasts."""
+    settings = (*TINY_RUN, "learn.train_steps=1500", "evaluate.interval=500", "collect.actors=2")
+    config = under_chaos(load_config("td3_pendulum", settings), path / "steps", _TRAINING_S)
+    evaluate = dataclasses.replace(config.evaluate, kwargs={"directory": str(path / "evaluated")})
+    file = path / "numbered.yaml"
+    file.write_text(to_yaml(dataclasses.replace(config, evaluate=evaluate)))
+    return file
+
+
+def _account(path: Path, config_file: Path) -> Account:
+    """The outcome of the transitions of the collect actors."""
+    config = load_config(str(config_file))
+    layout = make_layout(config, load_specs(config.environment))
+    checkpoint = newest_checkpoint(path / "run" / "replay-server" / "checkpoints" / "replay")
+    assert checkpoint is not None
+    return make_account(
+        read_produced(path / "steps"),
+        read_items(checkpoint[0], layout, free_port()),
+        writing=Writing(layout.transitions_per_item, shared=True, n_step=config.agent.n_step),
+        killed=(),
+        losses=(),
+    )
+
+
+def _kill(role: str, path: Path) -> None:
+    """Kills the process of a role of the run in this directory."""
+    wanted = ["-m", "actorlearner", role]
+
+    def find() -> list[int]:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_text().split("\0")
+            except OSError:
+                continue  # It has just ended.
+            if words[1:4] == wanted and f"{path / 'run'}/{role}" in words:
+                found.append(int(process.name))
+        return found
+
+    (pid,) = wait_for(find, f"the process of the {role}")
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_run_that_needs_three_time_slices_is_one_run(tmp_path: Path) -> None:
+    config = _write_numbered(tmp_path)
+    arguments = ("--config", str(config), "--run_dir", "run", "--collect_actors", "2")
+    with submitted(tmp_path, *arguments, "--main_sbatch=--time=1") as job:
+        metrics = tmp_path / "run" / "learner" / "metrics" / "learner.jsonl"
+        wait_for(lambda: records(metrics), "train steps")
+        _kill("eval-actor", tmp_path)
+        assert job.wait_for_end(job.main, timeout_s=900) == "COMPLETED", job.log()
+        assert int(job.show(job.main, "Restarts")) >= 2
+        assert job.wait_for_end(job.collect, timeout_s=120) == "COMPLETED", job.log(0)
+    assert "eval-actor died, exit code 137; starting it again in 1 s" in job.log()
+    assert job.log().count("the time limit is near: saving, then requeueing") >= 2
+    curve = [record["train_step"] for record in records(metrics)]
+    assert curve == sorted(set(curve))  # No train step was taken again.
+    assert curve[-1] == 1500
+    env_steps = [record["env_steps"] for record in records(metrics)]
+    assert env_steps == sorted(env_steps)
+    evaluations = records(tmp_path / "run" / "eval-actor" / "metrics" / "eval.jsonl")
+    assert [record["train_step"] for record in evaluations] == [0, 500, 1000, 1500]
+    account = _account(tmp_path, config)
+    assert (account.duplicated, account.unknown, account.torn, account.lost) == (0, 0, 0, 0), account
+    assert account.stored >= 1500, account
+
+
+def test_a_configuration_that_is_refused_is_not_requeued(tmp_path: Path) -> None:
+    arguments = ("--config", "td3_pendulum", "--run_dir", "run", "--collect_actors", "1", "--set", *TINY_RUN)
+    refused = slurm.submit(tmp_path, *arguments, "agent.gamma=7")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("submit.py: error: agent.gamma: 7"), refused.stderr
+    assert refused.stdout == ""
+    (tmp_path / "run" / "replay-server").mkdir(parents=True)
+    (tmp_path / "run" / "replay-server" / "config.yaml").write_text(to_yaml(load_config("td3_pendulum")))
+    with submitted(tmp_path, *arguments) as job:
+        assert job.wait_for_end(job.main, timeout_s=120) == "FAILED"
+        assert (job.show(job.main, "ExitCode"), job.show(job.main, "Restarts")) == ("2:0", "0")
+        assert job.wait_for_end(job.collect, timeout_s=120) == "FAILED"
+    assert "holds a run of another configuration: learn.batch_size: 64 here, " in job.log()
+    assert f"the main job {job.main} has ended: FAILED" in job.log(0)
