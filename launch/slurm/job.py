@@ -23,14 +23,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_TERMINATED, EXIT_USAGE
-from actorlearner.process.ports import free_port
+from actorlearner.network.certificate import write_certificate
+from actorlearner.network.ports import free_port
 
 CERTIFICATE_VARIABLE = "ACTORLEARNER_CERTIFICATE"
-"""Environment variable of both jobs with the content of the run's certificate."""
+"""Environment variable of both jobs with the run's certificate: their nodes need not share a folder."""
 
 _SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
 _TICK_S = 1.0
@@ -340,26 +341,27 @@ def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
                 return requeue(job, limit) if number == signal.SIGUSR1 else EXIT_TERMINATED
 
 
-@contextlib.contextmanager
-def certificate() -> Iterator[Sequence[str]]:
-    """Writes the run's certificate to a file of this node that only this user can read; yields the flags."""
-    content = os.environ.pop(CERTIFICATE_VARIABLE, "")
-    with tempfile.TemporaryDirectory(prefix="actorlearner-") as folder:
-        file = Path(folder, "run.pem")
-        file.touch(mode=0o600)
-        file.write_text(content)
-        yield ("--tls", str(file)) if content else ()
-
-
 def main(arguments: Sequence[str]) -> int:
     """Does the work of one job."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    # Not left in the environment, which all processes of the roles would inherit.
+    certificate = os.environ.pop(CERTIFICATE_VARIABLE, "")
+    if not certificate:
+        say(
+            f"{CERTIFICATE_VARIABLE} is not set; allowed: jobs of submit.py, without --export=NONE for sbatch"
+        )
+        return EXIT_USAGE
     which, first, *rest = arguments
-    with certificate() as flags:
+    with tempfile.TemporaryDirectory(
+        prefix="actorlearner-"
+    ) as folder:  # Of this node, and for this user only.
+        file = Path(folder, "run.pem")
+        write_certificate(file, certificate.encode())
+        tls = ("--tls", str(file))
         if which == "main":
-            return main_job(first, [*rest, *flags])
+            return main_job(first, [*rest, *tls])
         actors, *rest = rest
-        return collect_job(first, int(actors), [*rest, *flags])
+        return collect_job(first, int(actors), [*rest, *tls])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ from actorlearner.cli.arguments import count
 from actorlearner.cli.command import Parser, parsed_by, take_problems
 from actorlearner.cli.experiment import add_experiment, load_experiment
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.network.certificate import make_certificate
 
+CERTIFICATE_VARIABLE = "ACTORLEARNER_CERTIFICATE"  # As in job.py.
 _FOLDER = Path(__file__).resolve().parent
 _SLURM_S = 120.0
 
@@ -79,7 +81,8 @@ def submit(argv: Sequence[str]) -> None:
     experiment = load_experiment(arguments, problems, needs_numpy=False)
     config = os.path.abspath(arguments.config) if os.path.exists(arguments.config) else arguments.config
     role = ["--config", config, "--set", *arguments.set]
-    environment = dict(os.environ)
+    # Not in a flag of sbatch, which everybody on this machine could read.
+    environment = os.environ | {CERTIFICATE_VARIABLE: make_certificate().decode()}
     name, python = f"--job-name={experiment.name}", sys.executable
     run_dir = os.path.abspath(str(experiment.run_dir))
     main = _sbatch(

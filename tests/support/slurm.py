@@ -65,8 +65,8 @@ class Submitted:
     def wait_for_end(self, job: str, timeout_s: float) -> str:
         """Waits until a job or an array has ended; returns the state of the job.
 
-        Slurm starts a requeued job after two minutes; this asks for ten seconds. (It must not start within the
-        second in which it was requeued: "Job credential revoked".)
+        Slurm starts a requeued job after two minutes; this requests ten seconds. At once does not work: a job
+        that starts in the second in which it was requeued fails with "Job credential revoked".
         """
 
         asked: set[str] = set()
