@@ -81,7 +81,7 @@ def read(path: Path) -> Run:
 
 
 def tables(out: Path) -> list[str]:
-    """Returns the lines of all tables of a folder: one for each environment and length, and one of slow simulators."""
+    """Returns the lines of a folder's tables: one for each environment and length, one of slow simulators."""
     learned = [read(path) for path in sorted(out.glob("learn/*.jsonl"))]
     slow = [read(path) for path in sorted(out.glob("slow/*.jsonl"))]
     lines: list[str] = []

@@ -45,10 +45,8 @@ def _parser() -> Parser:
     )
     for job in ("main", "collect"):
         name = f"--{job}_sbatch"
-        text = f"options of sbatch for the {job} job alone, in quotes; may be repeated"
-        parser.add_argument(
-            name, metavar="OPTIONS", default=[], action="extend", type=parsed_by(name, _options), help=text
-        )
+        text = f"options of sbatch for the {job} job alone, as one argument"
+        parser.add_argument(name, metavar="OPTIONS", default=[], type=parsed_by(name, _options), help=text)
     return parser
 
 
