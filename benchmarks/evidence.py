@@ -241,7 +241,7 @@ def _without_place(command: Sequence[str]) -> list[str]:
 
 
 def commit() -> str:
-    """Returns the commit of this checkout."""
+    """Returns the short name of this checkout's commit."""
     command = ["git", "-C", str(DOCS), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
