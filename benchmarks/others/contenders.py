@@ -74,7 +74,7 @@ TASKS = {
 }
 
 _PPO_LEARNING_RATE, _PPO_BATCH = 3e-4, 64
-"""As Stable-Baselines3 has them by default."""
+"""The defaults of Stable-Baselines3."""
 
 
 def learn_job(contender: Contender, environment: str, env_steps: int | None, seed: int, episodes: int) -> Job:

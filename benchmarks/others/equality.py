@@ -34,9 +34,10 @@ def check(library: str, environment: str) -> list[str]:
 
 
 def our_trace(environment: str) -> Trace:
-    """Returns what our environment answers, as `world.trace`.
+    """Returns what our environment answers to random actions, in the form of `world.trace`.
 
-    Loading resets it once, and an environment of gymnasium once more with the seed.
+    `load_environment` resets every environment once, and one of gymnasium a second time, with the seed. So
+    the other library's environment is reset two or three times before its first env step.
     """
     config = EnvironmentConfig(suite=ours.suite(environment), name=environment)
     made = load_environment(config, _SEED)

@@ -11,7 +11,7 @@ PPO_EPOCHS = 10
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What to train, and for how long.
+    """The settings of one training.
 
     Attributes:
       algorithm: sac or ppo.

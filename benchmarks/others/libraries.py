@@ -16,7 +16,7 @@ def python(library: str) -> Path:
 
 
 def is_installed(library: str) -> bool:
-    """Whether `install_commands` have run."""
+    """Returns whether the library's environment has been made."""
     return python(library).exists()
 
 

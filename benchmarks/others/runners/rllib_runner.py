@@ -16,7 +16,7 @@ from benchmarks.others.runners.world import Array, Reporter, make
 
 _NAME = "task"
 _ENV_STEPS_PER_CALL = 100
-"""Of `train`, after which RLlib gathers its metrics; its default."""
+"""Least env steps in one call of `train`; RLlib's default."""
 
 
 def train(job: Job) -> None:
