@@ -1,6 +1,5 @@
 """A run on a real Ray cluster of three nodes: a node is lost, and so is the command that started the run."""
 
-import dataclasses
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,18 +9,8 @@ import pytest
 import reverb
 from ray.cluster_utils import Cluster
 
-from actorlearner.agents.configuration import load_config
-from actorlearner.config.resolved import to_yaml
-from actorlearner.environments.specs import load_specs
-from actorlearner.network.ports import free_port
-from actorlearner.replay.checkpoints import newest_checkpoint
-from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from benchmarks.chaos.account import Account, Writing, make_account
-from benchmarks.chaos.experiment import under_chaos
-from benchmarks.chaos.numbered import read_produced
-from benchmarks.chaos.store import read_items
-from tests.support import knock
+from tests.support import knock, numbered_run
 from tests.support.processes import (
     MARK_VARIABLE,
     REPOSITORY,
@@ -45,10 +34,7 @@ _IN_FLIGHT = 3 * 32
 
 @pytest.fixture(name="cluster")
 def _cluster(start: Callable[..., Command], mark: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """A head without room for collect actors, to which nodes can be added.
-
-    Ends before `start`.
-    """
+    """A head without cores for collect actors; the test adds nodes. It ends before `start` does."""
     monkeypatch.setenv(MARK_VARIABLE, mark)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
@@ -57,35 +43,10 @@ def _cluster(start: Callable[..., Command], mark: str, monkeypatch: pytest.Monke
     wait_for(lambda: not marked_processes(mark), "the end of all processes")
 
 
-def _write_numbered(path: Path) -> Path:
-    """A small run whose environments number their env steps, and are so slow that it lasts."""
-    own = (f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=500", f"collect.actors={_ACTORS}")
-    config = under_chaos(load_config("td3_pendulum", (*TINY_RUN, *own)), path / "steps", _TRAINING_S)
-    evaluate = dataclasses.replace(config.evaluate, kwargs={"directory": str(path / "evaluated")})
-    file = path / "numbered.yaml"
-    file.write_text(to_yaml(dataclasses.replace(config, evaluate=evaluate)))
-    return file
-
-
-def _account(path: Path, config_file: Path) -> Account:
-    """The outcome of the transitions of the collect actors."""
-    config = load_config(str(config_file))
-    layout = make_layout(config, load_specs(config.environment))
-    checkpoint = newest_checkpoint(path / "run" / "checkpoints" / "replay")
-    assert checkpoint is not None
-    return make_account(
-        read_produced(path / "steps"),
-        read_items(checkpoint[0], layout, free_port()),
-        writing=Writing(layout.transitions_per_item, shared=True, n_step=1),
-        killed=(),
-        losses=(),
-    )
-
-
 def test_a_run_outlives_a_node_and_its_command(
     start: Callable[..., Command], cluster: Cluster, tmp_path: Path
 ) -> None:
-    config = _write_numbered(tmp_path)
+    config = numbered_run.write_config(tmp_path, _TRAIN_STEPS, _TRAINING_S, actors=_ACTORS)
 
     def command() -> Command:
         arguments = ("--config", str(config), "--run_dir", "run", "--collect_actors", str(_ACTORS))
@@ -117,7 +78,7 @@ def test_a_run_outlives_a_node_and_its_command(
     curve = [record["train_step"] for record in records(metrics)]
     assert curve == sorted(set(curve))
     assert curve[-1] == _TRAIN_STEPS
-    account = _account(tmp_path, config)
+    account = numbered_run.account(tmp_path, config, tmp_path / "run")
     assert (account.duplicated, account.unknown, account.torn) == (0, 0, 0), account
     again = command()
     assert again.finish() == 0, again.err

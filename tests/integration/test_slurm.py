@@ -1,6 +1,5 @@
 """A run on a real Slurm: time slices that continue each other, and failures that are not repeated."""
 
-import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -10,16 +9,8 @@ import reverb
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
-from actorlearner.environments.specs import load_specs
-from actorlearner.network.ports import free_port
-from actorlearner.replay.checkpoints import newest_checkpoint
-from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from benchmarks.chaos.account import Account, Writing, make_account
-from benchmarks.chaos.experiment import under_chaos
-from benchmarks.chaos.numbered import read_produced
-from benchmarks.chaos.store import read_items
-from tests.support import slurm
+from tests.support import numbered_run, slurm
 from tests.support.processes import TINY_RUN, records, wait_for
 from tests.support.slurm import submitted
 
@@ -35,33 +26,8 @@ def _needs_slurm() -> None:
         pytest.skip(f"Slurm is not tested: {missing}")
 
 
-def _write_numbered(path: Path) -> Path:
-    """A small run whose environments number their env steps, and are so slow that it lasts."""
-    settings = (*TINY_RUN, "learn.train_steps=1500", "evaluate.interval=500", "collect.actors=2")
-    config = under_chaos(load_config("td3_pendulum", settings), path / "steps", _TRAINING_S)
-    evaluate = dataclasses.replace(config.evaluate, kwargs={"directory": str(path / "evaluated")})
-    file = path / "numbered.yaml"
-    file.write_text(to_yaml(dataclasses.replace(config, evaluate=evaluate)))
-    return file
-
-
-def _account(path: Path, config_file: Path) -> Account:
-    """The outcome of the transitions of the collect actors."""
-    config = load_config(str(config_file))
-    layout = make_layout(config, load_specs(config.environment))
-    checkpoint = newest_checkpoint(path / "run" / "replay-server" / "checkpoints" / "replay")
-    assert checkpoint is not None
-    return make_account(
-        read_produced(path / "steps"),
-        read_items(checkpoint[0], layout, free_port()),
-        writing=Writing(layout.transitions_per_item, shared=True, n_step=config.agent.n_step),
-        killed=(),
-        losses=(),
-    )
-
-
 def _is_refused(address: str) -> bool:
-    """Whether a client without the certificate cannot talk to the replay server."""
+    """Returns whether the replay server refuses a client without the certificate."""
     try:
         reverb.Client(address).server_info(timeout=3)
     except UNREACHABLE:
@@ -89,7 +55,7 @@ def _kill(role: str, path: Path) -> None:
 
 
 def test_a_run_that_needs_three_time_slices_is_one_run(tmp_path: Path) -> None:
-    config = _write_numbered(tmp_path)
+    config = numbered_run.write_config(tmp_path, 1500, _TRAINING_S, actors=2)
     arguments = ("--config", str(config), "--run_dir", "run", "--collect_actors", "2")
     with submitted(tmp_path, *arguments, "--main_sbatch=--time=1") as job:
         metrics = tmp_path / "run" / "learner" / "metrics" / "learner.jsonl"
@@ -109,7 +75,7 @@ def test_a_run_that_needs_three_time_slices_is_one_run(tmp_path: Path) -> None:
     assert env_steps == sorted(env_steps)
     evaluations = records(tmp_path / "run" / "eval-actor" / "metrics" / "eval.jsonl")
     assert [record["train_step"] for record in evaluations] == [0, 500, 1000, 1500]
-    account = _account(tmp_path, config)
+    account = numbered_run.account(tmp_path, config, tmp_path / "run" / "replay-server")
     assert (account.duplicated, account.unknown, account.torn) == (0, 0, 0), account
     assert account.stored >= 1500, account
 

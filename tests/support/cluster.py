@@ -12,14 +12,10 @@ from typing import Any
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.environments.specs import load_specs
-from actorlearner.network.ports import free_port
-from actorlearner.replay.checkpoints import newest_checkpoint
-from actorlearner.replay.layout import make_layout
 from benchmarks.chaos import numbered
-from benchmarks.chaos.account import Account, Writing, make_account
+from benchmarks.chaos.account import Account
 from benchmarks.chaos.policies import steps_back
-from benchmarks.chaos.store import read_items
+from tests.support import numbered_run
 from tests.support.hosts import Host
 from tests.support.processes import TINY_RUN, Command, records, wait_for
 
@@ -108,17 +104,10 @@ class Cluster:
         Args:
           killed: the collect actors that were.
         """
-        layout = make_layout(self.config, load_specs(self.config.environment))
-        whole = newest_checkpoint(self._directory / "replay" / "checkpoints" / "replay")
-        assert whole is not None
         actors = {command.process.pid for command in self._actors}
-        return make_account(
-            [each for each in numbered.read_produced(self._steps) if each.pid in actors],
-            read_items(whole[0], layout, free_port()),
-            writing=Writing(layout.transitions_per_item, shared=True, n_step=1),
-            killed={command.process.pid for command in killed},
-            losses=(),
-        )
+        produced = [each for each in numbered.read_produced(self._steps) if each.pid in actors]
+        dead = {command.process.pid for command in killed}
+        return numbered_run.account_of(self.config, produced, self._directory / "replay", dead)
 
 
 def _numbered(config: Config, steps: Path, interval_s: float) -> Config:
