@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from actorlearner.agents.configuration import load_with_sources
 from actorlearner.agents.registry import agent_classes
-from actorlearner.cli.arguments import add_run_dir, checked_run_dir
-from actorlearner.cli.command import offer
+from actorlearner.cli.arguments import add_run_dir, checked_run_dir, count
+from actorlearner.cli.command import offer, parsed_by
 from actorlearner.config.checks import MULTI_WORKER, SUITES
 from actorlearner.config.explain import all_keys
 from actorlearner.config.problems import Sources, with_source
@@ -62,6 +62,13 @@ def add_config(parser: argparse.ArgumentParser, default: str | None = None, *, r
     offer(overrides, lambda: (f"{key}=" for key in all_keys(agent_classes())))
 
 
+def add_collect_actors(parser: argparse.ArgumentParser, text: str) -> None:
+    """Adds the required flag --collect_actors, which sets `collect.actors`."""
+    parser.add_argument(
+        "--collect_actors", metavar="N", required=True, type=parsed_by("--collect_actors", count), help=text
+    )
+
+
 def load_experiment(
     arguments: argparse.Namespace,
     problems: list[str],
@@ -72,7 +79,8 @@ def load_experiment(
     """Loads the experiment and checks it.
 
     Args:
-      arguments: of a command with `add_experiment`.
+      arguments: of a command with `add_experiment`, and perhaps `add_collect_actors`; --set gets the
+        number of collect actors.
       problems: found so far.
       *checks: further checks, in order; the first that finds problems ends the command.
       prepare: configures TensorFlow in this process before the user's own code is imported, which may use
@@ -85,6 +93,8 @@ def load_experiment(
     if needs_numpy:
         check_numpy()
     run_dir = checked_run_dir(arguments, problems)
+    if (actors := getattr(arguments, "collect_actors", None)) is not None:
+        arguments.set.append(f"collect.actors={actors}")
     environment_check = environment_problems if prepare is None else _shipped_environment_problems
     try:
         config, sources = load_with_sources(

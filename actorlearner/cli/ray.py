@@ -8,9 +8,9 @@ to it.
 
 import argparse
 
-from actorlearner.cli.arguments import count
-from actorlearner.cli.command import Commands, add_command, parsed_by
+from actorlearner.cli.command import Commands, add_command
 from actorlearner.cli.experiment import (
+    add_collect_actors,
     add_experiment,
     load_experiment,
     naming_sources,
@@ -31,13 +31,7 @@ def add_to(commands: Commands) -> None:
         example="--config sac_halfcheetah --collect_actors 8 --address auto",
     )
     add_experiment(parser)
-    parser.add_argument(
-        "--collect_actors",
-        metavar="N",
-        required=True,
-        type=parsed_by("--collect_actors", count),
-        help="how many; each takes one core, and waits until Ray has one",
-    )
+    add_collect_actors(parser, "how many; each takes one core, and waits until Ray has one")
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
@@ -48,8 +42,6 @@ def add_to(commands: Commands) -> None:
 
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
-    if arguments.collect_actors is not None:
-        arguments.set.append(f"collect.actors={arguments.collect_actors}")
     experiment = load_experiment(arguments, problems, min_memory_problems, one_learner_problems)
     try:
         from actorlearner.on_ray.train import run_on_ray

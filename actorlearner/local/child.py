@@ -6,16 +6,17 @@ import os
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from actorlearner.local.fork_server import Fork
 
 _POLL_INTERVAL_S = 0.02
 
 
-class Supervised(Protocol):
+class Supervised(ABC):
     """A role's process, on this machine or another: its log and its reports.
 
     Attributes:
@@ -28,45 +29,58 @@ class Supervised(Protocol):
       may_be_restarted: whether another process might not fail.
     """
 
-    name: str
-    log: Path
-    ready: bool
-    start_up: str
-    error: str
-    warnings: list[str]
-    may_be_restarted: bool
+    def __init__(self, name: str, log: Path) -> None:
+        """Nothing is reported yet."""
+        self.name = name
+        self.log = log
+        self.ready = False
+        self.start_up = ""
+        self.error = ""
+        self.warnings: list[str] = []
+        self.may_be_restarted = True
 
     @property
+    @abstractmethod
     def started(self) -> float:
         """When it was started, in seconds of the monotonic clock."""
 
     @property
+    @abstractmethod
     def pid(self) -> int:
         """The id of the process, on its machine, and of its session; see `Fork.pid`."""
 
     @property
+    @abstractmethod
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; None while the process runs."""
 
     @property
     def reason(self) -> str:
-        """Why the process ended."""
+        """Why the process ended; empty while it runs without an error."""
+        code = self.exit_code
+        if self.error or code is None:
+            return self.error
+        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
+    @abstractmethod
     def receive(self) -> None:
         """Processes the reports that have arrived; does not block."""
 
+    @abstractmethod
     def send(self, number: signal.Signals) -> None:
         """Sends a signal, unless the process has ended; SIGTERM makes a role save, close and exit."""
 
+    @abstractmethod
     def kill(self) -> None:
         """Kills the process and blocks until it has ended."""
 
+    @abstractmethod
     def wait(self, timeout_s: float) -> bool:
         """Blocks until the process has ended, at most `timeout_s`; returns whether it has ended."""
 
 
-class Child:
-    """A `Supervised` process of this machine."""
+class Child(Supervised):
+    """A role's process on this machine."""
 
     def __init__(self, name: str, launch: Callable[[int], subprocess.Popen[Any] | Fork], log: Path) -> None:
         """Starts the process.
@@ -76,19 +90,18 @@ class Child:
           launch: starts the process, which reports to the given file descriptor (see `notify`).
           log: the file with all its output.
         """
-        self.name = name
-        self.log = log
-        self.ready = False
-        self.start_up = ""
-        self.error = ""
-        self.warnings: list[str] = []
-        self.may_be_restarted = True
-        self.started = time.monotonic()
+        super().__init__(name, log)
+        self._started = time.monotonic()
         self._unread = b""
         self._reader, writer = os.pipe()
         os.set_blocking(self._reader, False)
         self._process = launch(writer)
         os.close(writer)
+
+    @property
+    def started(self) -> float:
+        """When it was started, in seconds of the monotonic clock."""
+        return self._started
 
     @property
     def pid(self) -> int:
@@ -99,14 +112,6 @@ class Child:
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; None while the process runs."""
         return self._process.poll()
-
-    @property
-    def reason(self) -> str:
-        """Why the process ended."""
-        code = self.exit_code
-        if self.error or code is None:
-            return self.error
-        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
     def receive(self) -> None:
         """Processes the reports that have arrived; does not block."""

@@ -1,6 +1,5 @@
 """Starts the roles of a local run, watches them, restarts them and ends them."""
 
-import collections
 import functools
 import signal
 import time
@@ -12,6 +11,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child, Supervised
 from actorlearner.local.fork_server import ForkServer, Options
+from actorlearner.local.restarts import Restarts
 from actorlearner.network.hidden import Gate
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
@@ -34,35 +34,6 @@ _SERVER_GRACE_S = LONG_PATIENCE_S
 
 _SAVING_NOTICE_S = 2.0
 _SAVING_POLL_S = 0.25
-
-_MAX_RESTARTS, _WINDOW_S = 10, 600.0
-_MIN_DELAY_S, _MAX_DELAY_S = 1.0, 30.0
-
-
-class Restarts:
-    """The restarts of one role: at most ten in ten minutes, after delays that double while it keeps dying."""
-
-    def __init__(self) -> None:
-        """Starts without restarts."""
-        self._times: collections.deque[float] = collections.deque()
-
-    def delay_s(self, now: float) -> float | None:
-        """Records a death, and returns the seconds until the restart; None after too many deaths.
-
-        Args:
-          now: the time in seconds, of a clock that never goes back.
-        """
-        while self._times and now - self._times[0] > _WINDOW_S:
-            self._times.popleft()
-        if len(self._times) >= _MAX_RESTARTS:
-            return None
-        recent = sum(1 for time in self._times if now - time < 2 * _MAX_DELAY_S)
-        self._times.append(now)
-        return float(min(_MAX_DELAY_S, _MIN_DELAY_S * 2**recent))
-
-    def __str__(self) -> str:
-        """The number of recent restarts."""
-        return f"restart {len(self._times)} of at most {_MAX_RESTARTS} in {_WINDOW_S / 60:.0f} minutes"
 
 
 class Supervisor:

@@ -1,1 +1,1 @@
-"""What the connections of a run need: ports, timeouts, a private network, and mutual TLS."""
+"""The connections of a run: ports, timeouts, a private network, and mutual TLS."""

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from actorlearner.errors import ConfigurationError
 
+CERTIFICATE_VARIABLE = "ACTORLEARNER_CERTIFICATE"
+"""The environment variable that holds a run's certificate in jobs whose nodes share no folder."""
+
 _VALID_DAYS = 3650
 _NAME = "actorlearner"
 

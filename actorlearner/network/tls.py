@@ -36,7 +36,7 @@ To a client at 127.0.0.1 with the process id of the server, Reverb returns a poi
 _MAX_NAME = 80
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
-"""Of doors; they go when Python ends, or with the role's own temporary directory."""
+"""The folders of the sockets of all doors: each is removed when its object is collected, at Python's end."""
 
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

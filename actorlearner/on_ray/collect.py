@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from actorlearner.errors import EXIT_USAGE
-from actorlearner.local.child import Child
+from actorlearner.local.child import Child, Supervised
 from actorlearner.network.certificate import write_certificate
 from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.process.health import COLLECT_ACTOR
@@ -29,13 +29,14 @@ _NOT_FOR_ROLES = "OMP_NUM_THREADS"  # Which Ray sets; configurations say how man
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a node needs to run a collect actor.
+    """The data that a node gets to run a collect actor.
 
     Attributes:
-      config: of the experiment, as YAML.
-      certificate: of the run.
-      replay_address: HOST:PORT of the replay server's TLS.
-      folder: where the user's own modules may be, if the node has it.
+      config: the experiment, as YAML.
+      certificate: the run's certificate and key.
+      replay_address: HOST:PORT at which the replay server accepts TLS.
+      folder: the command's working directory, which may hold the user's modules. A node
+        without this folder ignores it.
     """
 
     config: str
@@ -46,18 +47,18 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What has changed since the last report.
+    """The state of a collect actor's process, and its new output since the last report.
 
     Attributes:
-      exit_code: see `Supervised`, as the next ones.
-      pid: see there.
-      ready: see there.
-      start_up: see there.
-      error: see there.
-      may_be_restarted: see there.
-      warnings: new ones.
-      added: what was added to files, by their path in the run directory.
-      heartbeat: the file's content.
+      exit_code: the exit code, negative for a signal; None while the process runs.
+      pid: the id of the process on its node.
+      ready: whether the role has reported that it is ready.
+      start_up: how long each phase of its start took.
+      error: the message with which the role failed; else empty.
+      may_be_restarted: whether another process might not fail.
+      warnings: the warnings since the last report.
+      added: the bytes appended to each file since the last report, by its path in the run directory.
+      heartbeat: the content of the heartbeat file; empty while there is none.
     """
 
     exit_code: int | None
@@ -78,10 +79,11 @@ class CollectActor:
         """Starts the process.
 
         Args:
-          name: of the role's process.
-          index: of the collect actor.
-          task: what it needs.
-          last_record: of the metrics of the actor that had this index before; its counters go on.
+          name: the name of the role's process.
+          index: the index of the collect actor.
+          task: the data for this node.
+          last_record: the last line of the metrics of the previous actor with this index, whose counters
+            continue; empty for the first one.
         """
         if os.path.isdir(task.folder):
             os.chdir(task.folder)
@@ -122,7 +124,7 @@ class CollectActor:
             )
 
     def poll(self) -> Report:
-        """Waits a second, or until the process has ended; returns what is new."""
+        """Blocks for a second, or until the process has ended; returns the next report."""
         child = self._child
         child.wait(_POLL_S)
         code = child.exit_code
@@ -145,7 +147,7 @@ class CollectActor:
         )
 
     def _added(self, *, whole: bool) -> dict[str, bytes]:
-        """Returns what was added to the files since the last call: with `whole`, whole lines of text only."""
+        """Returns the bytes appended to each file since the last call: with `whole`, complete lines only."""
         root = self._directory.path
         added = {}
         for path in (
@@ -171,22 +173,15 @@ class CollectActor:
         self._child.send(signal.Signals(number))
 
 
-class RayChild:
-    """A collect actor on some node, as the supervisor of the run sees it: see `Supervised`.
-
-    Copies what it writes to the run's directory.
-    """
+class RayChild(Supervised):
+    """A collect actor on some node; copies the files that it writes to the run's directory."""
 
     def __init__(self, name: str, index: int, task: Task, directory: RunDirectory) -> None:
         """Asks Ray for the actor, which starts it as soon as a node has a core for it; does not block."""
-        self.name = name
-        self.log = directory.log(name)
-        self.ready = False
-        self.start_up = self.error = self.reason = ""
-        self.warnings: list[str] = []
-        self.may_be_restarted = True
-        self.exit_code: int | None = None
-        self.pid = 0
+        super().__init__(name, directory.log(name))
+        self._exit_code: int | None = None
+        self._reason = ""
+        self._pid = 0
         self._placed_at: float | None = None
         self._directory = directory
         actor = ray.remote(CollectActor).options(num_cpus=1, max_concurrency=_CONCURRENT_CALLS)
@@ -200,6 +195,21 @@ class RayChild:
         """When it was started; it may wait for a node for as long as it takes."""
         return time.monotonic() if self._placed_at is None else self._placed_at
 
+    @property
+    def pid(self) -> int:
+        """The id of the process on its node; 0 before the first report."""
+        return self._pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while the process runs or waits for a node."""
+        return self._exit_code
+
+    @property
+    def reason(self) -> str:
+        """Why the process ended; empty while it runs without an error."""
+        return self._reason or super().reason
+
     def receive(self) -> None:
         """Processes the report that has arrived, if any, and asks for the next; does not block."""
         if self.exit_code is None and ray.wait([self._report], timeout=0)[0]:
@@ -211,11 +221,11 @@ class RayChild:
                     self.error = _one_line(error.__cause__)
             except RayError as error:
                 self.error = _one_line(error)
-                self._end(_KILLED, self.error)
+                self._end(_KILLED)
 
     def _take(self, report: Report) -> None:
         self._placed_at = self._placed_at or time.monotonic()
-        self.pid, self.ready, self.start_up = report.pid, report.ready, report.start_up
+        self._pid, self.ready, self.start_up = report.pid, report.ready, report.start_up
         self.error, self.may_be_restarted = report.error, report.may_be_restarted
         self.warnings += report.warnings
         for name, new in report.added.items():
@@ -230,13 +240,10 @@ class RayChild:
                 heartbeat.write_bytes(report.heartbeat)
             self._report = self._actor.poll.remote()
         else:
-            code = report.exit_code
-            self._end(
-                code, report.error or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
-            )
+            self._end(report.exit_code)
 
-    def _end(self, code: int, reason: str) -> None:
-        self.exit_code, self.reason = code, reason
+    def _end(self, code: int, reason: str = "") -> None:
+        self._exit_code, self._reason = code, reason
         self._directory.heartbeat(self.name).unlink(missing_ok=True)
         ray.kill(self._actor)
 

@@ -36,14 +36,14 @@ _WIDTH = 1_000  # Lines of the output are not broken: the terminal is elsewhere.
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What is run.
+    """The data from which the Ray actor starts or resumes a run.
 
     Attributes:
-      config: of the experiment, as YAML.
-      run_dir: on the node of this actor.
-      certificate: of the run.
-      port: where the replay server takes TLS; the same one after this actor was started again.
-      folder: where the user's own modules may be.
+      config: the experiment, as YAML.
+      run_dir: the run directory, on the node of this actor.
+      certificate: the run's certificate and key.
+      port: the port at which the replay server accepts TLS; it stays the same when Ray restarts this actor.
+      folder: the command's working directory, which may hold the user's modules.
     """
 
     config: str
@@ -77,7 +77,7 @@ class RunActor:
         threading.Thread(target=self._run, name="run", daemon=True).start()
 
     def poll(self, offset: int) -> tuple[bytes, Outcome | None]:
-        """Waits half a second, or for the end; returns the output from an offset on, and the outcome."""
+        """Blocks for half a second or until the end; returns the output after an offset, and the outcome."""
         self._ended.wait(_POLL_S)
         outcome = self._outcome
         if not self._output.exists():

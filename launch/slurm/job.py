@@ -27,17 +27,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_TERMINATED, EXIT_USAGE
-from actorlearner.network.certificate import write_certificate
+from actorlearner.local.restarts import Restarts
+from actorlearner.network.certificate import CERTIFICATE_VARIABLE, write_certificate
 from actorlearner.network.ports import free_port
-
-CERTIFICATE_VARIABLE = "ACTORLEARNER_CERTIFICATE"
-"""Environment variable of both jobs with the run's certificate: their nodes need not share a folder."""
 
 _SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
 _TICK_S = 1.0
 _SLURM_S = 60.0  # For an answer of Slurm.
 _PUBLISH_S = 300.0
-_MAX_DEATHS, _LONG_LIFE_S, _MAX_DELAY_S = 10, 600.0, 30.0
 _AGAIN_S = 60.0
 _ASK_S = 5.0
 _SAVE_S = 900.0  # Replay may be many gigabytes.
@@ -75,7 +72,7 @@ def slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What Slurm knows about a job.
+    """The state of a job, as Slurm reports it.
 
     Attributes:
       state: one of Slurm's words, such as RUNNING; UNKNOWN for a job that ended long ago.
@@ -91,7 +88,7 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether the job will never run again."""
+        """Returns whether the job has ended and will not be requeued."""
         return self.state in (*_ENDED, _UNKNOWN)
 
 
@@ -162,12 +159,12 @@ class Role:
             step.append(f"--cpus-per-task={cpus}")
         self._command = [*step, sys.executable, "-m", "actorlearner", role, *arguments]
         self._process: subprocess.Popen[bytes] | None = None
-        self._started = self._due = -math.inf
-        self._deaths = 0
+        self._due = -math.inf
+        self._restarts = Restarts()
 
     @property
     def running(self) -> bool:
-        """Whether its step has not ended yet."""
+        """Returns whether its job step is running."""
         return self._process is not None and self._process.poll() is None
 
     def again(self, delay_s: float) -> None:
@@ -190,18 +187,15 @@ class Role:
         return None
 
     def _may_start_again(self, code: int, now: float) -> bool:
-        self._deaths = 1 if now - self._started > _LONG_LIFE_S else self._deaths + 1
-        if self._deaths > _MAX_DEATHS:
-            say(f"{self.name} died, exit code {code}, too often: {self._deaths} times in a row")
+        delay_s = self._restarts.delay_s(now)
+        if delay_s is None:
+            say(f"{self.name} died, exit code {code}, too often: {self._restarts}")
             return False
-        delay_s = min(_MAX_DELAY_S, 2.0 ** (self._deaths - 1))
         self._due = now + delay_s
-        count = f"death {self._deaths} in a row, of at most {_MAX_DEATHS}"
-        say(f"{self.name} died, exit code {code}; starting it again in {delay_s:.0f} s ({count})")
+        say(f"{self.name} died, exit code {code}; starting it again in {delay_s:.0f} s ({self._restarts})")
         return True
 
     def _start(self) -> None:
-        self._started = time.monotonic()
         self.starts += 1
         # In a group of its own: srun must not get the job's signals, because it kills its step at SIGTERM.
         self._process = subprocess.Popen(
@@ -296,7 +290,7 @@ def _limit(job: str) -> float:
 
 
 def _served(run_dir: str, began: float) -> bool:
-    """Whether the replay server has written metrics since."""
+    """Returns whether the replay server has written metrics since `began`, in Unix seconds."""
     metrics = Path(run_dir, "replay-server", "metrics", "replay.jsonl")
     return metrics.exists() and metrics.stat().st_mtime >= began
 

@@ -16,13 +16,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actorlearner.cli.arguments import count
 from actorlearner.cli.command import Parser, parsed_by, take_problems
-from actorlearner.cli.experiment import add_experiment, load_experiment
+from actorlearner.cli.experiment import add_collect_actors, add_experiment, load_experiment
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.network.certificate import make_certificate
+from actorlearner.network.certificate import CERTIFICATE_VARIABLE, make_certificate
 
-CERTIFICATE_VARIABLE = "ACTORLEARNER_CERTIFICATE"  # As in job.py.
 _FOLDER = Path(__file__).resolve().parent
 _SLURM_S = 120.0
 
@@ -36,13 +34,7 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     add_experiment(parser)
-    parser.add_argument(
-        "--collect_actors",
-        metavar="N",
-        required=True,
-        type=parsed_by("--collect_actors", count),
-        help="the number of collect actors, which are the tasks of the job array",
-    )
+    add_collect_actors(parser, "the number of collect actors, which are the tasks of the job array")
     for job in ("main", "collect"):
         name = f"--{job}_sbatch"
         text = f"options of sbatch for the {job} job alone, as one argument"
@@ -75,7 +67,6 @@ def submit(argv: Sequence[str]) -> None:
             "--run_dir: it is missing; allowed: a directory that the main job's node can write to"
         )
     actors = arguments.collect_actors
-    arguments.set.append(f"collect.actors={actors or 1}")
     experiment = load_experiment(arguments, problems, needs_numpy=False)
     config = os.path.abspath(arguments.config) if os.path.exists(arguments.config) else arguments.config
     role = ["--config", config, "--set", *arguments.set]

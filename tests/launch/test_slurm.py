@@ -164,9 +164,13 @@ def test_a_role_that_keeps_dying_is_given_up(
 
     assert [die() for _ in range(11)] == [None] * 10 + [1]
     err = capsys.readouterr().err
-    assert "learner died, exit code 5; starting it again in 1 s (death 1 in a row, of at most 10)" in err
-    assert "learner died, exit code 5; starting it again in 30 s (death 10 in a row, of at most 10)" in err
-    assert "learner died, exit code 5, too often: 11 times in a row" in err
+    assert (
+        "learner died, exit code 5; starting it again in 1 s (restart 1 of at most 10 in 10 minutes)" in err
+    )
+    assert (
+        "learner died, exit code 5; starting it again in 2 s (restart 10 of at most 10 in 10 minutes)" in err
+    )
+    assert "learner died, exit code 5, too often: restart 10 of at most 10 in 10 minutes" in err
 
 
 def wait_until_ended(role: job.Role) -> bool:
@@ -292,7 +296,7 @@ def _submit(*arguments: str) -> int:
     return submit.main(["--config", "sac_pendulum", *arguments])
 
 
-def test_a_run_is_two_jobs(slurm: Slurm, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_two_jobs(slurm: Slurm, capfd: pytest.CaptureFixture[str]) -> None:
     own = ("--main_sbatch=--gpus=1 --time=9", "--collect_sbatch=--partition=cheap")
     run = ("--run_dir", "runs/x", "--collect_actors", "8", "--set", "seed=3")
     assert _submit(*run, *own, "--", "--partition=lab", "--account=me") == 0
@@ -308,7 +312,7 @@ def test_a_run_is_two_jobs(slurm: Slurm, capsys: pytest.CaptureFixture[str]) -> 
     (certificate,) = certificates
     assert len(certificate) == pytest.approx(len(make_certificate()), abs=30)
     assert "BEGIN" not in main + collect
-    out = capsys.readouterr().out
+    out = capfd.readouterr().out
     assert "main job:        41 " in out
     assert "scancel 41 42" in out
 
@@ -329,25 +333,25 @@ def test_a_run_is_two_jobs(slurm: Slurm, capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_a_refused_command_submits_nothing(
-    slurm: Slurm, capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
+    slurm: Slurm, capfd: pytest.CaptureFixture[str], arguments: list[str], problem: str
 ) -> None:
     assert _submit(*arguments) == 2
-    assert capsys.readouterr().err.startswith(f"submit.py: error: {problem}")
+    assert capfd.readouterr().err.startswith(f"submit.py: error: {problem}")
     assert not slurm.calls()
 
 
-def test_no_half_of_a_run_is_left(slurm: Slurm, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_half_of_a_run_is_left(slurm: Slurm, capfd: pytest.CaptureFixture[str]) -> None:
     slurm.write("full", "")
     assert _submit("--run_dir", "x", "--collect_actors", "1") == 1
     line = "submit.py: error: sbatch failed, exit code 1: sbatch: error: queue full\n"
-    assert capsys.readouterr().err == line
+    assert capfd.readouterr().err == line
     assert slurm.calls()[-1] == "scancel 41"
 
 
 def test_without_slurm_there_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert _submit("--run_dir", "x", "--collect_actors", "1") == 1
     line = "submit.py: error: there is no sbatch here; allowed: a machine that submits to Slurm\n"
-    assert capsys.readouterr().err == line
+    assert capfd.readouterr().err == line

@@ -1,6 +1,6 @@
 """How often and how soon a role is restarted."""
 
-from actorlearner.local.supervisor import Restarts
+from actorlearner.local.restarts import Restarts
 
 
 def test_delays_double_while_a_role_keeps_dying() -> None:
