@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -99,10 +100,14 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
             pruner=optuna.pruners.MedianPruner(n_warmup_steps=warmup),
         )
     except Exception as error:  # Of Optuna, SQLAlchemy or the database's driver: they share no class.
-        wrong = f"--storage: {url!r} cannot be opened ({one_line(error)})"
+        wrong = _without_password(f"--storage: {url!r} cannot be opened ({one_line(error)})")
         raise ConfigurationError([f"{wrong}; allowed: a database URL of SQLAlchemy, see Optuna"]) from error
     _check_plan(study, plan)
     return study
+
+
+def _without_password(line: str) -> str:
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", line)
 
 
 def _check_plan(study: optuna.Study, plan: Plan) -> None:

@@ -185,3 +185,12 @@ def test_a_study_of_another_plan_is_refused(run: Callable[..., list[Path]]) -> N
     )
     with pytest.raises(ConfigurationError, match=r'--config: agent.name: "sac" here, "td3" there'):
         run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, config="sac_pendulum")
+
+
+def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path: Path) -> None:
+    plan = Plan("td3_pendulum", (), load_config("td3_pendulum"), (_GAMMA,), trials=1, seeds=1)
+    with pytest.raises(ConfigurationError) as error:
+        sweep.run_sweep(plan, tmp_path / "s", "nosuchdatabase://me:secret@host/db")
+    (line,) = error.value.problems
+    assert line.startswith("--storage: 'nosuchdatabase://me:***@host/db' cannot be opened (")
+    assert "secret" not in line
