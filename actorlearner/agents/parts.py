@@ -181,6 +181,7 @@ def critic_network(
     joint_layers: Sequence[int],
     observation_layers: Sequence[int] = (),
     action_layers: Sequence[int] = (),
+    make_critic: "Callable[..., network.Network] | None" = None,
 ) -> "network.Network":
     """Returns the network from observation and action to Q; the agents copy it for the second critic.
 
@@ -189,13 +190,14 @@ def critic_network(
       joint_layers: units of the hidden layers behind the concatenated observation and action.
       observation_layers: units of the layers for the observation alone.
       action_layers: units of the layers for the action alone.
+      make_critic: TF-Agents' CriticNetwork, which is the default, or one with the same arguments.
     """
     from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
     from actorlearner.agents.encoder import encoded_critic
 
-    def make(observation: "tf.TensorSpec") -> CriticNetwork:
-        return CriticNetwork(
+    def make(observation: "tf.TensorSpec") -> "network.Network":
+        return (make_critic or CriticNetwork)(
             (observation, specs.action),
             observation_fc_layer_params=observation_layers,
             action_fc_layer_params=action_layers,

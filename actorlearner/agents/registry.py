@@ -12,6 +12,7 @@ from actorlearner.agents.ppo import PpoBuilder
 from actorlearner.agents.qr_dqn import QrDqnBuilder
 from actorlearner.agents.sac import SacBuilder
 from actorlearner.agents.td3 import Td3Builder
+from actorlearner.agents.tqc import TqcBuilder
 from actorlearner.config.problems import problem, show, unknown_agent
 from actorlearner.config.schema import AgentConfig
 from actorlearner.errors import ConfigurationError, one_line
@@ -25,6 +26,7 @@ _BUILDERS: dict[str, AgentBuilder] = {
     "qr_dqn": QrDqnBuilder(),
     "sac": SacBuilder(),
     "td3": Td3Builder(),
+    "tqc": TqcBuilder(),
 }
 
 _ALLOWED = "module:Builder of a class as in actorlearner/agents/builder.py"

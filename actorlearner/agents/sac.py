@@ -11,7 +11,8 @@ Details that matter:
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.parts import (
@@ -29,6 +30,7 @@ from actorlearner.config.setting import setting
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
+    from tf_agents.agents.ddpg.critic_network import CriticNetwork
     from tf_agents.agents.sac import sac_agent
     from tf_agents.networks import network
 
@@ -74,14 +76,25 @@ class SacBuilder(AgentBuilder):
 
     config_class: type[AgentConfig] = SacConfig
 
+    def classes(
+        self, config: AgentConfig
+    ) -> "tuple[Callable[..., sac_agent.SacAgent], Callable[..., CriticNetwork]]":
+        """Returns what makes the agent and a critic: classes, or functions with the same arguments."""
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
+
+        from actorlearner.agents.sac_agent import OrderedSacAgent
+
+        return OrderedSacAgent, CriticNetwork
+
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         assert isinstance(config, SacConfig)
-        check_observation("sac", specs)
-        continuous_action("sac", specs)
-        agent = _agent_class()(
+        check_observation(config.name, specs)
+        continuous_action(config.name, specs)
+        agent_class, make_critic = self.classes(config)
+        agent = agent_class(
             specs.time_step,
             specs.action,
             critic_network=critic_network(
@@ -89,6 +102,7 @@ class SacBuilder(AgentBuilder):
                 config.critic_joint_layers,
                 config.critic_observation_layers,
                 config.critic_action_layers,
+                make_critic,
             ),
             actor_network=_actor_network(config, specs),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
@@ -103,58 +117,6 @@ class SacBuilder(AgentBuilder):
         create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])
         create_moments(agent._alpha_optimizer, [agent._log_alpha])
         return agent
-
-
-class SacLosses(NamedTuple):
-    """The scalars of a train step."""
-
-    critic_loss: Any
-    actor_loss: Any
-    alpha_loss: Any
-    q_value: Any
-    entropy: Any
-    alpha: Any
-
-
-def _agent_class() -> "type[sac_agent.SacAgent]":
-    """Returns TF-Agents' SAC agent with two additions.
-
-    - It has the same order of the critics' variables in every process. TF-Agents puts them into a set, whose
-      order depends on their addresses in memory. A group of learners sums its gradients by position, so it
-      would sum gradients of different variables.
-    - It reports Q values, entropy and alpha: they show whether critics overestimate or exploration has died.
-    """
-    import tensorflow as tf
-    from tf_agents.agents.sac import sac_agent
-
-    class OrderedSacAgent(sac_agent.SacAgent):
-        _entropy: Any = None
-
-        def _train(self, experience: Any, weights: Any) -> Any:
-            alpha = tf.exp(self._log_alpha)
-            info = super()._train(experience, weights)
-            replicas = tf.distribute.get_replica_context().num_replicas_in_sync
-            entropy = self._entropy / replicas  # The sum over the replicas is reported.
-            q_value = -info.extra.actor_loss - alpha * entropy
-            return info._replace(
-                extra=SacLosses(
-                    **info.extra._asdict(), q_value=q_value, entropy=entropy, alpha=alpha / replicas
-                )
-            )
-
-        def _actions_and_log_probs(self, time_steps: Any, training: bool = False) -> Any:
-            action, log_probability = super()._actions_and_log_probs(time_steps, training)
-            self._entropy = -tf.reduce_mean(log_probability)
-            return action, log_probability
-
-        def _apply_gradients(self, gradients: Any, variables: Any, optimizer: Any) -> None:
-            networks = (self._critic_network_1, self._critic_network_2, self._actor_network)
-            known = [id(variable) for network in networks for variable in network.trainable_variables]
-            place = {identity: number for number, identity in enumerate([*known, id(self._log_alpha)])}
-            pairs = sorted(zip(gradients, variables, strict=True), key=lambda pair: place[id(pair[1])])
-            super()._apply_gradients(*zip(*pairs, strict=True), optimizer)
-
-    return OrderedSacAgent
 
 
 def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":

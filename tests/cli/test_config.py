@@ -31,8 +31,8 @@ def test_a_key_is_explained(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_key_of_one_algorithm_says_which(capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["config", "--explain", "agent.critic_observation_layers"]) == 0
-    assert capfd.readouterr().out.startswith("agent.critic_observation_layers (of sac)\n")
+    assert cli.main(["config", "--explain", "agent.dropped_quantiles"]) == 0
+    assert capfd.readouterr().out.startswith("agent.dropped_quantiles (of tqc)\n")
 
 
 def test_a_key_is_explained_with_its_value(
