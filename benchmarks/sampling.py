@@ -15,7 +15,7 @@ from actorlearner.agents.training_data import as_transition
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.layout import make_layout
+from actorlearner.replay.layout import ReplayLayout, make_layout
 from benchmarks import rounds, servers, stock, threads
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
@@ -63,14 +63,18 @@ def run(
 def our_batches(config: Config, specs: EnvironmentSpecs, address: str) -> tuple[tf.data.Dataset, Decode]:
     """Returns our dataset of batches, and what decodes a batch as our learner does."""
     layout = make_layout(config, specs)
-    dataset = experience_dataset([address], layout, _BATCH, _BATCH)
+    return experience_dataset([address], layout, _BATCH, _BATCH), decoder(layout)
+
+
+def decoder(layout: ReplayLayout) -> Decode:
+    """Returns what decodes a batch as our learner does."""
 
     def decode(batch: Any) -> trajectory.Transition:
         stored = layout.decode(batch)
         assert isinstance(stored, StoredTransition)
         return as_transition(stored)
 
-    return dataset, decode
+    return decode
 
 
 def stock_batches(agent: tf_agent.TFAgent, address: str) -> tuple[tf.data.Dataset, Decode]:

@@ -27,6 +27,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "experience": {"turns": 1, "calls": 1},
     "ppo": {"turns": 1, "iterations": 4},
     "precision": {"env_steps": 2_000, "turns": 1, "round_s": 0.1},
+    "capacity": {"env_steps": 2_000, "sizes": [1, 2], "turns": 1, "passes": 2, "calls": 2},
     "scaling": {"actors": [1, 2], "window_s": 10.0, "late_beside": 2, "late_turns": 1},
 }
 
