@@ -59,6 +59,7 @@ def run(
       calls: graph calls of one measurement of drawing, of `learn.train_steps_per_call` batches each.
     """
     config = configuration()
+    settings = f"one client: {threads.like_a_learner(config)}"
     specs, steps = random_env_steps(config, ENVIRONMENTS, env_steps // ENVIRONMENTS)
     taken: dict[int, list[Flow]] = {size: [] for size in sizes}
     given: dict[int, list[Flow]] = {size: [] for size in sizes}
@@ -68,7 +69,6 @@ def run(
                 started = [stack.enter_context(servers.replay_server()) for _ in range(size)]
                 taken[size].append(_write(started, specs, steps, passes // size))
                 given[size].append(_draw(started, specs, calls))
-    settings = f"{threads.like_a_learner(config)} in the one client; medians of {turns} rounds"
     width = PackedLayout(specs, n_step=1, gamma=config.agent.gamma).format.width
     rows = []
     for verb, flows in (("into", taken), ("out of", given)):
