@@ -103,7 +103,7 @@ def _measure(name: str, turns: int, round_s: float, details: dict[str, list[floa
             steps[f"bare, {count}"] = Bare([suite_pybullet.load(name) for _ in range(count)]).step, count
         for count in (1, _DEFAULT, _MANY) if name == NAME else (_DEFAULT, _MANY):
             steps[f"ours, {count}"] = (
-                _collector(config, count, server.address, Path(directory) / f"ours-{count}"),
+                collector(config, count, server.address, Path(directory) / f"ours-{count}"),
                 count,
             )
         if name == NAME:
@@ -142,7 +142,7 @@ class Bare:
             self._actions_taken += 1
 
 
-def _collector(config: Config, count: int, address: str, directory: Path) -> Callable[[], None]:
+def collector(config: Config, count: int, address: str, directory: Path) -> Callable[[], None]:
     """Returns the function that a collect actor with `count` environments calls in a loop."""
     environments = [load_guarded(config.environment, 0, "benchmark", 0, i) for i in range(count)]
     specs = environment_specs(environments[0])
@@ -185,7 +185,7 @@ def _then_randomly(policy: PolicyFunction, specs: EnvironmentSpecs, count: int) 
 def _stock_job(
     config: Config, address: str, directory: Path, count: int, pull_interval_s: float
 ) -> stock.CollectJob:
-    """Makes a stock collect job; `_collector` has published the variables that it pulls first."""
+    """Makes a stock collect job; `collector` has published the variables that it pulls first."""
     environment = load_environment(config.environment, 0)
     policy = make_agent(config, environment_specs(environment)).agent.collect_policy
     environment.close()

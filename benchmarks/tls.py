@@ -1,6 +1,7 @@
-"""`tls`: what mutual TLS costs: batches of 256 through a gate and a door, beside the same in plain text."""
+"""`tls`: what mutual TLS costs a learner and an actor: through a gate and a door, beside plain text."""
 
 import contextlib
+import functools
 import multiprocessing
 import signal
 import socket
@@ -14,19 +15,28 @@ from actorlearner.network.certificate import make_certificate, write_certificate
 from actorlearner.network.ports import LOOPBACK
 from actorlearner.network.tls import open_doors, open_gate
 from benchmarks import rounds, servers, threads
+from benchmarks.actor import collector
 from benchmarks.filling import fill
 from benchmarks.halfcheetah import configuration
 from benchmarks.report import Row
 from benchmarks.sampling import Sampler, our_batches
 
+_ENVIRONMENTS = 8
 
-def run(env_steps: int = 20_000, turns: int = 5, calls: int = 200) -> tuple[list[Row], dict[str, Any]]:
-    """Measures the rate and the CPU time of the sampling process, the door's thread included.
+
+def run(
+    env_steps: int = 20_000, turns: int = 5, calls: int = 200, acting_turns: int = 15, round_s: float = 1.0
+) -> tuple[list[Row], dict[str, Any]]:
+    """Measures batches of 256 and their CPU time in the sampling process, and env steps of a collect actor.
+
+    The door's thread is part of both.
 
     Args:
       env_steps: in replay.
-      turns: rounds.
+      turns: rounds of sampling.
       calls: graph calls in one round, of `learn.train_steps_per_call` batches each.
+      acting_turns: rounds of acting.
+      round_s: seconds of acting in one round.
     """
     config = configuration()
     per_call = config.learn.train_steps_per_call
@@ -37,6 +47,17 @@ def run(env_steps: int = 20_000, turns: int = 5, calls: int = 200) -> tuple[list
         plain = Sampler(*our_batches(config, specs, server.address), per_call, calls)
         tls = Sampler(*our_batches(config, specs, door), per_call, calls)
         values = rounds.medians({"plain": plain.rate, "tls": tls.rate}, turns, details)
+        with tempfile.TemporaryDirectory() as directory:
+            acting = {
+                f"{name} actor": functools.partial(
+                    rounds.rate,
+                    collector(config, _ENVIRONMENTS, address, Path(directory) / name),
+                    round_s,
+                    _ENVIRONMENTS,
+                )
+                for name, address in (("plain", server.address), ("tls", door))
+            }
+            values |= rounds.medians(acting, acting_turns, details)
     details |= {"plain_cpu_ms_a_batch": plain.cpu_ms, "tls_cpu_ms_a_batch": tls.cpu_ms}
     middle = turns // 2
     cpu, plain_cpu = sorted(tls.cpu_ms)[middle], sorted(plain.cpu_ms)[middle]
@@ -54,6 +75,16 @@ def run(env_steps: int = 20_000, turns: int = 5, calls: int = 200) -> tuple[list
             settings,
         ),
         Row("tls", client, plain_cpu, cpu, cpu, None, False, settings),
+        Row(
+            "tls",
+            f"env steps a second of an actor with {_ENVIRONMENTS} HalfCheetahs by TLS; ratio to plain text",
+            values["plain actor"],
+            values["tls actor"],
+            rounds.ratio(details, "tls actor", "plain actor"),
+            None,
+            True,
+            settings,
+        ),
     ], details
 
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 _SIZES: dict[str, dict[str, Any]] = {
     "sampling": {"env_steps": 2_000, "turns": 1, "calls": 5, "stock_calls": 1},
-    "tls": {"env_steps": 2_000, "turns": 1, "calls": 5},
+    "tls": {"env_steps": 2_000, "turns": 1, "calls": 5, "acting_turns": 1, "round_s": 0.1},
     "learner": {"env_steps": 2_000, "turns": 1, "round_s": 0.1},
     "writer": {"env_steps": 800, "turns": 1},
     "actor": {"names": ["HalfCheetahBulletEnv-v0"], "turns": 1, "round_s": 0.1},
