@@ -52,7 +52,8 @@ _KNOWN = {
         *_under(f"{_CONTAINER}.startupProbe", *_PROBE),
         *_under(f"{_CONTAINER}.readinessProbe", *_PROBE),
         *_under(f"{_CONTAINER}.livenessProbe", *_PROBE),
-        *_under(f"{_CONTAINER}.resources", "limits.memory=*", "requests.*=*"),  # Those are for the scheduler.
+        # Requests are for the scheduler.
+        *_under(f"{_CONTAINER}.resources", "limits.memory=*Gi", "requests.*=*"),
         *_under(f"{_CONTAINER}.securityContext", "allowPrivilegeEscalation=False"),
         *_under(f"{_CONTAINER}.securityContext", "readOnlyRootFilesystem=True", "capabilities.drop=ALL"),
         *_under(_CONTAINER, "volumeMounts.name=*", "volumeMounts.mountPath=*", "volumeMounts.readOnly=True"),
@@ -190,31 +191,29 @@ class Cluster(Containers):
             re.sub(r"\$\((\w+)\)", lambda found: variables.get(found[1], found[0]), argument)
             for argument in container["args"]
         ]
-        mounts = self._mounts(spec, container, name)
+        memory = container["resources"]["limits"]["memory"].removesuffix("i").lower()  # 2Gi is Docker's 2g.
         options = [
-            *("--name", name, "--hostname", name, "--network", self.name, "--ip", address),
-            *self._aliases(template["metadata"]["labels"], container),
-            *("--user", f"{context['runAsUser']}:{context['runAsGroup']}"),
-            *("--group-add", str(context["fsGroup"])),
-            *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--no-healthcheck"),
-            *_memory(container["resources"]["limits"]["memory"]),
-            *("--stop-timeout", str(spec["terminationGracePeriodSeconds"])),
-            *itertools.chain.from_iterable(("--env", f"{key}={value}") for key, value in variables.items()),
-            *itertools.chain.from_iterable(("--mount", mount) for mount in mounts),
+            *(f"--name={name}", f"--hostname={name}", f"--network={self.name}", f"--ip={address}"),
+            *(f"--network-alias={service}" for service in self._services(template, container)),
+            *(f"--user={context['runAsUser']}:{context['runAsGroup']}", f"--group-add={context['fsGroup']}"),
+            *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--no-healthcheck"),
+            *(f"--memory={memory}", f"--memory-swap={memory}"),
+            f"--stop-timeout={spec['terminationGracePeriodSeconds']}",
+            *(f"--env={key}={value}" for key, value in variables.items()),
+            *(f"--mount={mount}" for mount in self._mounts(spec, container, name)),
         ]
         started = run("docker", "run", "--detach", *self._labels, *options, container["image"], *arguments)
         self._pods.append(Pod(started.strip(), job, address))
         return self._pods[-1]
 
-    def _aliases(self, labels: Object, container: Object) -> list[str]:
-        """Returns the names of the services of a pod, whose ports have to be the container's own."""
-        aliases = []
+    def _services(self, template: Object, container: Object) -> Iterator[str]:
+        """Yields the names of a pod's services, whose ports have to be the container's own."""
         for (kind, name), service in self._objects.items():
-            if kind == "Service" and service["spec"]["selector"].items() <= labels.items():
+            labels = template["metadata"]["labels"].items()
+            if kind == "Service" and service["spec"]["selector"].items() <= labels:
                 own = {port["name"]: port["containerPort"] for port in container["ports"]}
                 assert all(own[port["targetPort"]] == port["port"] for port in service["spec"]["ports"])
-                aliases += ["--network-alias", name]
-        return aliases
+                yield name
 
     def _mounts(self, spec: Object, container: Object, pod: str) -> list[str]:
         """Makes the volumes of a pod; the kubelet gives them to root and fsGroup."""
@@ -240,14 +239,6 @@ class Cluster(Containers):
             + (",readonly" if mount.get("readOnly") else "")
             for mount in container["volumeMounts"]
         ]
-
-
-def _memory(limit: str) -> list[str]:
-    """Options for a limit such as 2Gi, without swap."""
-    found = re.fullmatch("([0-9]+)([MG])i", limit)
-    assert found, limit
-    amount = f"{found[1]}{found[2].lower()}"
-    return ["--memory", amount, "--memory-swap", amount]
 
 
 @contextmanager
