@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Starts a role in a container: adds the run directory, and the index of a collect actor.
 
+The run directory may be a volume in which a killed container left its heartbeat. A probe would believe it
+until the role writes its own.
+
 All collect actors start with the same command, but each running one needs a different index. It is the number
 in the container's name, which docker-compose counts from 1 on each machine, less one, plus FIRST_ACTOR_INDEX.
 The network's name server knows the name. Without such a name, the index comes from the container's address,
 or from POD_IP if that is set.
 """
 
+import contextlib
 import hashlib
 import ipaddress
 import os
@@ -15,6 +19,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 RUN_DIR = "/run_dir"
@@ -66,6 +71,18 @@ def index(address: str, names: Sequence[str], first: int = 0) -> int:
     if len(packed) == 4:
         return int.from_bytes(packed[1:], "big")
     return int.from_bytes(hashlib.sha256(packed).digest(), "big") % _INDICES
+
+
+def mark_heartbeats(folder: Path) -> None:
+    """Marks the heartbeats of a folder as those of roles that are not ready; a running role corrects that.
+
+    They stay, because a role counts its restarts by them. They keep their size: the disk may be full.
+    """
+    for path in folder.glob("*.json"):
+        with contextlib.suppress(OSError), path.open("r+b") as file:
+            left = file.read()
+            file.seek(0)
+            file.write(left.replace(b'"ready": true', b'"ready":false'))
 
 
 def own_index() -> int:
@@ -154,6 +171,7 @@ def _name(answer: bytes, at: int) -> tuple[str, int]:
 
 def main(arguments: Sequence[str]) -> None:
     """Replaces this process by the container's command."""
+    mark_heartbeats(Path(RUN_DIR, "health"))
     full = command(arguments, own_index)
     os.execvp(full[0], full)
 

@@ -1,53 +1,40 @@
 """Hides a server's port from other machines, where the system refuses a private network.
 
-Reverb listens on all interfaces and cannot be told otherwise. A socket filter, for which no privileges are
-needed, makes the kernel drop what does not come from the loopback interface.
+Reverb listens on all interfaces and has no setting for that. A listening socket that is bound to the loopback
+interface afterwards gets no connections from others. Since Linux 5.7 that needs no privileges; to attach a
+socket filter may need some.
 """
 
 import contextlib
-import ctypes
 import ipaddress
 import os
 import socket
-import struct
 import threading
 import time
 from collections.abc import Iterator
 
-_SO_ATTACH_FILTER = 26
+from actorlearner.errors import RunError
+
+_INTERFACE = b"lo"
 _POLL_S = 0.05
-
-# Classic BPF, see the kernel's filter.rst. Offsets from _NETWORK on are in the IP header.
-_NETWORK = 0xFFF00000
-_LOAD_BYTE, _LOAD_WORD, _AND = 0x30, 0x20, 0x54
-_IF_EQUAL, _RETURN = 0x15, 0x06
-_ACCEPT, _DROP = 0xFFFFFFFF, 0
-
-_FILTER = (
-    (_LOAD_BYTE, 0, 0, _NETWORK),
-    (_AND, 0, 0, 0xF0),
-    (_IF_EQUAL, 0, 3, 0x40),  # IPv4: the source is 127.0.0.0/8.
-    (_LOAD_WORD, 0, 0, _NETWORK + 12),
-    (_AND, 0, 0, 0xFF000000),
-    (_IF_EQUAL, 8, 9, 0x7F000000),
-    (_LOAD_WORD, 0, 0, _NETWORK + 8),  # IPv6: the source is ::1.
-    (_IF_EQUAL, 0, 7, 0),
-    (_LOAD_WORD, 0, 0, _NETWORK + 12),
-    (_IF_EQUAL, 0, 5, 0),
-    (_LOAD_WORD, 0, 0, _NETWORK + 16),
-    (_IF_EQUAL, 0, 3, 0),
-    (_LOAD_WORD, 0, 0, _NETWORK + 20),
-    (_IF_EQUAL, 0, 1, 1),
-    (_RETURN, 0, 0, _ACCEPT),
-    (_RETURN, 0, 0, _DROP),
-)
 
 
 def close_to_other_machines(port: int) -> None:
     """Makes a port that this process will listen on refuse other machines; does not block.
 
     A thread waits for the listening sockets. It also ends connections that were made before it saw them.
+
+    Raises:
+      RunError: the system does not allow it.
     """
+    try:
+        with socket.socket() as probe:
+            _bind_to_loopback(probe)
+    except OSError as error:
+        raise RunError(
+            f"the replay server's own port cannot be hidden from other machines: {error.strerror}; allowed "
+            "with --tls: a system with private networks, or Linux 5.7 or newer"
+        ) from error
     threading.Thread(target=_close, args=(port,), name="loopback only", daemon=True).start()
 
 
@@ -60,18 +47,15 @@ def _close(port: int) -> None:
             if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 _end_if_from_elsewhere(connection)
             else:
-                _attach(connection)
+                _bind_to_loopback(connection)
                 found.add(name)
         if found and found == closed:  # gRPC opens several, one after the other.
             return
         closed = found
 
 
-def _attach(listener: socket.socket) -> None:
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in _FILTER))
-    # struct sock_fprog: the number of instructions, and where they are.
-    argument = struct.pack("HP", len(_FILTER), ctypes.addressof(program))
-    listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, argument)
+def _bind_to_loopback(listener: socket.socket) -> None:
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, _INTERFACE)
 
 
 def _end_if_from_elsewhere(connection: socket.socket) -> None:

@@ -9,81 +9,101 @@ import pytest
 import yaml
 
 from tests.support import compose
-from tests.support.compose import FILE, TLS_FILE
+from tests.support.compose import ACTORS_FILE, FILE
+from tests.support.containers import run
 
 Services = dict[str, dict[str, Any]]
 
 pytestmark = pytest.mark.skipif(not compose.command(), reason="needs docker-compose or docker compose")
 
+_ROLES = {"replay-server", "collect-actor", "eval-actor", "learner"}
+_MACHINE = {
+    "ACTORLEARNER_REPLAY": "first.host:8443",
+    "ACTORLEARNER_CERTIFICATE": "/etc/run.pem",
+    "ACTORLEARNER_FIRST_INDEX": "100",
+}
 
-def _merged(**environment: str) -> Services:
-    return _config(FILE, TLS_FILE, **environment)
 
-
-def _config(*files: Path, **environment: str) -> Services:
-    text = compose.run(
-        *(*compose.command(), *(argument for file in files for argument in ("-f", str(file))), "config"),
-        environment={"ACTORLEARNER_CERTIFICATES": "/made"} | environment,
-    )
+def _services(file: Path, **environment: str) -> Services:
+    text = run(*compose.command(), "-f", str(file), "config", environment=_MACHINE | environment)
     return dict(yaml.safe_load(text)["services"])
 
 
-@pytest.fixture(name="services", scope="module")
-def _services() -> Services:
-    return _merged()
+def _mounts(service: dict[str, Any]) -> list[dict[str, Any]]:
+    """The mounts of a service; docker-compose writes named volumes as SOURCE:TARGET:MODE."""
+    mounts = []
+    for mount in service.get("volumes", ()):
+        if isinstance(mount, str):
+            source, target, mode = mount.split(":")
+            mount = {"source": source, "target": target, "read_only": mode == "ro"}
+        mounts.append({"read_only": False} | mount)
+    return mounts
 
 
-def test_no_container_has_rights_or_memory_without_end(services: Services) -> None:
-    assert len(services) == 6
-    for service in services.values():
+def test_no_container_has_rights_or_memory_without_end() -> None:
+    here, there = _services(FILE), _services(ACTORS_FILE)
+    assert (set(here), set(there)) == (_ROLES | {"certificate", "tensorboard"}, {"collect-actor"})
+    for name, service in (*here.items(), *there.items()):
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
-        assert service["restart"] == "on-failure"
+        # A certificate that cannot be made ends `up` with an error.
+        assert service["restart"] == ("no" if name == "certificate" else "on-failure")
         assert service["mem_limit"]
         assert "user" not in service  # The image's, which is not root.
 
 
-def test_no_role_is_tried_for_ever_with_a_configuration_that_it_refuses(services: Services) -> None:
-    roles = ("replay-server", "collect-actor", "eval-actor", "learner")
-    plain = _config(FILE)
-    for role in roles:
-        for service in (plain[role], services[role]):
-            assert service["entrypoint"][:2] == ["python", "/opt/actorlearner/hold.py"]
-            assert service["entrypoint"][2] == "python"
+def test_no_role_is_tried_for_ever_with_a_configuration_that_it_refuses() -> None:
+    here = _services(FILE)
+    for service in (*(here[role] for role in _ROLES), *_services(ACTORS_FILE).values()):
+        assert service["entrypoint"][:2] == ["python", "/opt/actorlearner/hold.py"]
+        assert service["entrypoint"][2] == "python"
 
 
-def test_the_replay_server_has_no_network(services: Services) -> None:
-    assert {name for name, service in services.items() if service.get("network_mode") == "none"} == {
-        "replay-server"
-    }
-    assert "ports" not in services["replay-server"]
-
-
-def test_every_role_has_its_own_certificate_and_nobody_else_has_one(services: Services) -> None:
+def test_every_role_has_the_certificate_and_only_its_maker_can_write_it() -> None:
+    here = _services(FILE)
     held = {
-        name: mount["source"]
-        for name, service in services.items()
-        for mount in service["volumes"]
-        if isinstance(mount, dict) and mount["target"] == "/certificates"
+        name: mount["read_only"]
+        for name, service in here.items()
+        for mount in _mounts(service)
+        if mount["target"] == "/certificate"
     }
-    clients = dict.fromkeys(("collect-actor", "eval-actor", "learner"), "/made/client")
-    assert held == {"replay-server": "/made/server"} | clients
-    for name in held:
-        side = "server" if name == "replay-server" else "client"
-        assert services[name]["entrypoint"][-2:] == ["/opt/actorlearner/tls.py", side]
+    assert held == dict.fromkeys(_ROLES, True) | {"certificate": False}
+    for role in _ROLES:
+        assert "--tls /certificate/run.pem" in " ".join(_words(here[role]["command"]))
+    made = {"certificate": {"condition": "service_completed_successfully"}}
+    assert here["replay-server"]["depends_on"] == made  # All other roles depend on the replay server.
+
+    [actor] = _services(ACTORS_FILE).values()
+    [mount] = _mounts(actor)
+    assert (mount["source"], mount["target"], mount["read_only"]) == (
+        "/etc/run.pem", "/certificate/run.pem", True,
+    )  # fmt: skip
+    words = _words(actor["command"])
+    assert words[3:7] == ["--replay_address", "first.host:8443", "--tls", "/certificate/run.pem"]
 
 
-def test_tls_is_on_the_loopback_interface_unless_told(services: Services) -> None:
-    published = {name: str(service["ports"]) for name, service in services.items() if "ports" in service}
-    assert set(published) == {"replay-gate", "tensorboard"}
-    assert "127.0.0.1" in published["replay-gate"]
-    assert "127.0.0.1" not in str(_merged(ACTORLEARNER_TLS_PUBLISH="8443")["replay-gate"]["ports"])
+def _words(command: str | list[str]) -> list[str]:
+    """A command, which docker-compose writes as text."""
+    return command.split() if isinstance(command, str) else command
 
 
-def test_without_certificates_nothing_is_started() -> None:
-    environment = {key: value for key, value in os.environ.items() if key != "ACTORLEARNER_CERTIFICATES"}
+def test_ports_are_on_the_loopback_interface_unless_published() -> None:
+    published = {
+        name: str(service["ports"]) for name, service in _services(FILE).items() if "ports" in service
+    }
+    assert set(published) == {"replay-server", "tensorboard"}
+    assert all("127.0.0.1" in ports for ports in published.values())
+    elsewhere = _services(FILE, ACTORLEARNER_PUBLISH="8443")
+    assert "127.0.0.1" not in str(elsewhere["replay-server"]["ports"])
+    assert "8443" in str(elsewhere["replay-server"]["ports"])
+    assert "ports" not in _services(ACTORS_FILE)["collect-actor"]
+
+
+@pytest.mark.parametrize("missing", _MACHINE)
+def test_actors_elsewhere_need_an_address_a_certificate_and_an_index(missing: str) -> None:
+    environment = {key: value for key, value in (os.environ | _MACHINE).items() if key != missing}
     done = subprocess.run(
-        [*compose.command(), "-f", str(FILE), "-f", str(TLS_FILE), "config"],
+        [*compose.command(), "-f", str(ACTORS_FILE), "config"],
         env=environment,
         capture_output=True,
         text=True,
@@ -91,4 +111,5 @@ def test_without_certificates_nothing_is_started() -> None:
         check=False,
     )
     assert done.returncode != 0
-    assert "is not set, see launch/docker-compose.tls.yml" in done.stderr
+    assert "has to be" in done.stderr
+    assert missing in done.stderr

@@ -3,12 +3,16 @@
 import socket
 import struct
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
+from actorlearner.process import heartbeat
+from actorlearner.process.health import check
+from actorlearner.records.run_directory import RunDirectory
 from launch import container
-from launch.container import command, index, names_of
+from launch.container import command, index, mark_heartbeats, names_of
 
 ADDRESS = "172.19.0.7"
 
@@ -99,6 +103,26 @@ def test_an_address_that_is_none_is_refused(
 )
 def test_a_role_gets_what_its_container_knows(arguments: str, expected: str) -> None:
     assert command(arguments.split(), lambda: 6) == ["actorlearner", *expected.split()]
+
+
+def test_a_heartbeat_that_a_killed_container_left_is_not_healthy(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+
+    def is_healthy() -> bool:
+        [health] = check(["learner"], directory)
+        return health.healthy
+
+    for restarts in range(2):
+        mark_heartbeats(directory.heartbeats)
+        heartbeat.begin(directory.heartbeat("learner"))
+        heartbeat.beat("train step 1")
+        assert is_healthy()
+        size = directory.heartbeat("learner").stat().st_size
+        mark_heartbeats(directory.heartbeats)
+        assert not is_healthy()
+        assert directory.heartbeat("learner").stat().st_size == size
+        assert heartbeat.read_heartbeat(directory.heartbeat("learner")).restarts == restarts
+    heartbeat.end()
 
 
 def test_only_a_collect_actor_is_looked_up() -> None:

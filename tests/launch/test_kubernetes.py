@@ -1,6 +1,9 @@
 """The manifests: what Kubernetes' own schemas say of them, and that their parts fit together."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
@@ -74,7 +77,7 @@ def test_a_misspelt_key_would_be_found() -> None:
 
 def test_every_file_is_listed() -> None:
     for folder in ("base", "gpu"):
-        there = {path.name for path in (_FOLDER / folder).iterdir()} - {"kustomization.yaml"}
+        there = {path.name for path in (_FOLDER / folder).iterdir()} - {"kustomization.yaml", "run.pem"}
         kustomization = _kustomization(folder)
         patches = [patch["path"] for patch in kustomization.get("patches", [])]
         listed = {name for name in (*kustomization["resources"], *patches) if not name.startswith("..")}
@@ -84,18 +87,22 @@ def test_every_file_is_listed() -> None:
 def test_every_role_is_started_and_probed_as_the_command_line_wants_it() -> None:
     pods = _pods(_base())
     assert sorted(pods) == sorted(_ROLES)
-    settings = next(t["data"] for t in _base() if t["kind"] == "ConfigMap")
     for role, pod in pods.items():
         [container] = pod["spec"]["containers"]
-        arguments = [argument.replace("$(CONFIG)", settings["CONFIG"]) for argument in container["args"]]
-        index = ["--actor_index", "0"] if role == "collect-actor" else []  # From launch/container.py.
-        assert make_parser().parse_args([*arguments, *index]).command == role
+        assert make_parser().parse_args(_arguments(role, container)).command == role
         for probe in ("startupProbe", "livenessProbe"):
             program, *asked = container[probe]["exec"]["command"]
             read = make_parser().parse_args(asked)
             assert (program, read.command, read.role, read.run_dir) == (
                 "actorlearner", "health", role, "/run_dir",
             )  # fmt: skip
+
+
+def _arguments(role: str, container: Object) -> list[str]:
+    """The arguments of a container, and the index that launch/container.py adds."""
+    settings = next(t["data"] for t in _base() if t["kind"] == "ConfigMap")
+    arguments = [argument.replace("$(CONFIG)", settings["CONFIG"]) for argument in container["args"]]
+    return [*arguments, *(["--actor_index", "0"] if role == "collect-actor" else [])]
 
 
 def test_a_refused_configuration_ends_the_job() -> None:
@@ -120,6 +127,39 @@ def test_no_role_is_root_or_without_limits() -> None:
         [container] = pod["spec"]["containers"]
         assert not container["securityContext"]["allowPrivilegeEscalation"]
         assert "memory" in container["resources"]["limits"]
+
+
+def test_every_role_can_read_the_certificate_and_requires_it() -> None:
+    [secret] = _kustomization("base")["secretGenerator"]
+    [file] = secret["files"]
+    for role, pod in _pods(_base()).items():
+        [source] = [volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume]
+        assert source == {"secretName": secret["name"], "defaultMode": 0o440}
+        assert pod["spec"]["securityContext"]["fsGroup"] == pod["spec"]["securityContext"]["runAsGroup"]
+        [container] = pod["spec"]["containers"]
+        assert {"name": "certificate", "mountPath": "/certificate", "readOnly": True} in container[
+            "volumeMounts"
+        ]
+        assert make_parser().parse_args(_arguments(role, container)).tls == f"/certificate/{file}"
+        if role == "replay-server":  # The other probes do not connect to it.
+            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+                read = make_parser().parse_args(container[probe]["exec"]["command"][1:])
+                assert (read.replay_address, read.tls) == ("localhost:8008", f"/certificate/{file}")
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+@pytest.mark.parametrize("folder", ["base", "gpu"])
+def test_the_certificate_is_the_file_beside_the_base(folder: str, tmp_path: Path) -> None:
+    copied = tmp_path / "kubernetes"
+    shutil.copytree(_FOLDER, copied, ignore=shutil.ignore_patterns("run.pem"))
+    command = ["kubectl", "kustomize", str(copied / folder)]
+    missing = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert missing.returncode != 0
+    assert f"{copied}/base/run.pem: no such file or directory" in missing.stderr.replace("' ", "")
+    (copied / "base" / "run.pem").write_text("both")
+    rendered = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    [secret] = [thing for thing in yaml.safe_load_all(rendered) if thing["kind"] == "Secret"]
+    assert (secret["metadata"]["name"], secret["data"]) == ("certificate", {"run.pem": "Ym90aA=="})
 
 
 def test_only_the_roles_reach_the_replay_server() -> None:

@@ -1,17 +1,20 @@
-"""What a client gets from a port. Run in containers as well, and so with nothing but Python's own modules."""
+"""What a client gets from a port. Run in containers as well, and so begins with Python's own modules."""
 
 import json
 import socket
 import ssl
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 _TIMEOUT_S = 30.0
+_SCAN_TIMEOUT_S = 3.0
+_PORTS = range(1, 65536)
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 _SETTINGS = 4  # The kind of frame that a gRPC server begins with.
 
 
 def plain(host: str, port: int) -> str:
-    """What comes back without TLS: `served`, or what went wrong."""
+    """Returns the outcome without TLS: `served`, or what went wrong."""
     try:
         with socket.create_connection((host, port), timeout=_TIMEOUT_S) as connection:
             connection.sendall(_HELLO)
@@ -20,23 +23,19 @@ def plain(host: str, port: int) -> str:
         return "closed"
     except ConnectionRefusedError:
         return "refused"
-    except socket.gaierror:
-        return "no such host"
 
 
-def tls(host: str, port: int, folder: str = "", file: str = "") -> str:
-    """What comes back by TLS: `served`, or what went wrong.
+def tls(host: str, port: int, file: str = "") -> str:
+    """Returns the outcome by TLS: `served`, or what went wrong.
 
-    Shows the certificate of a folder or of a file, if one is given. Says nothing but what TLS does: the
-    server begins, and one that refuses is not cut short.
+    Shows the certificate of a file, if one is given. Sends nothing but what TLS sends: the server begins, and
+    one that refuses is not cut short.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     if file:
         context.load_cert_chain(file)
-    if folder:
-        context.load_cert_chain(f"{folder}/own.crt", f"{folder}/own.key")
     try:
         with (
             socket.create_connection((host, port), timeout=_TIMEOUT_S) as connection,
@@ -45,6 +44,33 @@ def tls(host: str, port: int, folder: str = "", file: str = "") -> str:
             return _read(secret)
     except ssl.SSLError as error:
         return error.reason
+    except ConnectionResetError:
+        return "closed"
+
+
+def stock(host: str, port: int) -> str:
+    """Returns the outcome of Reverb's own client: `served` or `refused`."""
+    import reverb
+
+    try:
+        reverb.Client(f"{host}:{port}").server_info(timeout=5)
+    except (reverb.errors.DeadlineExceededError, RuntimeError):
+        return "refused"
+    return "served"
+
+
+def scan(host: str) -> list[int]:
+    """Returns the TCP ports that accept connections."""
+
+    def accepts(port: int) -> bool:
+        try:
+            socket.create_connection((host, port), timeout=_SCAN_TIMEOUT_S).close()
+        except OSError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(64) as pool:
+        return [port for port, accepted in zip(_PORTS, pool.map(accepts, _PORTS), strict=True) if accepted]
 
 
 def _read(connection: socket.socket) -> str:
