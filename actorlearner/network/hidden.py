@@ -54,7 +54,11 @@ class Gate:
     refusal: str = ""
 
     def open(self, port: int) -> None:
-        """Lets holders of the certificate in to Reverb's port from now on; does not block."""
+        """Lets holders of the certificate in to Reverb's port from now on; does not block.
+
+        Raises:
+          RunError: Reverb's port can be hidden neither in a private network nor on the loopback interface.
+        """
         listener = socket.socket(fileno=self.listener)
         listener.set_inheritable(False)
         if self.refusal:
