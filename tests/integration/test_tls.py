@@ -53,6 +53,7 @@ def test_roles_with_a_certificate_train_and_a_stranger_is_refused(
     )
     status = command("status", *to_server, "--tls", "run.pem")
     assert status.finish() == 0, status.err
+    assert f"served at localhost:{free_port}" in status.out
     health = command("health", "--run_dir", "replay-server", *to_server, "--tls", "run.pem")
     assert health.finish() == 0, health.out
 

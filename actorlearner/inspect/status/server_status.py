@@ -121,7 +121,7 @@ class ServerStatusReader:
         newest = self._variables
         left = None if newest is None else learn["train_steps"] - newest.train_step
         return ServerStatus(
-            replay_address=self._address,
+            replay_address=self._address.rpartition("/")[2],  # With TLS, a socket has this name.
             run_id=self._run_id,
             time=time.time(),
             train_step=None if newest is None else newest.train_step,
