@@ -14,11 +14,8 @@ from benchmarks.filling import fill
 from benchmarks.learner import fixed_batch, training
 from benchmarks.report import Row
 
-_SIZES = {
-    "sac_halfcheetah": ("agent.actor_layers", "agent.critic_joint_layers"),
-    "crossq_halfcheetah": ("agent.actor_layers", "agent.critic_layers"),
-}
-"""The shipped configurations, and the keys that set the size of their networks."""
+_CONFIGS = ("sac_halfcheetah", "tqc_halfcheetah")
+_LAYERS = ("agent.actor_layers", "agent.critic_joint_layers")
 
 _CASES = ((256, 256), (512, 256), (512, 1_024))
 """Units of each of two hidden layers, and transitions in a batch."""
@@ -37,7 +34,7 @@ def run(env_steps: int = 20_000, turns: int = 7, round_s: float = 2.0) -> tuple[
     details: dict[str, Any] = {}
     with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
         specs = fill(server, env_steps)
-        for name, (units, batch) in itertools.product(_SIZES, _CASES):
+        for name, (units, batch) in itertools.product(_CONFIGS, _CASES):
             case = f"{name}, {units}x{units}, batches of {batch}"
             measurements = {}
             for precision in ("float32", "bfloat16"):
@@ -58,7 +55,7 @@ def run(env_steps: int = 20_000, turns: int = 7, round_s: float = 2.0) -> tuple[
 
 
 def _config(name: str, units: int, batch: int, precision: str) -> Config:
-    layers = [f"{key}=[{units},{units}]" for key in _SIZES[name]]
+    layers = [f"{key}=[{units},{units}]" for key in _LAYERS]
     config = load_config(name, [*layers, f"learn.batch_size={batch}", f"learn.precision={precision}"])
     # As `fill` has it.
     return dataclasses.replace(

@@ -54,15 +54,6 @@ def use_bfloat16(agent: tf.Module) -> None:
     for module in agent.submodules:
         if type(module) in _REPLACED:
             module.__class__ = _REPLACED[type(module)]
-        elif hasattr(module, "bfloat16"):
-            module.bfloat16 = True
-
-
-def product(inputs: tf.Tensor, kernel: tf.Tensor, bfloat16: bool) -> tf.Tensor:
-    """Returns a matrix product in float32, or in bfloat16 with outputs of that dtype."""
-    if _thread.exact or not bfloat16:
-        return tf.matmul(tf.cast(inputs, tf.float32), kernel)
-    return tf.matmul(_reduced(inputs), _reduced(kernel))
 
 
 @contextlib.contextmanager

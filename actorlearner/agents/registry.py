@@ -5,7 +5,6 @@ from typing import Any
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.c51 import C51Builder
-from actorlearner.agents.crossq import CrossqBuilder
 from actorlearner.agents.ddpg import DdpgBuilder
 from actorlearner.agents.dqn import DqnBuilder
 from actorlearner.agents.ppo import PpoBuilder
@@ -19,7 +18,6 @@ from actorlearner.errors import ConfigurationError, one_line
 
 _BUILDERS: dict[str, AgentBuilder] = {
     "c51": C51Builder(),
-    "crossq": CrossqBuilder(),
     "ddpg": DdpgBuilder(),
     "dqn": DqnBuilder(),
     "ppo": PpoBuilder(),

@@ -17,7 +17,6 @@ from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
 DISCOUNT = [1.0, 0.0, 1.0, 1.0, 0.0]
 
 OFF_POLICY = [name for name in agent_classes() if name != "ppo"]  # It has tests of its own.
-STOCK = [name for name in OFF_POLICY if name != "crossq"]  # TF-Agents' agents.
 
 
 @pytest.fixture(params=OFF_POLICY)
@@ -37,7 +36,6 @@ def trained(agent, experience):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("name", STOCK)
 def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batches):
     batch = batches(specs, DISCOUNT)
     truncated = np.array([False, False, True, False, False])
@@ -52,7 +50,6 @@ def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batc
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("name", STOCK)
 def test_the_value_of_the_next_observation_counts_unless_terminated(name, specs, agents, batches):
     def loss(changed_row):
         batch = batches(specs, DISCOUNT)
@@ -85,7 +82,6 @@ def test_policies_act_on_batches_within_bounds(name, specs, agents):
         assert np.all(action <= specs.action.maximum)
 
 
-@pytest.mark.parametrize("name", STOCK)
 @pytest.mark.parametrize(
     ("key", "value", "attribute"),
     [
@@ -100,7 +96,6 @@ def test_shared_keys_reach_the_agent(name, specs, agents, key, value, attribute)
     assert getattr(agents(name, specs, **{key: value}), attribute) == value
 
 
-@pytest.mark.parametrize("name", STOCK)
 @pytest.mark.parametrize(("loss", "expected"), [("squared", 9.0), ("huber", 2.5)])
 def test_td_loss_reaches_the_agent(name, specs, agents, loss, expected):
     agent = agents(name, specs, td_loss=loss)
@@ -108,7 +103,6 @@ def test_td_loss_reaches_the_agent(name, specs, agents, loss, expected):
     np.testing.assert_allclose(error, [expected])
 
 
-@pytest.mark.parametrize("name", STOCK)
 def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, batches):
     agent = agents(name, specs, target_update_tau=0.25, target_update_period=2)
     network, target = {

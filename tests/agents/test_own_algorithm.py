@@ -55,5 +55,5 @@ def test_a_name_that_cannot_be_imported_is_refused_in_one_line(name, reason):
 
 
 def test_unknown_names_list_what_is_allowed():
-    with pytest.raises(ConfigurationError, match=r"did you mean dqn\? allowed: c51, crossq, ddpg, dqn, "):
+    with pytest.raises(ConfigurationError, match=r"did you mean dqn\? allowed: c51, ddpg, dqn, "):
         find_builder("dqnn")

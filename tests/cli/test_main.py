@@ -85,7 +85,7 @@ REFUSED = {
         flags=["--set", "replay.updates_per_env_step=1", "replay.error_buffer=4"],
     ),
     "unknown agent": Refused(
-        ['agent.name: unknown agent "sacc" (--set); did you mean sac? allowed: c51, crossq, ddpg, dqn, '],
+        ['agent.name: unknown agent "sacc" (--set); did you mean sac? allowed: c51, ddpg, dqn, '],
         flags=["--set", "agent.name=sacc"],
     ),
     "unknown suite": Refused(
