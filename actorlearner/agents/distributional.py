@@ -1,4 +1,4 @@
-"""What C51 and QR-DQN share: a network of value distributions, and a DQN agent that trains it.
+"""Distributions of returns: the network and the DQN agent of C51 and QR-DQN, and the loss of quantiles.
 
 Import this only where TensorFlow may be imported.
 """
@@ -88,3 +88,24 @@ class DistributionalAgent(dqn_agent.DqnAgent):
         self, values: tf.Tensor, next_values: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return self._distribution_loss(values, tf.stop_gradient(next_values), rewards, discounts)
+
+
+def quantile_losses(estimates: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+    """Returns the quantile regression loss of each pair, with Huber's loss for errors up to 1.
+
+    Equation 10 of "Distributional Reinforcement Learning with Quantile Regression"
+    (https://arxiv.org/abs/1710.10044), with kappa = 1.
+
+    Args:
+      estimates: the quantiles that are learned, float32 [batch, quantiles].
+      targets: samples of returns, float32 [batch, samples].
+
+    Returns:
+      float32 [batch, quantiles, samples].
+    """
+    quantiles = estimates.shape[1]
+    midpoints = (tf.range(quantiles, dtype=tf.float32) + 0.5) / quantiles
+    errors = targets[:, None, :] - estimates[:, :, None]
+    size = tf.abs(errors)
+    huber = tf.where(size <= 1.0, 0.5 * tf.square(errors), size - 0.5)
+    return tf.abs(midpoints[:, None] - tf.cast(errors < 0.0, tf.float32)) * huber

@@ -62,23 +62,22 @@ class QrDqnBuilder(ActionValueBuilder):
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         import tensorflow as tf
 
-        from actorlearner.agents.distributional import DistributionalAgent, ValueDistributionNetwork
+        from actorlearner.agents.distributional import (
+            DistributionalAgent,
+            ValueDistributionNetwork,
+            quantile_losses,
+        )
 
         assert isinstance(config, QrDqnConfig)
         check_observation("qr_dqn", specs)
         check_discrete_action("qr_dqn", specs)
-        midpoints = (tf.range(config.quantiles, dtype=tf.float32) + 0.5) / config.quantiles
 
         def loss(
             values: tf.Tensor, next_values: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
         ) -> tuple[tf.Tensor, tf.Tensor]:
             """Equation 10 of the paper, with kappa = 1."""
             targets = rewards[:, None] + discounts[:, None] * next_values
-            errors = targets[:, None, :] - values[:, :, None]  # [batch, quantiles, next quantiles]
-            size = tf.abs(errors)
-            huber = tf.where(size <= 1.0, 0.5 * tf.square(errors), size - 0.5)
-            weights = tf.abs(midpoints[:, None] - tf.cast(errors < 0.0, tf.float32))
-            losses = tf.reduce_sum(tf.reduce_mean(weights * huber, axis=2), axis=1)
+            losses = tf.reduce_sum(tf.reduce_mean(quantile_losses(values, targets), axis=2), axis=1)
             return losses, tf.reduce_mean(targets, axis=1) - tf.reduce_mean(values, axis=1)
 
         agent = DistributionalAgent(

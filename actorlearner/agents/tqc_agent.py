@@ -6,6 +6,7 @@ import tensorflow as tf
 from tf_agents.agents.ddpg import critic_network
 from tf_agents.utils import common
 
+from actorlearner.agents.distributional import quantile_losses
 from actorlearner.agents.sac_agent import OrderedSacAgent
 from actorlearner.environments.environment import Nest
 
@@ -33,7 +34,6 @@ class TqcAgent(OrderedSacAgent):
     def __init__(self, *arguments: Any, quantiles: int, dropped_quantiles: int, **keywords: Any) -> None:
         """Makes a SacAgent of QuantileCriticNetworks; the numbers are those of each critic."""
         self._kept = 2 * (quantiles - dropped_quantiles)
-        self._midpoints = (tf.range(quantiles, dtype=tf.float32) + 0.5) / quantiles
         super().__init__(*arguments, **keywords)
 
     def critic_loss(
@@ -63,7 +63,7 @@ class TqcAgent(OrderedSacAgent):
         )
         critics = (self._critic_network_1, self._critic_network_2)
         estimates = self._quantiles(critics, time_steps, actions, training=training)
-        losses = tf.add_n([self._quantile_loss(each, targets) for each in estimates])
+        losses = tf.add_n([tf.reduce_mean(quantile_losses(each, targets), axis=[1, 2]) for each in estimates])
         return common.aggregate_losses(per_example_loss=losses, sample_weight=weights).total_loss
 
     def actor_loss(
@@ -81,11 +81,3 @@ class TqcAgent(OrderedSacAgent):
     ) -> list[tf.Tensor]:
         inputs = (time_steps.observation, actions)
         return [critic(inputs, step_type=time_steps.step_type, training=training)[0] for critic in critics]
-
-    def _quantile_loss(self, estimates: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-        """Returns the loss of each example, float32 [batch], the mean over pairs of estimate and target."""
-        errors = targets[:, None, :] - estimates[:, :, None]  # [batch, quantiles, kept]
-        size = tf.abs(errors)
-        huber = tf.where(size <= 1.0, 0.5 * tf.square(errors), size - 0.5)
-        weights = tf.abs(self._midpoints[:, None] - tf.cast(errors < 0.0, tf.float32))
-        return tf.reduce_mean(weights * huber, axis=[1, 2])

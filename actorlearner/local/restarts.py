@@ -1,4 +1,4 @@
-"""How often a role that dies is started again, and after which delay."""
+"""Limits and delays the restarts of a role that keeps dying."""
 
 import collections
 

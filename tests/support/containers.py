@@ -65,7 +65,7 @@ class Container:
 
     @property
     def log(self) -> str:
-        """What its processes printed, on both streams."""
+        """Returns the output of its processes, on both streams."""
         command = ["docker", "logs", self.id]
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=True
@@ -90,7 +90,7 @@ class Containers(abc.ABC):
 
     @abc.abstractmethod
     def describe(self) -> str:
-        """How the containers are, and what they printed last."""
+        """Returns the states of the containers and the end of their output."""
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
         """Waits long: the containers share the machine, and each poll is a process, too."""

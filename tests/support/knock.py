@@ -1,4 +1,4 @@
-"""What a client gets from a port. Run in containers as well, and so begins with Python's own modules."""
+"""Connects to ports as strangers do. Containers run it too, so it imports only the standard library."""
 
 import json
 import socket

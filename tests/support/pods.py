@@ -106,7 +106,7 @@ class Pod(Container):
         return int(run("docker", "wait", self.id))
 
     def fails_job(self) -> bool:
-        """Whether the pod failure policy ends the job after this pod; blocks until it has ended."""
+        """Blocks until the pod has ended; returns whether the pod failure policy then ends the job."""
         ends = [rule["onExitCodes"] for rule in self._rules if rule["action"] == "FailJob"]
         names = {rule["containerName"] for rule in ends}
         assert names == {self._spec["name"]}
