@@ -8,6 +8,9 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
+ERROR_PREFIX = "actorlearner: error: "
+"""What the line of a command's error begins with."""
+
 
 def one_line(error: BaseException) -> str:
     """Returns the class and message of an error of foreign code, as one line of at most 200 characters."""

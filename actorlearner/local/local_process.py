@@ -7,6 +7,7 @@ import tempfile
 from typing import IO
 
 from actorlearner.errors import (
+    ERROR_PREFIX,
     EXIT_FINISHED,
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -16,7 +17,6 @@ from actorlearner.errors import (
 )
 from actorlearner.process.child_process import die_with_parent, module_command
 
-_ERROR = "actorlearner: error: "
 _ENDED = (EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED)
 
 
@@ -68,7 +68,7 @@ class LocalProcess:
         self._process.wait()
         with self._errors:
             self._errors.seek(0)
-            lines = [line.removeprefix(_ERROR) for line in self._errors.read().splitlines()]
+            lines = [line.removeprefix(ERROR_PREFIX) for line in self._errors.read().splitlines()]
         code = self._process.returncode
         if code == EXIT_USAGE:
             raise ConfigurationError(lines)

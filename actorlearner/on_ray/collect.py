@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from actorlearner.errors import EXIT_USAGE
+from actorlearner.errors import ERROR_PREFIX, EXIT_USAGE
 from actorlearner.local.child import Child, Supervised
 from actorlearner.network.certificate import write_certificate
 from actorlearner.process.child_process import die_with_parent, module_command
@@ -133,7 +133,8 @@ class CollectActor:
         heartbeat = self._directory.heartbeat(self._name)
         error = child.error
         if code == EXIT_USAGE and not error:  # Refused before it was a role.
-            error = child.log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
+            last_line = child.log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
+            error = last_line.removeprefix(ERROR_PREFIX)
         return Report(
             exit_code=code,
             pid=child.pid,

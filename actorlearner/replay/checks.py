@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterator
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.checks import MULTI_WORKER, cannot_work, replicas
-from actorlearner.config.problems import DEFAULT_SOURCE, Sources
+from actorlearner.config.keys import config_keys
+from actorlearner.config.problems import Sources
+from actorlearner.config.resolved import declared_values
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.replay.item_size import MAX_ITEMS, max_transitions_per_item
@@ -20,7 +22,10 @@ _OF_REPLAY = (
     "learn.publish_interval",
     "learn.train_steps_per_call",
 )
-"""Keys that mean nothing for experience that is consumed once."""
+"""Keys that mean nothing for experience that is consumed once.
+
+They may be given with their defaults: files with all keys of a run are configurations, too.
+"""
 
 
 def replay_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
@@ -61,8 +66,9 @@ def _experience_problems(
     iteration = experience.iteration
     if iteration is None or experience.length is None:
         return
+    keys, values = config_keys(type(config.agent)), declared_values(config)
     for key in _OF_REPLAY:
-        if sources.get(key, DEFAULT_SOURCE) != DEFAULT_SOURCE:
+        if values[key] != keys[key].default:
             yield refuse(key, f"nothing: agent.name {config.agent.name} consumes its experience once")
     size, batch = iteration.env_steps, config.learn.batch_size
     if size % experience.length:

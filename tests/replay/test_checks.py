@@ -2,12 +2,17 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.agents.ppo import PpoConfig
+from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, LearnConfig
+from actorlearner.config.shipped import shipped_configs
+from actorlearner.errors import ConfigurationError
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import plan_rate_limit
@@ -121,3 +126,18 @@ def test_iterations_that_work(agent: dict[str, Any]) -> None:
     ppo = PpoConfig(env_steps_per_iteration=256, fragment_length=32, **agent)
     learn = LearnConfig(batch_size=64, train_steps=80, strategy="mirrored:2")
     assert replay_problems(Config(agent=ppo, learn=learn), {}) == []
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_a_file_with_all_keys_of_a_run_is_a_configuration(tmp_path: Path, name: str) -> None:
+    """Ray's actors get one, and `sweep` writes one."""
+    config = load_config(name)
+    (tmp_path / "all.yaml").write_text(to_yaml(config))
+    assert load_config(str(tmp_path / "all.yaml"), checks=(replay_problems,)) == config
+
+
+def test_keys_without_meaning_are_refused() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"^replay\.capacity: 5 cannot work .*consumes its experience once"
+    ):
+        load_config("ppo_cartpole", ["replay.capacity=5"], (replay_problems,))

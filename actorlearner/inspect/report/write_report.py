@@ -11,7 +11,7 @@ import jinja2
 
 from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
-from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
+from actorlearner.errors import ERROR_PREFIX, EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.report.contents import gather
 from actorlearner.inspect.report.pictures import draw
@@ -61,7 +61,7 @@ def _film(policy: Path, path: Path) -> str:
     if process.returncode == 0:
         return ""
     lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
-    return lines[-1].removeprefix("actorlearner: error: ")
+    return lines[-1].removeprefix(ERROR_PREFIX)
 
 
 _PAGE = "page.html.j2"
