@@ -49,8 +49,14 @@ test-long: venv
 test-containers: venv
 	@$(ENTER) $(BIN)/python -m pytest -m container -rs $(ARGS) tests/integration
 
-test-ray: venv
+test-ray: venv build/ray-cluster/bin/ray
 	@$(ENTER) $(BIN)/python -m pytest -m ray $(ARGS) tests/integration
+
+# A cluster that takes jobs, in an environment of its own: the packages of ray[default] do not fit TensorFlow's.
+build/ray-cluster/bin/ray: | venv
+	@echo "making build/ray-cluster ..."
+	@$(BIN)/python -m venv build/ray-cluster
+	@build/ray-cluster/bin/pip install --quiet "ray[default]==$$($(BIN)/python -c 'import ray; print(ray.__version__)')"
 
 test-slurm: venv
 	@$(ENTER) $(BIN)/python -m pytest -m slurm -rs $(ARGS) tests/integration

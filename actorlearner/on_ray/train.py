@@ -55,6 +55,7 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
     make_output_last()
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     with _connection(address, config.collect.actors or 1):
+        stop.install()  # Again: Ray has put its own handler of SIGTERM in its place.
         actor, offset = _find_or_start(config, directory)
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
