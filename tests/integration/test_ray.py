@@ -107,7 +107,7 @@ def test_a_ray_of_this_machine_alone_ends_with_the_command(
     run = start("-m", "actorlearner", "ray", *arguments, RAY_TMPDIR="/tmp")  # Its sockets need a short path.
     metrics = tmp_path / "run" / "metrics" / "learner.jsonl"
     wait_for(lambda: _while_running(run, records(metrics)), "train steps", timeout_s=100)
-    run.interrupt(signal.SIGTERM)  # Ray has a handler of its own for it.
+    run.process.send_signal(signal.SIGTERM)  # Ray has a handler of its own for it.
     assert run.finish() == 143, run.err
     assert "stopped at train step" in run.out
     wait_for(lambda: not marked_processes(mark), "the end of all processes")
