@@ -9,7 +9,7 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 ERROR_PREFIX = "actorlearner: error: "
-"""What the line of a command's error begins with."""
+"""A command reports an error in a line that starts with this."""
 
 
 def one_line(error: BaseException) -> str:

@@ -39,11 +39,12 @@ def _jobs(mark: str, tmp_path: Path) -> Iterator[str]:
             preexec_fn=lambda: die_with_parent(parent),
         )
         address = f"http://127.0.0.1:{jobs}"
-        listing = [_RAY, "job", "list", "--address", address]
-        wait_for(lambda: subprocess.run(listing, capture_output=True).returncode == 0, "Ray's dashboard")
-        yield address
-        head.terminate()
-        head.wait()
+        try:
+            wait_for(lambda: _run(address, "list").returncode == 0, "Ray's dashboard")
+            yield address
+        finally:
+            head.terminate()
+            head.wait(_COMMAND_S)
         wait_for(lambda: not marked_processes(mark), "the end of all processes")
 
 
@@ -64,6 +65,10 @@ def test_a_job_trains_and_stopping_it_saves_the_run(jobs: str, tmp_path: Path) -
 
 
 def _job(address: str, action: str, *arguments: str) -> None:
-    command = [_RAY, "job", action, "--address", address, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_S)
+    done = _run(address, action, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _run(address: str, action: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [_RAY, "job", action, "--address", address, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_S)
