@@ -21,9 +21,18 @@ class EnvironmentBatch:
       first: bool [environments], whether each is the first of its episode.
     """
 
-    def __init__(self, environments: Sequence[GuardedEnvironment]) -> None:
-        """Resets all environments."""
+    def __init__(
+        self, environments: Sequence[GuardedEnvironment], first_lengths: Sequence[int] | None = None
+    ) -> None:
+        """Resets all environments.
+
+        Args:
+          environments: at least one.
+          first_lengths: env steps after which each environment's episode is cut off, once, so that their
+            episodes do not begin and end together for ever; None: never.
+        """
         self._environments = list(environments)
+        self._steps_left = np.array(first_lengths or [0] * len(environments))
         self.observations = _stack([environment.reset() for environment in self._environments])
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
@@ -41,9 +50,11 @@ class EnvironmentBatch:
         answers = [environment.step(action) for environment, action in pairs]
         steps = [answer or self._given_up(i) for i, answer in enumerate(answers)]
         next_observation = _stack([step.observation for step in steps])
-        last = np.array([step.last for step in steps], dtype=np.bool_)
+        ended = np.array([step.last for step in steps], dtype=np.bool_)
+        cut = self._cut() & ~ended
+        last = ended | cut
         self.first = last
-        self.observations = self._reset(steps) if last.any() else next_observation
+        self.observations = self._reset(steps, last) if last.any() else next_observation
         rejected = np.array([step.rejected for step in steps], dtype=np.bool_)
         if rejected.any():
             next_observation = tree.map_structure(
@@ -61,20 +72,26 @@ class EnvironmentBatch:
             last=last,
             policy_train_step=np.full(len(steps), policy_train_step, np.int64),
             valid=~rejected,
+            cut=cut,
             info=[step.info for step in steps],
         )
+
+    def _cut(self) -> npt.NDArray[np.bool_]:
+        """Returns whose episode is cut off at this env step."""
+        self._steps_left -= 1
+        return self._steps_left == 0
 
     def _given_up(self, i: int) -> Step:
         """Returns the last step of an episode whose environment failed: a reset follows."""
         observation = tree.map_structure(lambda leaf: leaf[i], self.observations)
         return Step(observation, 0.0, 1.0, last=True, rejected=True)
 
-    def _reset(self, steps: Sequence[Step]) -> Nest:
+    def _reset(self, steps: Sequence[Step], last: npt.NDArray[np.bool_]) -> Nest:
         """Resets the environments whose episodes ended; returns the next observations of all."""
         return _stack(
             [
-                environment.reset() if step.last else step.observation
-                for environment, step in zip(self._environments, steps, strict=True)
+                environment.reset() if ended else step.observation
+                for environment, step, ended in zip(self._environments, steps, last, strict=True)
             ]
         )
 
@@ -136,19 +153,22 @@ class EpisodeStatistics:
         self.episodes = 0
 
     def add(self, steps: EnvSteps) -> None:
-        """Adds one env step of each environment; episodes that end without a valid env step do not count."""
+        """Adds one env step of each environment.
+
+        Episodes that were cut off do not count, nor do those that end without a valid env step.
+        """
         self._return += steps.reward
         self._length += 1
         if self._info_metrics:
             for info, added in zip(self._info, steps.info, strict=True):
                 info.add(added)
-        if not steps.valid.all():
-            given_up = steps.last & ~steps.valid
+        given_up = steps.last & (~steps.valid | steps.cut)
+        if given_up.any():
             self._return[given_up] = 0.0
             self._length[given_up] = 0
             for i in np.flatnonzero(given_up):
                 self._info[i].clear()
-        for i in np.flatnonzero(steps.last & steps.valid):
+        for i in np.flatnonzero(steps.last & ~given_up):
             self._returns.append(float(self._return[i]))
             self._lengths.append(int(self._length[i]))
             self._infos.append(self._info[i].take())

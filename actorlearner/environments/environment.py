@@ -95,6 +95,7 @@ class EnvSteps(NamedTuple):
       valid: bool; False if the environment failed (then `last` is True) or rejected the action. Such an env
         step must not be used: for replay, the episode ends with the env step before it, as if truncated.
         `next_observation` is then `observation` itself.
+      cut: bool; whether the actor itself ended the episode here, as if truncated.
       policy_generation: int64; the generation of the learner that published the variables; only in sequences.
       policy_info: nest; what the policy gave with the action; only in sequences.
       policy_state: nest; the state of the policy before it chose the action; only in sequences.
@@ -110,6 +111,7 @@ class EnvSteps(NamedTuple):
     last: Nest
     policy_train_step: Nest
     valid: Nest
+    cut: Nest = False
     policy_generation: Nest = ()
     policy_info: Nest = ()
     policy_state: Nest = ()

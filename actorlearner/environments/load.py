@@ -4,6 +4,7 @@ import copy
 import importlib
 import inspect
 import logging
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,17 @@ def load_environment(
     if config.frame_stack > 1:
         environment = FrameStack(environment, config.frame_stack)
     return environment
+
+
+def episode_limit(config: EnvironmentConfig) -> int | None:
+    """Returns the env steps after which an episode is truncated at the latest; None if unknown or never."""
+    limit: int | None = config.max_episode_steps
+    if config.suite in SUITES:
+        if limit is None and config.suite != "dm_control":
+            registry = importlib.import_module("gymnasium" if config.suite == "gymnasium" else "gym")
+            limit = registry.spec(config.name).max_episode_steps
+        return limit and math.ceil(limit / config.action_repeat)
+    return limit
 
 
 def _registered(config: EnvironmentConfig) -> Any:

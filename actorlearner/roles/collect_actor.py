@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import tensorflow as tf
 
 from actorlearner.acting.collect_metrics import CollectMetrics
@@ -16,6 +17,7 @@ from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.environments.load import episode_limit
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
@@ -84,7 +86,7 @@ def run(
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout)
     parts = CollectorParts(
-        EnvironmentBatch(environments),
+        EnvironmentBatch(environments, _first_lengths(config, actor_index, life)),
         layout.writer(own.client, count),
         replay,
         puller,
@@ -129,6 +131,17 @@ def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[
         )
         for i in range(envs_per_actor(config.collect))
     ]
+
+
+def _first_lengths(config: Config, actor_index: int, life: int) -> list[int] | None:
+    """Returns lengths of the first episodes that spread the ends of the later ones; None without a limit."""
+    limit = episode_limit(config.environment)
+    if limit is None:
+        return None
+    count = envs_per_actor(config.collect)
+    random = np.random.RandomState(seed_for(config.seed, f"{_ROLE} first episodes", actor_index, life=life))
+    offset = random.uniform()
+    return [max(1, round(limit * (i + offset) / count)) for i in range(count)]
 
 
 def _act_randomly(

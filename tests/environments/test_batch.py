@@ -267,3 +267,22 @@ def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:
         statistics.add(batch.step(actions_for(1, number), policy_train_step=number))
         assert batch.first.tolist() == [number % 3 == 2]
     assert statistics.episodes == 0
+
+
+def test_episodes_are_cut_off_once_so_that_later_ones_end_apart() -> None:
+    batch = EnvironmentBatch([Counting(i, length=6) for i in range(3)], first_lengths=[2, 4, 6])
+    statistics = EpisodeStatistics(3)
+    ends: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for number in range(1, 13):
+        steps = batch.step(actions_for(3, number), policy_train_step=0)
+        statistics.add(steps)
+        for i in np.flatnonzero(steps.last):
+            ends[int(i)].append(number)
+        if number == 2:
+            assert steps.last.tolist() == steps.cut.tolist() == [True, False, False]
+            assert steps.discount[0] == 1.0, "the value of the last state is bootstrapped"
+            assert steps.next_observation["state"][0].tolist() == [0, 0, 2]
+            assert batch.observations["state"][0].tolist() == [0, 1, 0]
+    assert ends == {0: [2, 8], 1: [4, 10], 2: [6, 12]}
+    assert statistics.episodes == 4, "all but the two that were cut off"
+    assert statistics.average_episode_length == 6.0
