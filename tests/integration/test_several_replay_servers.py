@@ -14,7 +14,7 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_proces
 pytestmark = pytest.mark.integration
 
 _CONFIG = ("--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"))
-_TRAIN_STEPS = 8_000
+_TRAIN_STEPS = 16_000
 _SETTINGS = (
     *TINY_RUN,
     f"learn.train_steps={_TRAIN_STEPS}",
@@ -68,11 +68,11 @@ def test_training_goes_on_without_the_second_server_and_with_it_once_it_is_back(
 
     wait_for(lambda: train_step() > 0, "training")
     wait_for(lambda: _last(on_second, "replay", "samples") > 0, "the second server to be sampled")
+    # Without this actor the rate limiters hold training back: no step of this test has to be quick.
+    actors[0].freeze()
     # What it restores has been sampled. The first checkpoint from here on may have been begun before that.
     older = set(sealed(on_second / "checkpoints" / "replay"))
     wait_for(lambda: len({*sealed(on_second / "checkpoints" / "replay")} - older) > 1, "two more checkpoints")
-    # Without this actor the rate limiters hold training back: no step of this test has to be quick.
-    actors[0].freeze()
     second.process.kill()
     second.finish()
     wait_for_message("does not answer: training goes on with the transitions of the other 1 of 2")
