@@ -14,7 +14,7 @@ from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.dm_control_adapter import DmControlAdapter, make_task
 from actorlearner.environments.environment import Environment
 from actorlearner.environments.info import info_keys
-from actorlearner.environments.names import check_environment
+from actorlearner.environments.names import check_environment, registered_specs
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.wrappers import ActionRepeat, FrameStack, TimeLimit
 from actorlearner.errors import ConfigurationError
@@ -79,12 +79,9 @@ def load_environment(
 def episode_limit(config: EnvironmentConfig) -> int | None:
     """Returns the env steps after which an episode is truncated at the latest; None if unknown or never."""
     limit: int | None = config.max_episode_steps
-    if config.suite in SUITES:
-        if limit is None and config.suite != "dm_control":
-            registry = importlib.import_module("gymnasium" if config.suite == "gymnasium" else "gym")
-            limit = registry.spec(config.name).max_episode_steps
-        return limit and math.ceil(limit / config.action_repeat)
-    return limit
+    if limit is None and config.suite in SUITES and config.suite != "dm_control":
+        limit = registered_specs(config.suite, _NO_SOURCES)[config.name].max_episode_steps
+    return limit and math.ceil(limit / config.action_repeat)
 
 
 def _registered(config: EnvironmentConfig) -> Any:

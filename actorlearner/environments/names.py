@@ -54,8 +54,28 @@ def environment_problems(config: Config, sources: Sources, broken: Collection[st
     return ()
 
 
+def registered_specs(suite: str, sources: Sources) -> dict[str, Any]:
+    """Returns what is registered in gym, pybullet or gymnasium, by name.
+
+    Args:
+      suite: pybullet has gym's and its own environments, which register when they are imported.
+      sources: the source of each key, for error lines.
+
+    Raises:
+      ConfigurationError: the suite cannot be imported.
+    """
+    source = sources.get(_SUITE, DEFAULT_SOURCE)
+    if suite == "gymnasium":
+        return dict(_import("gymnasium", _SUITE, suite, source).registry)
+    registration = _import("gym.envs.registration", _SUITE, suite, source)
+    if suite == "pybullet":
+        _import("pybullet_envs", _SUITE, suite, source)
+    specs = registration.registry.env_specs
+    return {name: specs[name] for name in specs}
+
+
 def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
-    registered = _registered(environment.suite, sources)
+    registered = registered_specs(environment.suite, sources)
     name = environment.name
     source = sources.get(_NAME, DEFAULT_SOURCE)
     if name not in registered:
@@ -82,18 +102,6 @@ def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
         meant = closest(environment.name, names, _SUGGESTIONS)
         source = sources.get(_NAME, DEFAULT_SOURCE)
         raise ConfigurationError([problem(_NAME, wrong, source, "domain-task, as in cheetah-run", meant)])
-
-
-def _registered(suite: str, sources: Sources) -> dict[str, Any]:
-    """Returns the registered environments by name; pybullet_envs registers its own on import."""
-    source = sources.get(_SUITE, DEFAULT_SOURCE)
-    if suite == "gymnasium":
-        return dict(_import("gymnasium", _SUITE, suite, source).registry)
-    registration = _import("gym.envs.registration", _SUITE, suite, source)
-    if suite == "pybullet":
-        _import("pybullet_envs", _SUITE, suite, source)
-    specs = registration.registry.env_specs
-    return {name: specs[name] for name in specs}
 
 
 def _check_custom(environment: EnvironmentConfig, sources: Sources) -> None:

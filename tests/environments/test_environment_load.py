@@ -10,7 +10,7 @@ import pytest
 from tf_agents.environments import py_environment
 
 from actorlearner.config.schema import EnvironmentConfig
-from actorlearner.environments.load import load_environment
+from actorlearner.environments.load import episode_limit, load_environment
 from actorlearner.errors import ConfigurationError
 
 
@@ -89,7 +89,7 @@ def test_the_seed_decides_the_episodes(suite, name, load):
 def test_nothing_is_printed():
     code = (
         "from actorlearner.config.schema import EnvironmentConfig as C\n"
-        "from actorlearner.environments.load import load_environment as load\n"
+        "from actorlearner.environments.load import episode_limit, load_environment as load\n"
         "for name in ('HalfCheetahBulletEnv-v0', 'MinitaurBulletEnv-v0'):\n"
         "    environment = load(C(suite='pybullet', name=name), 0)\n"
         "    environment.reset()\n"
@@ -206,3 +206,22 @@ def test_specs_that_cannot_be_read_are_a_problem_of_the_configuration() -> None:
         ConfigurationError, match=r'name: "tests.+Speechless" has specs that cannot be used: Runtim'
     ):
         load_environment(EnvironmentConfig(suite=f"{__name__}:Speechless", name=""), 0)
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "keys", "limit"),
+    [
+        ("gym", "Pendulum-v1", {}, 200),
+        ("gym", "Pendulum-v1", {"max_episode_steps": 30}, 30),
+        ("pybullet", "HalfCheetahBulletEnv-v0", {"action_repeat": 3}, 334),
+        ("gymnasium", "Pendulum-v1", {}, 200),
+        ("tests.support.camera:Camera", "", {"max_episode_steps": 30, "action_repeat": 2}, 15),
+    ],
+)
+def test_the_limit_of_episodes_is_known(load, suite, name, keys, limit):
+    assert episode_limit(EnvironmentConfig(suite, name, **keys)) == limit
+    assert len(episode(load(suite, name, **keys))) == limit
+
+
+def test_a_callable_has_no_limit_that_is_known():
+    assert episode_limit(EnvironmentConfig("tests.support.camera:Camera", "")) is None

@@ -146,7 +146,7 @@ def test_the_info_of_an_episode_that_is_given_up_counts_nowhere() -> None:
     for valid in (False, True):
         every = np.array([True])
         steps: Any = SimpleNamespace(
-            reward=np.zeros(1), last=every, valid=every & valid, info=[{"energy": 5.0}]
+            reward=np.zeros(1), last=every, valid=every & valid, cut=~every, info=[{"energy": 5.0}]
         )
         statistics.add(steps)
     assert statistics.average_info == {"sum:energy": 5.0}
