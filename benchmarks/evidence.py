@@ -69,6 +69,15 @@ class Curve:
         """Returns the AverageReturn after so many minutes, on the line between two evaluations."""
         return float(np.interp(minute, self.minutes, self.returns))
 
+    def second_half(self) -> list[float]:
+        """Returns the AverageReturn of the evaluations in the second half of the env steps."""
+        half = self.env_steps[-1] / 2
+        return [each for step, each in zip(self.env_steps, self.returns, strict=True) if step > half]
+
+    def falls(self) -> int:
+        """Returns how many evaluations of the second half are no better than the first, untrained one."""
+        return sum(each <= self.returns[0] for each in self.second_half())
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Keeps runs or draws; returns the exit code."""
@@ -176,14 +185,20 @@ def with_tables(page: str) -> str:
 def table(curves: Sequence[Curve]) -> list[str]:
     """Returns a Markdown table: all runs at equal env steps, at equal minutes, and at their ends.
 
-    Below it are the commands, each once, with the commit and the machine.
+    Below it are how often runs fell, and the commands, each once, with the commit and the machine.
     """
     env_step = min(curve.env_steps[-1] for curve in curves)
     minute = min(curve.minutes[-1] for curve in curves)
     header = ("agent", "seed", f"at {env_step:,} env steps", f"after {minute:.1f} minutes",
               "at the end", "best policy")  # fmt: skip
     lines = markdown.table(header, [_row(curve, env_step, minute) for curve in curves])
-    lines.append("")
+    falls = sum(curve.falls() for curve in curves)
+    evaluations = sum(len(curve.second_half()) for curve in curves)
+    lines += [
+        "",
+        f"Evaluations of the second half that are no better than their run's first: {falls} of {evaluations}.",
+        "",
+    ]
     for curve in curves:
         command = f"    {re.sub('seed=[0-9]+', 'seed=SEED', curve.facts['command'])}"
         if command not in lines:

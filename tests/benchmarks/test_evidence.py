@@ -32,7 +32,7 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name, path in (("DOCS", ""), ("EVIDENCE", "evidence"), ("PICTURES", "pictures")):
         monkeypatch.setattr(evidence, name, tmp_path / path)
     (tmp_path / "pictures").mkdir()
-    runs = {0: {0: [0.0, 2.0], 100: [3.0], 200: [5.0, 5.0]}, 1: {0: [1.0], 400: [9.0]}}
+    runs = {0: {0: [0.0, 2.0], 100: [3.0], 150: [1.0], 200: [5.0, 5.0]}, 1: {0: [1.0], 400: [9.0]}}
     for seed, returns in runs.items():
         evidence.keep("robot", _run(tmp_path / f"run-{seed}", seed, returns), "an idle machine", "abc1234")
     kept = (tmp_path / "evidence" / "robot" / "ppo-0.csv").read_text()
@@ -40,7 +40,7 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "# command: actorlearner local --config ppo_minitaur --set seed=0\n# commit: abc1234\n"
     )
     assert kept.endswith("train_step,env_steps,minutes,average_return,deviation,episodes\n"
-                         "0,0,0.00,1,1,2\n10,100,1.00,3,0,1\n20,200,2.00,5,0,2\n")  # fmt: skip
+                         "0,0,0.00,1,1,2\n10,100,1.00,3,0,1\n20,150,2.00,1,0,1\n30,200,3.00,5,0,2\n")  # fmt: skip
     page = tmp_path / "page.md"
     page.write_text("before\n\n<!-- evidence: robot -->\nold\n<!-- /evidence -->\n\nafter\n")
     assert list(evidence.draw()) == [page, tmp_path / "pictures" / "robot.png"]
@@ -48,8 +48,9 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "before\n\n<!-- evidence: robot -->\n\n"
         "| agent | seed | at 200 env steps | after 1.0 minutes | at the end | best policy |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
-        "| ppo | 0 | 5.00 | 3.00 | 5.00 (200 env steps, 2.0 minutes) | - |\n"
+        "| ppo | 0 | 5.00 | 3.00 | 5.00 (200 env steps, 3.0 minutes) | - |\n"
         "| ppo | 1 | 5.00 | 9.00 | 9.00 (400 env steps, 1.0 minutes) | - |\n\n"
+        "Evaluations of the second half that are no better than their run's first: 1 of 3.\n\n"
         "    actorlearner local --config ppo_minitaur --set seed=SEED\n\n"
         "Commit abc1234, 2026-01-01, an idle machine.\n\n"
         "<!-- /evidence -->\n\nafter\n"
