@@ -45,7 +45,7 @@ def test_a_script_trains_is_interrupted_resumes_and_plays_the_best_policy(
     wait_for(lambda: any(record["train_step"] > 0 for record in records(learner)), "the first train steps")
     # As a notebook's stop button does: the signal reaches this process alone, not its children.
     command.process.send_signal(signal.SIGINT)
-    assert command.finish(timeout_s=150) == 0, command.out + command.err
+    assert command.finish() == 0, command.out + command.err
     lines = command.out.splitlines()
     interrupted, finished = lines.index("interrupted: False"), lines.index("finished: True [0, 500, 1000]")
     assert any(line.startswith("stopped at train step ") for line in lines[:interrupted])
