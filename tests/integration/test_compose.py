@@ -160,10 +160,10 @@ def _knock(image: str, server: Container, published: str, certificates: Path) ->
     write_certificate(certificates / "foreign.pem", make_certificate())
     host, _, port = published.rpartition(":")
     here = (host, int(port))
+    assert knock.stock(*here) == "refused"
     assert knock.tls(*here, file=str(certificates / "run.pem")) == "served"
     assert knock.tls(*here) != "served"
     assert knock.tls(*here, file=str(certificates / "foreign.pem")) != "served"
-    assert knock.stock(*here) == "refused"
 
     [(network, endpoint)] = server.state["NetworkSettings"]["Networks"].items()
     there = ("replay-server", _PORT)
