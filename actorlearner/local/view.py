@@ -55,12 +55,12 @@ class View:
         self._progress.update()
         if self._console.is_terminal:
             self._live.update(self._picture(unready), refresh=True)
-        elif unready:
-            self._console.print(f"starting: {', '.join(unready)}", soft_wrap=True)
-        else:
-            steps, left = self._steps(), duration(self._progress.status.time_left_s)
-            facts = (steps, *self._rates(), self._last_return(), f"{left} left")
-            self._console.print(", ".join(facts), soft_wrap=True)
+            return
+        facts = [f"starting: {', '.join(unready)}"] if unready else []
+        if self._progress.train_step > 0 or not unready:  # Some actors may start later, or wait for a processor.
+            left = duration(self._progress.status.time_left_s)
+            facts = [self._steps(), *self._rates(), self._last_return(), f"{left} left", *facts]
+        self._console.print(", ".join(facts), soft_wrap=True)
 
     def _picture(self, unready: list[str]) -> Group:
         progress, status = self._progress, self._progress.status

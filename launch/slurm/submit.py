@@ -97,6 +97,7 @@ def submit(argv: Sequence[str]) -> None:
     print(f"run directory:   {arguments.run_dir}")
     print(f"main job:        {main}    replay server, learner, eval actor")
     print(f"collect actors:  {collect}    tasks 0 to {actors - 1}")
+    print(f"look at it with: actorlearner status {arguments.run_dir}/learner")
     print(f"end it with:     scancel {main} {collect}")
 
 

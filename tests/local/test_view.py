@@ -61,8 +61,14 @@ def test_plain_lines_have_all_figures(progress: Progress) -> None:
     )
 
 
-def test_plain_lines_name_the_starting_roles(progress: Progress) -> None:
-    assert show(progress, ["learner"], terminal=False).splitlines()[-1] == "starting: learner"
+def test_plain_lines_name_the_starting_roles(directory: RunDirectory) -> None:
+    assert show(Progress(Config(), directory), ["learner"], terminal=False) == "starting: learner\n"
+
+
+def test_plain_lines_have_figures_while_an_actor_starts_late(progress: Progress) -> None:
+    now = show(progress, ["collect-actor-7"], terminal=False).splitlines()[-1]
+    assert now.startswith("train step 98,765 of 100,000, 1234 train steps/s, ")
+    assert now.endswith(" 0:00:01 left, starting: collect-actor-7")
 
 
 def test_plain_lines_come_every_ten_seconds(progress: Progress) -> None:
