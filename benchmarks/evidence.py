@@ -193,12 +193,9 @@ def table(curves: Sequence[Curve]) -> list[str]:
               "at the end", "best policy")  # fmt: skip
     lines = markdown.table(header, [_row(curve, env_step, minute) for curve in curves])
     falls = sum(curve.falls() for curve in curves)
-    evaluations = sum(len(curve.second_half()) for curve in curves)
-    lines += [
-        "",
-        f"Evaluations of the second half that are no better than their run's first: {falls} of {evaluations}.",
-        "",
-    ]
+    all_of_them = sum(len(curve.second_half()) for curve in curves)
+    what = "Evaluations of the second half that are no better than their run's first"
+    lines += ["", f"{what}: {falls} of {all_of_them}.", ""]
     for curve in curves:
         command = f"    {re.sub('seed=[0-9]+', 'seed=SEED', curve.facts['command'])}"
         if command not in lines:

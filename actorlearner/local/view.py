@@ -57,7 +57,7 @@ class View:
             self._live.update(self._picture(unready), refresh=True)
             return
         facts = [f"starting: {', '.join(unready)}"] if unready else []
-        if self._progress.train_step > 0 or not unready:  # Some actors may start later, or wait for a processor.
+        if self._progress.train_step > 0 or not unready:  # An actor may wait for a processor.
             left = duration(self._progress.status.time_left_s)
             facts = [self._steps(), *self._rates(), self._last_return(), f"{left} left", *facts]
         self._console.print(", ".join(facts), soft_wrap=True)

@@ -40,7 +40,8 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "# command: actorlearner local --config ppo_minitaur --set seed=0\n# commit: abc1234\n"
     )
     assert kept.endswith("train_step,env_steps,minutes,average_return,deviation,episodes\n"
-                         "0,0,0.00,1,1,2\n10,100,1.00,3,0,1\n20,150,2.00,1,0,1\n30,200,3.00,5,0,2\n")  # fmt: skip
+                         "0,0,0.00,1,1,2\n10,100,1.00,3,0,1\n"
+                         "20,150,2.00,1,0,1\n30,200,3.00,5,0,2\n")  # fmt: skip
     page = tmp_path / "page.md"
     page.write_text("before\n\n<!-- evidence: robot -->\nold\n<!-- /evidence -->\n\nafter\n")
     assert list(evidence.draw()) == [page, tmp_path / "pictures" / "robot.png"]
