@@ -85,8 +85,10 @@ def run(
     # The puller watches the first server already.
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout)
+    consumes = layout.experience.iteration is not None
+    first_lengths = _first_lengths(config, actor_index, life) if consumes else None
     parts = CollectorParts(
-        EnvironmentBatch(environments, _first_lengths(config, actor_index, life)),
+        EnvironmentBatch(environments, first_lengths),
         layout.writer(own.client, count),
         replay,
         puller,
@@ -104,7 +106,7 @@ def run(
     start_up.report("ready")
     random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
     _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
-    if layout.experience.iteration is None:
+    if not consumes:
         random: RandomFunction | ScriptedFunction
         if config.collect.initial_policy is not None:
             random = ScriptedFunction(config.collect.initial_policy, specs, count, state_spec)
@@ -134,7 +136,10 @@ def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[
 
 
 def _first_lengths(config: Config, actor_index: int, life: int) -> list[int] | None:
-    """Returns lengths of the first episodes that spread the ends of the later ones; None without a limit."""
+    """Returns lengths of the first episodes that spread the ends of the later ones; None without a limit.
+
+    An iteration would otherwise only see one part of an episode.
+    """
     limit = episode_limit(config.environment)
     if limit is None:
         return None
