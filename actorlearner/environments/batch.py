@@ -155,20 +155,20 @@ class EpisodeStatistics:
     def add(self, steps: EnvSteps) -> None:
         """Adds one env step of each environment.
 
-        Episodes that were cut off do not count, nor do those that end without a valid env step.
+        It leaves out episodes that the actor cut off, and episodes whose last env step is not valid.
         """
         self._return += steps.reward
         self._length += 1
         if self._info_metrics:
             for info, added in zip(self._info, steps.info, strict=True):
                 info.add(added)
-        given_up = steps.last & (~steps.valid | steps.cut)
-        if given_up.any():
-            self._return[given_up] = 0.0
-            self._length[given_up] = 0
-            for i in np.flatnonzero(given_up):
+        left_out = steps.last & (~steps.valid | steps.cut)
+        if left_out.any():
+            self._return[left_out] = 0.0
+            self._length[left_out] = 0
+            for i in np.flatnonzero(left_out):
                 self._info[i].clear()
-        for i in np.flatnonzero(steps.last & ~given_up):
+        for i in np.flatnonzero(steps.last & ~left_out):
             self._returns.append(float(self._return[i]))
             self._lengths.append(int(self._length[i]))
             self._infos.append(self._info[i].take())

@@ -89,7 +89,7 @@ def test_the_seed_decides_the_episodes(suite, name, load):
 def test_nothing_is_printed():
     code = (
         "from actorlearner.config.schema import EnvironmentConfig as C\n"
-        "from actorlearner.environments.load import episode_limit, load_environment as load\n"
+        "from actorlearner.environments.load import load_environment as load\n"
         "for name in ('HalfCheetahBulletEnv-v0', 'MinitaurBulletEnv-v0'):\n"
         "    environment = load(C(suite='pybullet', name=name), 0)\n"
         "    environment.reset()\n"
