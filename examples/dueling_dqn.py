@@ -8,14 +8,9 @@ import dataclasses
 from typing import Any
 
 from actorlearner.agents.builder import AgentBuilder
-from actorlearner.agents.parts import (
-    TemporalDifferenceConfig,
-    adam,
-    check_discrete_action,
-    check_observation,
-    create_moments,
-    shared_arguments,
-)
+from actorlearner.agents.checks import check_discrete_action, check_observation
+from actorlearner.agents.optimizer import adam, create_moments
+from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 

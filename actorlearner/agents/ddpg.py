@@ -11,17 +11,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
+from actorlearner.agents.checks import check_no_strategy, check_observation, continuous_action
 from actorlearner.agents.noise import independent_noise, scale_to_actions
-from actorlearner.agents.parts import (
-    TemporalDifferenceConfig,
-    adam,
-    check_no_strategy,
-    check_observation,
-    continuous_action,
-    create_moments,
-    critic_network,
-    shared_arguments,
-)
+from actorlearner.agents.optimizer import adam, create_moments
+from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 

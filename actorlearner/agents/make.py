@@ -9,9 +9,9 @@ import tensorflow as tf
 from tf_agents.agents import tf_agent
 from tf_agents.train.utils import train_utils
 
+from actorlearner.agents.checks import check_mask
 from actorlearner.agents.encoder import AgentSpecs
 from actorlearner.agents.normalizer import ObservationNormalizer
-from actorlearner.agents.parts import check_mask
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import Config

@@ -15,14 +15,10 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
+from actorlearner.agents.checks import check_observation, check_ppo_action
 from actorlearner.agents.experience import Experience
-from actorlearner.agents.parts import (
-    OnPolicyBuilder,
-    OnPolicyConfig,
-    adam,
-    check_observation,
-    check_ppo_action,
-)
+from actorlearner.agents.on_policy_builder import OnPolicyBuilder, OnPolicyConfig
+from actorlearner.agents.optimizer import adam
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 

@@ -10,17 +10,15 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.parts import (
+from actorlearner.agents.action_values import (
     ActionValueBuilder,
     ActionValueConfig,
-    adam,
-    check_discrete_action,
-    check_observation,
-    create_moments,
     epsilon_schedule,
     mask_splitter,
-    shared_arguments,
 )
+from actorlearner.agents.checks import check_discrete_action, check_observation
+from actorlearner.agents.optimizer import adam, create_moments
+from actorlearner.agents.temporal_difference import shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 

@@ -1,0 +1,41 @@
+"""What on-policy algorithms share: keys and experience. Does not import TensorFlow."""
+
+import dataclasses
+
+from actorlearner.agents.builder import AgentBuilder
+from actorlearner.agents.experience import Experience, Iteration
+from actorlearner.config.schema import AgentConfig
+from actorlearner.config.setting import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class OnPolicyConfig(AgentConfig):
+    """The keys of every algorithm that learns in iterations from what its newest policy did."""
+
+    env_steps_per_iteration: int = setting(
+        2_048, "Env steps of one iteration, of all actors together.", at_least=1
+    )
+    fragment_length: int = setting(
+        128,
+        "Env steps of one environment that travel together; env_steps_per_iteration must be a multiple, and "
+        "should be one of fragment_length x collect.actors x collect.envs_per_actor.",
+        at_least=2,
+    )
+    epochs: int = setting(10, "How often an iteration trains on its env steps.", at_least=1)
+    max_policy_lag: int = setting(
+        0,
+        "How many iterations older than the newest policy the one that acted may be; what is older is "
+        "dropped. With 0, actors wait for each new policy, as in the paper; with 1, they collect during "
+        "training.",
+        at_least=0,
+    )
+
+
+class OnPolicyBuilder(AgentBuilder):
+    """The builder of an algorithm with an OnPolicyConfig."""
+
+    def experience(self, config: AgentConfig) -> Experience:
+        """Returns sequences that are consumed in iterations."""
+        assert isinstance(config, OnPolicyConfig)
+        iteration = Iteration(config.env_steps_per_iteration, config.epochs, config.max_policy_lag)
+        return Experience(config.fragment_length, config.fragment_length, iteration=iteration)

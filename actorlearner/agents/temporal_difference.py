@@ -1,0 +1,98 @@
+"""What the algorithms share that bootstrap from target networks: keys, arguments and the critic network."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from actorlearner.config.schema import AgentConfig
+from actorlearner.config.setting import setting
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from tf_agents.networks import network
+
+    from actorlearner.environments.specs import EnvironmentSpecs
+
+
+@dataclasses.dataclass(frozen=True)
+class TemporalDifferenceConfig(AgentConfig):
+    """The keys of every algorithm that learns action values (Q) by bootstrapping from target networks."""
+
+    reward_scale: float = setting(1.0, "Factor on every reward in training.", above=0)
+    td_loss: str = setting(
+        "squared",
+        "Loss of a temporal-difference error: squared, or huber (linear beyond an error of 1).",
+        choices=("squared", "huber"),
+    )
+    target_update_tau: float = setting(
+        0.005,
+        "Weight of the trained networks in an update of the target networks; 1 copies them.",
+        above=0,
+        at_most=1,
+    )
+    target_update_period: int = setting(
+        1, "Train steps between two updates of the target networks.", at_least=1
+    )
+    gradient_clipping: float | None = setting(
+        None,
+        "Maximum norm of the gradient of each variable, applied on each replica before the gradients are "
+        "summed. Null: no clipping.",
+        above=0,
+    )
+    debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
+    gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
+
+
+def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable") -> dict[str, Any]:
+    """Returns the arguments that the agents of TF-Agents have in common."""
+    import tensorflow as tf
+    from tf_agents.utils import common
+
+    losses: dict[str, Callable[[Any, Any], Any]] = {
+        "squared": tf.math.squared_difference,
+        "huber": common.element_wise_huber_loss,
+    }
+    return {
+        "target_update_tau": config.target_update_tau,
+        "target_update_period": config.target_update_period,
+        "td_errors_loss_fn": losses.get(config.td_loss),  # None: the agent has a loss of its own.
+        "gamma": config.gamma,
+        "reward_scale_factor": config.reward_scale,
+        "gradient_clipping": config.gradient_clipping,
+        "debug_summaries": config.debug_summaries,
+        "summarize_grads_and_vars": config.gradient_summaries,
+        "train_step_counter": train_step,
+    }
+
+
+def critic_network(
+    specs: "EnvironmentSpecs",
+    joint_layers: Sequence[int],
+    observation_layers: Sequence[int] = (),
+    action_layers: Sequence[int] = (),
+    make_critic: "Callable[..., network.Network] | None" = None,
+) -> "network.Network":
+    """Returns the network from observation and action to Q; the agents copy it for the second critic.
+
+    Args:
+      specs: of the environment.
+      joint_layers: units of the hidden layers behind the concatenated observation and action.
+      observation_layers: units of the layers for the observation alone.
+      action_layers: units of the layers for the action alone.
+      make_critic: TF-Agents' CriticNetwork, which is the default, or one with the same arguments.
+    """
+    from tf_agents.agents.ddpg.critic_network import CriticNetwork
+
+    from actorlearner.agents.encoder import encoded_critic
+
+    def make(observation: "tf.TensorSpec") -> "network.Network":
+        return (make_critic or CriticNetwork)(
+            (observation, specs.action),
+            observation_fc_layer_params=observation_layers,
+            action_fc_layer_params=action_layers,
+            joint_fc_layer_params=joint_layers,
+            kernel_initializer="glorot_uniform",
+            last_kernel_initializer="glorot_uniform",
+        )
+
+    return encoded_critic(specs, make)
