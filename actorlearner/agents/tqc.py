@@ -14,14 +14,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.sac import SacBuilder, SacConfig
+from actorlearner.agents.temporal_difference import critic_network
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from tf_agents.agents.ddpg.critic_network import CriticNetwork
     from tf_agents.agents.sac import sac_agent
+    from tf_agents.networks import network
+
+    from actorlearner.environments.specs import EnvironmentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,11 +55,9 @@ class TqcBuilder(SacBuilder):
 
     config_class: type[AgentConfig] = TqcConfig
 
-    def classes(
-        self, config: AgentConfig
-    ) -> "tuple[Callable[..., sac_agent.SacAgent], Callable[..., CriticNetwork]]":
-        """Returns functions that make the agent and a critic."""
-        from actorlearner.agents.tqc_agent import QuantileCriticNetwork, TqcAgent
+    def agent_class(self, config: AgentConfig) -> "Callable[..., sac_agent.SacAgent]":
+        """Returns a function that makes a TqcAgent."""
+        from actorlearner.agents.tqc_agent import TqcAgent
 
         assert isinstance(config, TqcConfig)
         if config.dropped_quantiles >= config.quantiles:
@@ -64,9 +65,19 @@ class TqcBuilder(SacBuilder):
             raise ConfigurationError(
                 [problem("agent.dropped_quantiles", f"{config.dropped_quantiles} cannot work", "", allowed)]
             )
-        return (
-            functools.partial(
-                TqcAgent, quantiles=config.quantiles, dropped_quantiles=config.dropped_quantiles
-            ),
+        return functools.partial(
+            TqcAgent, quantiles=config.quantiles, dropped_quantiles=config.dropped_quantiles
+        )
+
+    def critic_network(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "network.Network":
+        """Returns the network from an observation and an action to quantiles."""
+        from actorlearner.agents.tqc_agent import QuantileCriticNetwork
+
+        assert isinstance(config, TqcConfig)
+        return critic_network(
+            specs,
+            config.critic_joint_layers,
+            config.critic_observation_layers,
+            config.critic_action_layers,
             functools.partial(QuantileCriticNetwork, quantiles=config.quantiles),
         )
