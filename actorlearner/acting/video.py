@@ -44,8 +44,9 @@ def run_video(
             print(episode_line(number, episode), file=terminal)
         video.close()
     except RenderError as error:
-        name = source.config.environment.name or source.config.environment.suite
-        raise ConfigurationError([f"environment.name: {name!r} cannot be filmed: {error}"]) from error
+        key = "name" if source.config.environment.name else "suite"
+        value = getattr(source.config.environment, key)
+        raise ConfigurationError([f"environment.{key}: {value!r} cannot be filmed: {error}"]) from error
     except OSError as error:
         raise RunError(f"the video cannot be written to {video.path}: {one_line(error)}") from error
     finally:

@@ -34,9 +34,11 @@ def render(environment: Any) -> Frame:
     """
     _draw_without_display()
     _enlarge(environment)
+    # gymnasium takes the mode when the environment is made, gym with each call.
+    fixed = hasattr(environment, "render_mode")
+    if fixed and environment.render_mode is None:
+        raise RenderError(f"it was made without render_mode={_MODE!r}")
     try:
-        # Later versions of gym take the mode when the environment is made.
-        fixed = getattr(environment, "render_mode", None) is not None
         picture = environment.render() if fixed else environment.render(mode=_MODE)
     except Exception as error:  # User code may raise anything.
         raise RenderError(f"its render raised {one_line(error)}") from error

@@ -10,6 +10,7 @@ import pytest
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.gym_adapter import gym_space
 from actorlearner.environments.load import load_environment
+from actorlearner.environments.rendering import RenderError
 from actorlearner.errors import ConfigurationError
 
 
@@ -65,6 +66,15 @@ def test_pictures() -> None:
     environment.reset()
     assert environment.render().shape[2] == 3
     environment.close()
+
+
+def test_an_own_environment_that_was_not_made_for_pictures_says_so() -> None:
+    environment = load_environment(
+        EnvironmentConfig(suite=f"{__name__}:make_own", name="Pendulum-v1"), seed=1
+    )
+    environment.reset()
+    with pytest.raises(RenderError, match="it was made without render_mode='rgb_array'"):
+        environment.render()
 
 
 def test_an_own_callable() -> None:
