@@ -47,12 +47,13 @@ def _ending(curves: Sequence[Curve]) -> tuple[str, ...]:
     returns = "; ".join(
         f"{curve.seed}: {curve.returns[-1]:.{digits}f} ({max(curve.returns):.{digits}f})" for curve in curves
     )
-    minutes = [curve.minutes[-1] for curve in curves]
+    minutes = sorted(curve.minutes[-1] for curve in curves)
+    shown = dict.fromkeys(f"{each:.1f}" for each in (minutes[0], minutes[-1]))  # One if they look alike.
     return (
         _configuration(curves[0].facts["command"]),
         returns,
         f"{max(curve.env_steps[-1] for curve in curves):,}",
-        f"{min(minutes):.1f} to {max(minutes):.1f}",
+        " to ".join(shown),
     )
 
 

@@ -70,7 +70,7 @@ def test_endings_have_a_row_for_each_task(tmp_path: Path, monkeypatch: pytest.Mo
         "<!-- endings: tasks -->\n\n"
         "| configuration | seed: AverageReturn at the end (best) | env steps | minutes |\n"
         "| --- | --- | --- | --- |\n"
-        "| `ppo_minitaur` | 0: 5.00 (7.00); 1: 0.50 (7.00) | 201 | 2.0 to 2.0 |\n\n"
+        "| `ppo_minitaur` | 0: 5.00 (7.00); 1: 0.50 (7.00) | 201 | 2.0 |\n\n"
         "Evaluations of the second half that are no better than their run's first: 1 of 2.\n\n"
         "Commit abc1234, 2026-01-01, an idle machine.\n\n"
         "<!-- /endings -->\n"
