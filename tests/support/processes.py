@@ -123,6 +123,8 @@ class Command:
                 network.enter()
             # A test that hangs ends all of pytest, which then cannot end what it has started.
             die_with_parent(parent)
+            # A shell ignores SIGINT in what it starts in the background, and children inherit that.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
