@@ -5,7 +5,7 @@ Details that matter:
 - Each network is a linear layer, blocks that add to what they are given (layer normalisation, a layer four
   times as wide with ReLU, and a linear one), and a last layer normalisation.
 - The actor is smaller than the critics.
-- The rest is SAC's. The paper's weight decay is left out.
+- The rest is SAC's, with two critics always; the paper's weight decay is left out.
 """
 
 import dataclasses
