@@ -98,12 +98,22 @@ def test_an_end_without_its_policies_is_not_confirmed(server: VariableContainer)
     assert save.count == 0
 
 
-@pytest.mark.parametrize(("train_step", "kept"), [(LAST - 1, 0), (LAST, 1)])
-def test_only_the_last_policies_outlast_a_restart(
-    server: VariableContainer, train_step: int, kept: int
+@pytest.mark.parametrize(
+    ("train_step", "end", "kept"),
+    [
+        (LAST - 1, None, 0),
+        (LAST, None, 0),  # The learner may have rolled back to a checkpoint before the last train step.
+        (LAST, RunEnd(PolicyOrder(0, LAST)), 1),
+        (LAST, RunEnd(PolicyOrder(1, LAST)), 0),
+    ],
+)
+def test_only_the_announced_last_policies_outlast_a_restart(
+    server: VariableContainer, train_step: int, end: RunEnd | None, kept: int
 ) -> None:
     server.push(version(train_step))
     server.push_evaluation(EvaluationRequest(version(train_step), env_steps=1))
+    if end is not None:
+        server.push_end(end)
     last_policies(server, Saving()).restored()
     assert server.status(TIMEOUT_S) == (kept, kept)
 
