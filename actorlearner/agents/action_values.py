@@ -1,4 +1,4 @@
-"""What algorithms for discrete actions with values (DQN and its kin) share: keys, experience, exploration."""
+"""Configuration keys, experience and exploration that DQN, C51 and QR-DQN share."""
 
 import dataclasses
 from collections.abc import Callable

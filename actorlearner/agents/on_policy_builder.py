@@ -1,4 +1,4 @@
-"""What on-policy algorithms share: keys and experience. Does not import TensorFlow."""
+"""Configuration keys and experience of on-policy algorithms, without importing TensorFlow."""
 
 import dataclasses
 

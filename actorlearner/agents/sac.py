@@ -99,6 +99,12 @@ class SacBuilder(AgentBuilder):
 
         return encoded(specs, make)
 
+    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network]":
+        """Returns the class of both critics, or a function with the same arguments."""
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
+
+        return CriticNetwork
+
     def critic_network(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "network.Network":
         """Returns the network from an observation and an action to what critics estimate."""
         assert isinstance(config, SacConfig)
@@ -107,6 +113,7 @@ class SacBuilder(AgentBuilder):
             config.critic_joint_layers,
             config.critic_observation_layers,
             config.critic_action_layers,
+            self.critic_class(config),
         )
 
     def make_agent(

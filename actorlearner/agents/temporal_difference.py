@@ -1,4 +1,4 @@
-"""What the algorithms share that bootstrap from target networks: keys, arguments and the critic network."""
+"""Configuration keys, agent arguments and critic network of algorithms with target networks."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

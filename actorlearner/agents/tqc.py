@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.sac import SacBuilder, SacConfig
-from actorlearner.agents.temporal_difference import critic_network
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
@@ -23,8 +22,6 @@ from actorlearner.errors import ConfigurationError
 if TYPE_CHECKING:
     from tf_agents.agents.sac import sac_agent
     from tf_agents.networks import network
-
-    from actorlearner.environments.specs import EnvironmentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,15 +66,9 @@ class TqcBuilder(SacBuilder):
             TqcAgent, quantiles=config.quantiles, dropped_quantiles=config.dropped_quantiles
         )
 
-    def critic_network(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "network.Network":
-        """Returns the network from an observation and an action to quantiles."""
+    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network]":
+        """Returns a function that makes a QuantileCriticNetwork."""
         from actorlearner.agents.tqc_agent import QuantileCriticNetwork
 
         assert isinstance(config, TqcConfig)
-        return critic_network(
-            specs,
-            config.critic_joint_layers,
-            config.critic_observation_layers,
-            config.critic_action_layers,
-            functools.partial(QuantileCriticNetwork, quantiles=config.quantiles),
-        )
+        return functools.partial(QuantileCriticNetwork, quantiles=config.quantiles)

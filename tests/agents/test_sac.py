@@ -100,3 +100,17 @@ def test_gyms_unbounded_actions_are_refused(specs_of, agents):
     space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
     with pytest.raises(ConfigurationError, match="continuous actions with finite bounds"):
         agents("sac", specs_of(tensor_spec.from_spec(gym_wrapper.spec_from_gym_space(space))))
+
+
+@pytest.mark.parametrize("name", ["sac", "simba", "tqc"])
+def test_the_critics_share_no_variables(name, continuous, agents):
+    agent = agents(name, continuous)
+    networks = (
+        agent._critic_network_1,
+        agent._critic_network_2,
+        agent._target_critic_network_1,
+        agent._target_critic_network_2,
+    )
+    variables = [variable.ref() for network in networks for variable in network.variables]
+    assert len(set(variables)) == len(variables) == 4 * len(networks[0].variables) > 0
+    assert not np.allclose(networks[0].variables[0], networks[1].variables[0])

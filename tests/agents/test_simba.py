@@ -48,16 +48,3 @@ def test_observations_are_normalised_unless_configured_otherwise(continuous):
     assert make_agent(load_config("simba_halfcheetah"), continuous).normalizer is not None
     config = load_config("simba_halfcheetah", ["agent.observation_normalizer=false"])
     assert make_agent(config, continuous).normalizer is None
-
-
-def test_the_critics_share_no_variables(continuous, agents):
-    agent = agents("simba", continuous)
-    networks = (
-        agent._critic_network_1,
-        agent._critic_network_2,
-        agent._target_critic_network_1,
-        agent._target_critic_network_2,
-    )
-    variables = [variable.ref() for network in networks for variable in network.variables]
-    assert len(set(variables)) == len(variables)
-    assert not np.allclose(networks[0].variables[0], networks[1].variables[0])

@@ -68,19 +68,6 @@ def test_the_actor_maximises_the_mean_of_all_quantiles(continuous, agents, batch
     assert loss.numpy() == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_critics_share_no_variables(continuous, agents):
-    agent = agents("tqc", continuous)
-    networks = (
-        agent._critic_network_1,
-        agent._critic_network_2,
-        agent._target_critic_network_1,
-        agent._target_critic_network_2,
-    )
-    variables = [variable.ref() for network in networks for variable in network.variables]
-    assert len(set(variables)) == len(variables) == 4 * 6
-    assert not np.allclose(networks[0].variables[0], networks[1].variables[0])
-
-
 def test_too_many_dropped_quantiles_are_refused(continuous, agents):
     with pytest.raises(
         ConfigurationError, match=r"agent\.dropped_quantiles: 4 cannot work; allowed: less th"
