@@ -54,11 +54,11 @@ def run(env_steps: int = 20_000, rounds_of_items: int = 300) -> tuple[list[Row],
             f"{count} batches": many,
         }
         actor = f"an actor with {environments} environment{'s' if environments > 1 else ''}"
-        what = f"variance of a batch's mean / of that of independent draws, {actor}"
+        what = f"variance of a batch's mean, relative to independent draws, {actor}"
         rows.append(Row("mixing", what, None, _mean(one), _mean(one), _GOAL, False))
-        what = f"the same of the mean of two batches, {environments} of them apart, {actor}"
+        what = f"the same for the mean of two batches, {environments} batches apart, {actor}"
         rows.append(Row("mixing", what, None, _mean(two), _mean(two), None, False))
-        what = f"the same of the mean of the {count} batches that share their items, {actor}"
+        what = f"the same for the mean of the {count} batches that share their items, {actor}"
         rows.append(Row("mixing", what, None, _mean(many), _mean(many), shared_goal, False))
     return rows, details
 
