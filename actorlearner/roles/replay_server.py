@@ -19,6 +19,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.seal import newest_complete
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.connection import announce, identity_table
@@ -74,7 +75,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
         return checkpoints.save(client, monitor)
 
     last_policies = LastPolicies(client, config.learn.train_steps, save)
-    last_policies.restored()
+    last_policies.restored(learner_rolls_back=_learner_rolls_back(directory, config))
     announce(client, run_id, config)
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
@@ -82,6 +83,15 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     _record_metrics(monitor, directory, stop, save, last_policies, config)
     if save_last(save, stop):
         server.stop()
+
+
+def _learner_rolls_back(directory: RunDirectory, config: Config) -> bool:
+    """Returns whether this run directory has the learner's checkpoints, but none of the last train step."""
+    if not directory.learner_checkpoints.exists():
+        return False
+    # The learner logs the broken ones.
+    newest = newest_complete(directory.learner_checkpoints, lambda name, error: None)
+    return newest is None or newest[1]["train_step"] < config.learn.train_steps
 
 
 def save_last(save: Callable[[], bool], stop: Stop) -> bool:

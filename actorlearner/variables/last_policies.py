@@ -35,16 +35,18 @@ class LastPolicies:
         self._save = save
         self._retry_at = 0.0
 
-    def restored(self) -> None:
-        """Removes the restored policies, unless the learner had announced them as the last ones of the run.
+    def restored(self, *, learner_rolls_back: bool) -> None:
+        """Removes the restored policies, unless they are the last ones of the run.
 
-        A learner that has not announced its end publishes its policies again. It may have rolled back to a
-        checkpoint before the last train step. An actor that starts meanwhile waits for it; otherwise it would
-        act with an older policy than before, or end although the run goes on.
+        A learner that still trains has newer policies than the checkpoint and publishes them again. An actor
+        that starts meanwhile waits for them; otherwise it would act with an older policy than before.
+
+        Args:
+          learner_rolls_back: whether the learner will resume before the last train step. Then the run goes
+            on, but an actor that finds the last policies ends.
         """
         newest = self._container.newest(_TIMEOUT_S)
-        end = self._container.end(_TIMEOUT_S)
-        if newest is None or newest.train_step < self._train_steps or end is None or newest.order < end.order:
+        if learner_rolls_back or newest is None or newest.train_step < self._train_steps:
             self._container.clear()
         else:
             _log.info("restored the policies of the last train step, %d", newest.train_step)

@@ -102,7 +102,9 @@ def test_a_full_disk_ends_nothing(start: Callable[..., Command], mark: str, tmp_
     wait_for(lambda: records(run / "metrics" / "eval.jsonl"), "the first evaluation")
     processes = sorted(marked_processes(mark))
     for name in _METRICS:
-        _use_up_the_page(run / "metrics" / f"{name}.jsonl")
+        path = run / "metrics" / f"{name}.jsonl"
+        wait_for(lambda path=path: path.exists() and records(path), f"the first record of {name}")
+        _use_up_the_page(path)
     fill(run)
     full = time.time()
     wait_for(is_full, "all roles to find the disk full", 120)

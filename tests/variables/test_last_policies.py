@@ -19,6 +19,7 @@ from actorlearner.learning import outputs as outputs_module
 from actorlearner.learning.outputs import Outputs
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.seal import seal, seal_path
 from actorlearner.replay.connection import identity_table, run_id_of
 from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.replay.reverb_calls import UNREACHABLE
@@ -99,22 +100,14 @@ def test_an_end_without_its_policies_is_not_confirmed(server: VariableContainer)
 
 
 @pytest.mark.parametrize(
-    ("train_step", "end", "kept"),
-    [
-        (LAST - 1, None, 0),
-        (LAST, None, 0),  # The learner may have rolled back to a checkpoint before the last train step.
-        (LAST, RunEnd(PolicyOrder(0, LAST)), 1),
-        (LAST, RunEnd(PolicyOrder(1, LAST)), 0),
-    ],
+    ("train_step", "rolls_back", "kept"), [(LAST - 1, False, 0), (LAST, False, 1), (LAST, True, 0)]
 )
-def test_only_the_announced_last_policies_outlast_a_restart(
-    server: VariableContainer, train_step: int, end: RunEnd | None, kept: int
+def test_only_the_last_policies_outlast_a_restart(
+    server: VariableContainer, train_step: int, rolls_back: bool, kept: int
 ) -> None:
     server.push(version(train_step))
     server.push_evaluation(EvaluationRequest(version(train_step), env_steps=1))
-    if end is not None:
-        server.push_end(end)
-    last_policies(server, Saving()).restored()
+    last_policies(server, Saving()).restored(learner_rolls_back=rolls_back)
     assert server.status(TIMEOUT_S) == (kept, kept)
 
 
@@ -162,6 +155,12 @@ def test_a_server_that_is_killed_after_the_end_still_has_the_last_policies(
         wait_for(lambda: container.end(TIMEOUT_S) == RunEnd(last.order, saved=True), "the end again")
         assert container.pull().order == last.order
         assert container.next_evaluation().env_steps == 5
+    learner = RunDirectory(killed).learner_checkpoints
+    learner.mkdir(parents=True)
+    (learner / "ckpt-0.index").write_bytes(b"")
+    seal(seal_path(learner, "ckpt-0"), [learner / "ckpt-0.index"], {"train_step": 0})
+    with served(small_config, killed, free_port) as container:
+        wait_for(lambda: container.status(TIMEOUT_S) == (0, 0), "the policies to be removed: the run goes on", 20)
 
 
 class NoReplay:
