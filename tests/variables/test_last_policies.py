@@ -160,7 +160,7 @@ def test_a_server_that_is_killed_after_the_end_still_has_the_last_policies(
     (learner / "ckpt-0.index").write_bytes(b"")
     seal(seal_path(learner, "ckpt-0"), [learner / "ckpt-0.index"], {"train_step": 0})
     with served(small_config, killed, free_port) as container:
-        wait_for(lambda: container.status(TIMEOUT_S) == (0, 0), "the policies to be removed: the run goes on", 20)
+        wait_for(lambda: container.status(TIMEOUT_S) == (0, 0), "the policies to be forgotten", 20)
 
 
 class NoReplay:
