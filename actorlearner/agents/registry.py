@@ -10,7 +10,6 @@ from actorlearner.agents.dqn import DqnBuilder
 from actorlearner.agents.ppo import PpoBuilder
 from actorlearner.agents.qr_dqn import QrDqnBuilder
 from actorlearner.agents.sac import SacBuilder
-from actorlearner.agents.simba import SimbaBuilder
 from actorlearner.agents.td3 import Td3Builder
 from actorlearner.agents.tqc import TqcBuilder
 from actorlearner.config.problems import problem, show, unknown_agent
@@ -24,7 +23,6 @@ _BUILDERS: dict[str, AgentBuilder] = {
     "ppo": PpoBuilder(),
     "qr_dqn": QrDqnBuilder(),
     "sac": SacBuilder(),
-    "simba": SimbaBuilder(),
     "td3": Td3Builder(),
     "tqc": TqcBuilder(),
 }

@@ -9,6 +9,7 @@ Details that matter:
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -25,19 +26,29 @@ if TYPE_CHECKING:
     from tf_agents.agents import tf_agent
     from tf_agents.agents.sac import sac_agent
     from tf_agents.networks import network
-    from tf_agents.specs import tensor_spec
 
     from actorlearner.environments.specs import EnvironmentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
-class MaximumEntropyConfig(TemporalDifferenceConfig):
-    """The keys of every algorithm that trains as SAC does, with whatever networks.
+class SacConfig(TemporalDifferenceConfig):
+    """The keys of SAC.
 
     The defaults are those of "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2019,
     https://arxiv.org/abs/1812.05905, table 1), except for the target entropy.
     """
 
+    name: str = setting("sac", "The algorithm: Soft Actor-Critic, for continuous actions.")
+    actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
+    critic_observation_layers: list[int] = setting(
+        [], "Units of each layer for the observation alone, in both critics.", at_least=1
+    )
+    critic_action_layers: list[int] = setting(
+        [], "Units of each layer for the action alone, in both critics.", at_least=1
+    )
+    critic_joint_layers: list[int] = setting(
+        [256, 256], "Units of each hidden layer for both together, in both critics.", at_least=1
+    )
     actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
     critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
     alpha_learning_rate: float = setting(
@@ -53,23 +64,6 @@ class MaximumEntropyConfig(TemporalDifferenceConfig):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class SacConfig(MaximumEntropyConfig):
-    """The keys of SAC."""
-
-    name: str = setting("sac", "The algorithm: Soft Actor-Critic, for continuous actions.")
-    actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
-    critic_observation_layers: list[int] = setting(
-        [], "Units of each layer for the observation alone, in both critics.", at_least=1
-    )
-    critic_action_layers: list[int] = setting(
-        [], "Units of each layer for the action alone, in both critics.", at_least=1
-    )
-    critic_joint_layers: list[int] = setting(
-        [256, 256], "Units of each hidden layer for both together, in both critics.", at_least=1
-    )
-
-
 class SacBuilder(AgentBuilder):
     """Makes TF-Agents' SAC agent with the networks of its Minitaur tutorial."""
 
@@ -81,53 +75,30 @@ class SacBuilder(AgentBuilder):
 
         return OrderedSacAgent
 
-    def actor_network(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "network.Network":
-        """Returns the network from an observation to a tanh-squashed normal distribution."""
-        from tf_agents.networks import actor_distribution_network
-
-        from actorlearner.agents.encoder import encoded
-
-        assert isinstance(config, SacConfig)
-
-        def make(observation: "tf.TensorSpec") -> "network.Network":
-            return actor_distribution_network.ActorDistributionNetwork(
-                observation,
-                specs.action,
-                fc_layer_params=config.actor_layers,
-                continuous_projection_net=tanh_normal_projection,
-            )
-
-        return encoded(specs, make)
-
     def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network]":
         """Returns the class of both critics, or a function with the same arguments."""
         from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
         return CriticNetwork
 
-    def critic_network(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "network.Network":
-        """Returns the network from an observation and an action to what critics estimate."""
-        assert isinstance(config, SacConfig)
-        return critic_network(
-            specs,
-            config.critic_joint_layers,
-            config.critic_observation_layers,
-            config.critic_action_layers,
-            self.critic_class(config),
-        )
-
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
-        assert isinstance(config, MaximumEntropyConfig)
+        assert isinstance(config, SacConfig)
         check_observation(config.name, specs)
         continuous_action(config.name, specs)
         agent = self.agent_class(config)(
             specs.time_step,
             specs.action,
-            critic_network=self.critic_network(config, specs),
-            actor_network=self.actor_network(config, specs),
+            critic_network=critic_network(
+                specs,
+                config.critic_joint_layers,
+                config.critic_observation_layers,
+                config.critic_action_layers,
+                self.critic_class(config),
+            ),
+            actor_network=_actor_network(config, specs),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             alpha_optimizer=adam(config.alpha_learning_rate, config, train_step),
@@ -142,14 +113,26 @@ class SacBuilder(AgentBuilder):
         return agent
 
 
-def tanh_normal_projection(action: "tensor_spec.BoundedTensorSpec") -> "network.DistributionNetwork":
-    """Returns the last layers of an actor, from a vector to a tanh-squashed normal distribution.
+def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
+    """Returns the network from an observation to a tanh-squashed normal distribution.
 
     The logarithm of the standard deviation is clipped to [-20, 2], as in the code of SAC's authors. Without
     clipping, the projection's default, one large output makes the deviation overflow or become 0.
     """
     from tf_agents.agents.sac import sac_agent, tanh_normal_projection_network
+    from tf_agents.networks import actor_distribution_network
 
-    return tanh_normal_projection_network.TanhNormalProjectionNetwork(
-        action, std_transform=sac_agent.std_clip_transform
-    )
+    from actorlearner.agents.encoder import encoded
+
+    def make(observation: "tf.TensorSpec") -> "network.Network":
+        return actor_distribution_network.ActorDistributionNetwork(
+            observation,
+            specs.action,
+            fc_layer_params=config.actor_layers,
+            continuous_projection_net=functools.partial(
+                tanh_normal_projection_network.TanhNormalProjectionNetwork,
+                std_transform=sac_agent.std_clip_transform,
+            ),
+        )
+
+    return encoded(specs, make)

@@ -109,7 +109,6 @@ def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, ba
         "sac": lambda: (agent._critic_network_1, agent._target_critic_network_1),
         "td3": lambda: (agent._critic_network_1, agent._target_critic_network_1),
         "tqc": lambda: (agent._critic_network_1, agent._target_critic_network_1),
-        "simba": lambda: (agent._critic_network_1, agent._target_critic_network_1),
         "ddpg": lambda: (agent._critic_network, agent._target_critic_network),
     }.get(name, lambda: (agent._q_network, agent._target_q_network))()
     start = target.variables[0].numpy()

@@ -22,12 +22,10 @@ FLOAT32, BFLOAT16 = tf.float32.as_datatype_enum, tf.bfloat16.as_datatype_enum
 
 
 @pytest.mark.parametrize("layers", [[64], [64, 64]])
-@pytest.mark.parametrize("name", ["sac", "td3", "dqn", "tqc", "simba"])
+@pytest.mark.parametrize("name", ["sac", "td3", "dqn", "tqc"])
 def test_an_agent_trains_nearly_as_in_float32(name, layers, continuous, discrete, agents, batches):
     specs = discrete if name == "dqn" else continuous
-    keys = {"dqn": {"layers": layers}, "simba": {"actor_blocks": len(layers)}}.get(
-        name, {"actor_layers": layers}
-    )
+    keys = {"layers": layers} if name == "dqn" else {"actor_layers": layers}
     losses = []
     for bfloat16 in (False, True):
         agent = agents(name, specs, **keys)

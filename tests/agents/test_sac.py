@@ -102,7 +102,7 @@ def test_gyms_unbounded_actions_are_refused(specs_of, agents):
         agents("sac", specs_of(tensor_spec.from_spec(gym_wrapper.spec_from_gym_space(space))))
 
 
-@pytest.mark.parametrize("name", ["sac", "simba", "tqc"])
+@pytest.mark.parametrize("name", ["sac", "tqc"])
 def test_the_critics_share_no_variables(name, continuous, agents):
     agent = agents(name, continuous)
     networks = (

@@ -1,4 +1,4 @@
 """Lists the shipped algorithms by the kind of actions that they take."""
 
-NEEDS_CONTINUOUS_ACTIONS = ("sac", "simba", "td3", "ddpg", "tqc")
+NEEDS_CONTINUOUS_ACTIONS = ("sac", "td3", "ddpg", "tqc")
 """All others take discrete actions; PPO takes both."""
