@@ -21,12 +21,16 @@ NUMBERS_PER_TRANSITION = 26 + 6 + 1 + 1 + 26
 def configuration(layout: str = "packed", name: str = NAME, **replay: Any) -> Config:
     """SAC on HalfCheetah as it is shipped, without a ratio, from the first transition on.
 
+    Observations are not normalised, because TF-Agents' own code does not do that either.
+
     Args:
       layout: of the replay.
       name: another environment of pybullet instead.
       **replay: other keys of the replay section.
     """
-    config = load_config("sac_halfcheetah", [f"environment.name={name}"])
+    config = load_config(
+        "sac_halfcheetah", [f"environment.name={name}", "agent.observation_normalizer=false"]
+    )
     settings: dict[str, Any] = {"layout": layout, "min_size": 1, "updates_per_env_step": None} | replay
     return dataclasses.replace(config, replay=dataclasses.replace(config.replay, **settings))
 

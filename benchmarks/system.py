@@ -109,6 +109,7 @@ def local_mode(train_steps: int) -> Rates:
         f"collect.envs_per_actor={_ENVIRONMENTS}",
         f"collect.initial_random_steps={RANDOM_STEPS}",
         f"replay.min_size={RANDOM_STEPS}",
+        "agent.observation_normalizer=false",
     ]
     return rates_of_local_mode("sac_halfcheetah", settings, train_steps)
 

@@ -70,6 +70,7 @@ def _sac(job: Job) -> list[str]:
     return [
         *rates,
         f"agent.critic_joint_layers=[{job.units},{job.units}]",
+        "agent.observation_normalizer=false",
         f"agent.target_update_tau={job.tau}",
         f"replay.capacity={job.capacity}",
         f"replay.min_size={job.random_steps}",
