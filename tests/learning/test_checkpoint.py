@@ -451,7 +451,8 @@ def test_a_damaged_note_of_the_generation(
     following = LearnerCheckpoint(tmp_path, make_parts())
     following.begin_generation(-1)
     assert following.generation == after.generation + 1
-    assert not caplog.text
+    # TensorFlow logs when the garbage collector meets the restored checkpoint of another test.
+    assert not [record for record in caplog.records if record.name.startswith("actorlearner")]
 
 
 def test_a_directory_in_place_of_the_generation_file(
