@@ -47,7 +47,8 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
     Args:
       config: the experiment.
       specs: of the environment.
-      actor: the index of the collect actor that it acts for, and their number; None for other roles.
+      actor: the index of the collect actor that it acts for, and their number, from which the index begins
+        again: more actors may run than are configured. None for other roles.
 
     Raises:
       ConfigurationError: the algorithm cannot act in an environment with these specs.
@@ -55,7 +56,10 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
     train_step = train_utils.create_train_step()
     check_mask(config.agent, specs)
     builder = find_builder(config.agent.name)
-    agent_config = builder.config_of_actor(config.agent, *actor) if actor else config.agent
+    agent_config = config.agent
+    if actor is not None:
+        index, actors = actor
+        agent_config = builder.config_of_actor(agent_config, index % actors, actors)
     normalizer = ObservationNormalizer(specs.observation) if agent_config.observation_normalizer else None
     agent_specs = AgentSpecs(
         specs.observation, specs.action, specs.time_step, normalizer, _own_encoder(agent_config.networks)

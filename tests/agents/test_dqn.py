@@ -6,6 +6,10 @@ from tf_agents.policies import policy_saver
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.make import make_agent
+from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.environments.specs import load_specs
 from actorlearner.errors import ConfigurationError
 
 DECAY = {"epsilon_start": 1.0, "epsilon_end": 0.2, "epsilon_decay_steps": 100}
@@ -29,6 +33,18 @@ def test_epsilon_decays_with_the_train_step_inside_one_graph(discrete, agents):
         expected = 1 - epsilon + epsilon / 4
         assert greedy_fraction(act, agent, observation) == pytest.approx(expected, abs=0.04)
     assert act.experimental_get_tracing_count() == 1
+
+
+def test_each_actor_explores_in_its_own_way_also_beyond_the_configured_number():
+    spread = DqnConfig(layers=[4], epsilon_start=0.4, epsilon_end=0.4, epsilon_spread=7.0)
+    config = Config(environment=EnvironmentConfig("gym", "CartPole-v1"), agent=spread)
+    specs = load_specs(config.environment)
+
+    def epsilon(index):
+        return float(make_agent(config, specs, actor=(index, 4)).agent._epsilon_greedy())
+
+    np.testing.assert_allclose([epsilon(0), epsilon(3)], [0.4, 0.4**8], rtol=1e-5)
+    np.testing.assert_allclose([epsilon(4), epsilon(62479)], [epsilon(0), epsilon(3)])
 
 
 def test_a_saved_collect_policy_keeps_the_epsilon_of_its_train_step(discrete, agents, tmp_path):
