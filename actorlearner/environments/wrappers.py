@@ -1,6 +1,7 @@
 """What an environment may be wrapped in by configuration."""
 
 import collections
+import math
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,20 @@ class TimeLimit(Wrapper):
 
 
 class ActionRepeat(Wrapper):
-    """Repeats each action, and sums the rewards; one of these env steps is several of the simulator's."""
+    """Repeats each action, and sums the rewards; one of these env steps is several of the simulator's.
+
+    The info is that of the last repetition.
+    """
 
     def __init__(self, environment: Environment, repeats: int) -> None:
         super().__init__(environment)
         self._repeats = repeats
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Env steps per simulated second; None if unknown."""
+        rate = super().frame_rate
+        return None if rate is None else rate / self._repeats
 
     def reset(self) -> Nest:
         """Starts an episode and returns its first observation."""
@@ -51,7 +61,7 @@ class ActionRepeat(Wrapper):
         for _ in range(self._repeats):
             step = self._environment.step(action)
             reward += step.reward
-            if step.last:
+            if step.last or step.reward == -math.inf:
                 break
         return step._replace(reward=reward)
 

@@ -85,4 +85,11 @@ def test_one_env_step_that_is_rejected_rejects_them_all():
 
             return Step(None, -np.inf if self.count == 2 else 1.0, 1.0, last=False)
 
-    assert ActionRepeat(Rejects(), 3).step(ACTION).reward == -np.inf
+    rejects = Rejects()
+    assert ActionRepeat(rejects, 3).step(ACTION).reward == -np.inf
+    assert rejects.count == 2, "the rejected action is not repeated"
+
+
+def test_films_of_repeated_actions_play_in_simulated_time():
+    plain, repeated = same(action_repeat=4)
+    assert repeated.frame_rate == plain.frame_rate / 4
