@@ -3,6 +3,7 @@
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,9 @@ def _serve(
     parent: int,
 ) -> None:
     """Answers until the other end is closed."""
+    # A Ctrl-C reaches all processes of a terminal, and Slurm signals all of a job: the actor ends this one.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     die_with_parent(parent)
     try:
         config, seed, role, index = place
@@ -123,7 +127,7 @@ def _serve(
     while True:
         try:
             what, action = connection.recv()
-        except (EOFError, OSError, KeyboardInterrupt):
+        except (EOFError, OSError):
             environment.close()
             os._exit(0)  # At once: an actor that ends waits for it.
         try:

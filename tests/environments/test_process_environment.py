@@ -72,6 +72,18 @@ def test_a_segmentation_fault_costs_one_episode_and_others_step_at_once(tmp_path
     batch.close()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_actor_and_all_its_processes_ends_no_environment(number):
+    batch = EnvironmentBatch([guarded(OWN)])
+    (child,) = [one for one in psutil.Process().children() if "spawn_main" in " ".join(one.cmdline())]
+    child.send_signal(number)
+    for _ in range(3):
+        assert batch.step(np.array([0]), 0).valid.all()
+    assert batch.faults == 0
+    batch.close()
+    assert not child.is_running()
+
+
 def test_what_cannot_be_made_is_refused_as_in_the_same_process():
     config = dataclasses.replace(OWN, kwargs={"no_such": 1})
     with pytest.raises(ConfigurationError, match="no_such"):
