@@ -47,7 +47,8 @@ def _close(port: int) -> None:
             if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 _end_if_from_elsewhere(connection)
             else:
-                _bind_to_loopback(connection)
+                if name not in closed:  # To bind it again may need privileges.
+                    _bind_to_loopback(connection)
                 found.add(name)
         if found and found == closed:  # gRPC opens several, one after the other.
             return

@@ -1,6 +1,7 @@
 """A server's port is hidden from other machines, although the server listens on all interfaces."""
 
 import socket
+import threading
 
 import pytest
 
@@ -45,6 +46,28 @@ def test_only_the_loopback_interface_gets_through(address: str, family: int) -> 
         for source in ("127.0.0.1", "127.0.0.2"):  # The gate connects from the second one.
             with _connect("127.0.0.1", port, source) as connection:
                 assert connection.getpeername() == ("127.0.0.1", port)
+
+
+def test_without_privileges_each_listener_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux refuses to bind a socket again to those that lack CAP_NET_RAW, which these tests may have."""
+    bind = loopback_only._bind_to_loopback
+    failed = []
+
+    def bind_once(listener: socket.socket) -> None:
+        if listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"):
+            raise PermissionError
+        bind(listener)
+
+    monkeypatch.setattr(loopback_only, "_bind_to_loopback", bind_once)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    before = set(threading.enumerate())
+    with _server(socket.AF_INET) as server:
+        close_to_other_machines(server.getsockname()[1])
+        for thread in set(threading.enumerate()) - before:
+            thread.join(_TIMEOUT_S)
+            assert not thread.is_alive()
+        assert server.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0") == b"lo"
+    assert not failed
 
 
 def test_a_system_that_does_not_allow_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
