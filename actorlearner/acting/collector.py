@@ -133,8 +133,9 @@ class Collector:
     def _episode_ended(
         self, environment: int, episode_return: float, length: int, info: Mapping[str, float]
     ) -> None:
+        env_steps = self._parts.metrics.before["env_steps"] + self._env_steps
         self._parts.report_episode(
-            Episode(environment, episode_return, length, self._env_steps, self._policy.train_step, info)
+            Episode(environment, episode_return, length, env_steps, self._policy.train_step, info)
         )
 
     def _wait_for_replay(self) -> None:

@@ -36,7 +36,6 @@ class PolicyFunction:
           batch_size: number of observations per call.
         """
         self._policy = policy  # Keeps its variables alive.
-        self._observation_spec = specs.observation
         self._action_spec = specs.action
         initial = policy.get_initial_state(batch_size)
 

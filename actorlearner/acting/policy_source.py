@@ -69,8 +69,8 @@ def _of_run(path: Path) -> PolicySource:
             return _saved_model(policy, run)
     raise ConfigurationError(
         [
-            f"{ALLOWED}: {str(path)!r} is a run directory without a policy; its first is saved once the "
-            "first evaluation has been made"
+            f"{ALLOWED}: {str(path)!r} is a run directory without a policy; its first is saved when "
+            "training begins"
         ]
     )
 

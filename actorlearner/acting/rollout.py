@@ -30,7 +30,7 @@ def run_rollout(source: PolicySource, episodes: int, seed: int, out: TextIO) -> 
     """
     use_cpu(threads=1)
     tf.random.set_seed(seed)
-    policy = load_source(source, load_specs(source.config.environment))
+    policy = load_source(source, load_specs(source.config.evaluated_environment))
     print(title(source, policy.train_step), file=out)
     played = []
     for number in range(episodes):

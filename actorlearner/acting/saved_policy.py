@@ -25,6 +25,8 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError
 
+_NEVER = Stop()  # Nothing requests it.
+
 
 class Policy:
     """A saved policy: call it with one observation, or a batch, to get the action or actions.
@@ -44,11 +46,12 @@ class Policy:
         self.function = PolicyFunction(policy, specs, batch_size=1)
         self._functions = {1: self.function}
 
-    def __call__(self, observation: Nest) -> Nest:
-        """Chooses actions as in the middle of an episode; the first call with a batch size traces the policy.
+    def __call__(self, observation: Nest, *, first: bool = False) -> Nest:
+        """Chooses actions; the first call with a batch size traces the policy.
 
         Args:
           observation: nest of arrays with the shapes of the environment's observations, or [batch, ...].
+          first: whether episodes begin here, with which a policy with a memory forgets the one before.
 
         Returns:
           Nest of arrays with the shapes of the environment's actions, or [batch, ...].
@@ -61,7 +64,7 @@ class Policy:
         batched = leaves[0].ndim > len(tree.flatten(spec)[0].shape)
         batch = tree.unflatten_as(spec, leaves if batched else [leaf[None] for leaf in leaves])
         size = len(leaves[0]) if batched else 1
-        actions = self.function_for(size)(batch, np.zeros(size, np.bool_))
+        actions = self.function_for(size)(batch, np.full(size, first))
         return actions if batched else tree.map_structure(lambda leaf: leaf[0], actions)
 
     def function_for(self, batch_size: int) -> PolicyFunction:
@@ -82,7 +85,7 @@ def load_policy(path: str | Path) -> Policy:
       ConfigurationError: no policy can be loaded from there, or its environment cannot be made.
     """
     source = find_policy(str(path))
-    return load_source(source, load_specs(source.config.environment))
+    return load_source(source, load_specs(source.config.evaluated_environment))
 
 
 def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0) -> list[Episode]:
@@ -90,8 +93,9 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
 
     Args:
       policy: from `load_policy`.
-      environment: a gym environment, a TF-Agents PyEnvironment, or a callable that makes one. None plays in
-        the environment of the policy's run, the same episodes as the command `rollout`.
+      environment: a gym environment, a TF-Agents PyEnvironment, or a callable that makes one; it is taken as
+        it is, without the time limit and the frame stack of the run. None plays in the environment of the
+        run's evaluations, the same episodes as the command `rollout`.
       episodes: the number of episodes.
       seed: seeds the environment, if it can be seeded.
 
@@ -101,7 +105,7 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
     """
     if environment is None:
         return [play_in_own_environment(policy, seed, number) for number in range(episodes)]
-    given = hasattr(environment, "step")
+    given = hasattr(environment, "step") and not isinstance(environment, type)
     made = environment if given else environment()
     is_py = isinstance(made, py_environment.PyEnvironment)
     metrics = policy.config.environment.info_metrics
@@ -109,7 +113,7 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
     adapter.seed(seed)
     try:
         guarded = GuardedEnvironment(lambda attempt: adapter, "the environment", max_faults=0)
-        return play_episodes([guarded], policy.function, episodes, Stop(), info_metrics=metrics) or []
+        return play_episodes([guarded], policy.function, episodes, _NEVER, info_metrics=metrics) or []
     finally:
         if not given:
             adapter.close()
@@ -119,16 +123,16 @@ def play_in_own_environment(policy: Policy, seed: int, number: int) -> Episode:
     """Plays one whole episode in a new environment of the policy's run."""
     environment = episode_environment(policy.config, seed, number)
     try:
-        episode = play_episode(environment, policy.function, Stop(), policy.config.environment.info_metrics)
+        episode = play_episode(environment, policy.function, _NEVER, policy.config.environment.info_metrics)
     finally:
         environment.close()
-    assert episode is not None  # Nothing requests a stop.
+    assert episode is not None
     return episode
 
 
 def episode_environment(config: Config, seed: int, number: int) -> GuardedEnvironment:
     """Makes the environment of one episode; its random numbers depend on `seed` and `number` alone."""
-    return load_guarded(config.environment, seed, "rollout", number, 0)
+    return load_guarded(config.evaluated_environment, seed, "rollout", number, 0)
 
 
 def load_source(source: PolicySource, specs: EnvironmentSpecs) -> Policy:

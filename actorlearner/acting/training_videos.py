@@ -40,7 +40,7 @@ class TrainingVideos:
         Args:
           directory: the run directory.
           config: the run's configuration.
-          policy: the greedy policy.
+          policy: the greedy policy, for batches of one; nothing else may call it.
           update: assigns policy variables to its variables.
           role: name of this role; seeds the environment.
         """
@@ -109,7 +109,7 @@ class TrainingVideos:
     def _advance(self, train_step: int) -> None:
         """Starts an episode, takes an env step, or completes the video."""
         if self._environment is None:
-            environment = self._config.environment
+            environment = self._config.evaluated_environment
             self._environment = load_guarded(environment, self._config.seed, f"{self._role}, video", 0, 0)
             self._video = VideoFile(self._folder / f"{train_step}.mp4", _FPS, threads=1)
         assert self._video is not None

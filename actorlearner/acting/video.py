@@ -35,7 +35,7 @@ def run_video(
     """
     use_cpu(threads=1)
     tf.random.set_seed(seed)
-    policy = load_source(source, load_specs(source.config.environment))
+    policy = load_source(source, load_specs(source.config.evaluated_environment))
     print(title(source, policy.train_step), file=terminal)
     video = VideoFile(out or _default(source, policy.train_step), fps)
     try:

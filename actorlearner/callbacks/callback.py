@@ -33,7 +33,7 @@ class Episode:
       environment: index among the actor's environments, from 0.
       episode_return: undiscounted.
       length: in env steps.
-      env_steps: taken by this process of the actor so far.
+      env_steps: taken by the actor so far, also before it was started again.
       train_step: of the policy that took the last env step; -1 for random actions.
       info: the metrics of `environment.info_metrics` by name; those without a value are left out.
     """
@@ -127,4 +127,7 @@ class Callback:
         """Called after a checkpoint was written."""
 
     def close(self) -> None:
-        """Called when the role ends; must return within 30 s, or within 1 s after a signal."""
+        """Called when the role finishes, or is stopped, but not when it fails.
+
+        Must return within 30 s, or within 1 s after a signal.
+        """

@@ -41,7 +41,8 @@ class EnvironmentConfig:
     info_metrics: list[str] = setting(
         [],
         "Numbers in the environment's info that become metrics of its episodes: KEY for the value at the "
-        "last env step, sum:KEY or mean:KEY over the env steps.",
+        "last env step, sum:KEY or mean:KEY over the env steps. With action_repeat, an env step has the info "
+        "of its last repetition.",
     )
     max_faults: int = setting(
         10,
@@ -165,8 +166,8 @@ class CollectConfig:
 
     actors: int | None = setting(
         None,
-        "Collect actor processes that local mode starts, at least one for each replay server. Null: one for "
-        "every two cores, eight at most.",
+        "Number of collect actors, at least one for each replay server. Set it also where you start them "
+        "yourself: on-policy agents divide an iteration by it. Null: one for every two cores, eight at most.",
         at_least=1,
         at_most=1_000,
     )
@@ -260,7 +261,9 @@ class EvaluateConfig:
     """The eval actor."""
 
     kwargs: dict[str, Any] = setting(
-        {}, "Keyword arguments of the environment of evaluations, in addition to environment.kwargs."
+        {},
+        "Keyword arguments of the environment of evaluations, rollouts and videos, in addition to "
+        "environment.kwargs.",
     )
 
     interval: int | None = setting(
@@ -312,3 +315,9 @@ class Config:
         "checkpoints; see actorlearner.callbacks. They may differ between the roles of a run, and are not "
         "part of the fingerprint. In local mode, they reach other machines only with --network host.",
     )
+
+    @property
+    def evaluated_environment(self) -> EnvironmentConfig:
+        """The environment section of evaluations, rollouts and videos: with `evaluate.kwargs`."""
+        kwargs = {**self.environment.kwargs, **self.evaluate.kwargs}
+        return dataclasses.replace(self.environment, kwargs=kwargs)

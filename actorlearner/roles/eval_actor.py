@@ -19,7 +19,7 @@ from actorlearner.acting.training_videos import TrainingVideos
 from actorlearner.agents.make import make_agent
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.callbacks.caller import Callbacks
-from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.config.schema import Config
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.info import info_of_episodes
 from actorlearner.environments.seeds import seed_for
@@ -77,7 +77,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     parts = make_agent(config, specs)
     greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
     policy = PolicyFunction(greedy, specs, len(environments))
-    single = policy if len(environments) == 1 else PolicyFunction(greedy, specs, 1)
+    # Its own: it would go on with the memory of evaluations that come in between.
+    filmed = policy if config.evaluate.video_interval is None else PolicyFunction(greedy, specs, 1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")
     servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
@@ -90,7 +91,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     callbacks.begin(directory)
     record = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
-    videos = TrainingVideos(directory, config, single, update, _ROLE)
+    videos = TrainingVideos(directory, config, filmed, update, _ROLE)
     start_up.ended("replay server")
     start_up.report("ready")
     while record.train_step < config.learn.train_steps:
@@ -123,14 +124,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
 def _load_environments(config: Config, role: str, life: int = 0) -> list[GuardedEnvironment]:
     """Loads the environments of evaluations, at most one for each episode."""
     count = min(config.evaluate.environments, config.evaluate.episodes)
-    environment = evaluated_environment(config)
+    environment = config.evaluated_environment
     return [load_guarded(environment, config.seed, role, 0, j, life) for j in range(count)]
-
-
-def evaluated_environment(config: Config) -> EnvironmentConfig:
-    """Returns the environment section of evaluations."""
-    kwargs = {**config.environment.kwargs, **config.evaluate.kwargs}
-    return dataclasses.replace(config.environment, kwargs=kwargs)
 
 
 def _close(environments: Sequence[GuardedEnvironment]) -> None:

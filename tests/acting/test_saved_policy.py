@@ -1,17 +1,21 @@
 """A saved policy is loaded and evaluated from Python, in its own environment or in a given one."""
 
+import dataclasses
+import os
 from pathlib import Path
 
 import gym
 import numpy as np
 import pytest
+import tree
+from gym.envs.classic_control import CartPoleEnv
 from tf_agents.environments import suite_gym
 from tf_agents.policies import greedy_policy
 
-from actorlearner.acting.saved_policy import Policy, evaluate, load_policy
+from actorlearner.acting.saved_policy import Policy, episode_environment, evaluate, load_policy
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.make import make_agent
-from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.config.schema import Config, EnvironmentConfig, EvaluateConfig
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.policy_directory import PolicyDirectory
@@ -69,5 +73,50 @@ def test_it_plays_in_a_given_environment(policy: Policy) -> None:
     by_gym = evaluate(policy, gym.make("CartPole-v1"), episodes=3)
     assert len(by_gym) == 3
     assert by_gym == evaluate(policy, lambda: gym.make("CartPole-v1"), episodes=3)
+    assert len(evaluate(policy, CartPoleEnv, episodes=1)) == 1, "a class is a callable that makes one"
     by_tf_agents = evaluate(policy, suite_gym.load("CartPole-v1"), episodes=3)
     assert all(episode.length > 0 for episode in by_tf_agents)
+
+
+def test_its_own_environment_is_that_of_evaluations() -> None:
+    environment = EnvironmentConfig("tests.acting.test_saved_policy:Hilly", "")
+    config = Config(environment=environment, evaluate=EvaluateConfig(kwargs={"height": 2.0}))
+    hilly = episode_environment(config, seed=0, number=0)
+    np.testing.assert_array_equal(hilly.reset(), [2.0])
+
+
+class Hilly(gym.Env):
+    """Its observation is what it was made with."""
+
+    observation_space = gym.spaces.Box(-9.0, 9.0, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, height: float = 0.0) -> None:
+        self._height = height
+
+    def reset(self) -> np.ndarray:
+        return np.array([self._height], np.float32)
+
+
+def test_episodes_leave_no_open_files(policy: Policy) -> None:
+    evaluate(policy, episodes=1)
+    before = len(os.listdir("/proc/self/fd"))
+    evaluate(policy, episodes=3)
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_policy_with_a_memory_forgets_it_where_an_episode_begins() -> None:
+    config = dataclasses.replace(CONFIG, agent=dataclasses.replace(CONFIG.agent, lstm_units=4))
+    specs = load_specs(config.environment)
+    greedy = greedy_policy.GreedyPolicy(make_agent(config, specs).agent.policy)
+    policy = Policy(greedy, specs, 0, config)
+
+    def remembered() -> float:
+        return max(float(np.abs(leaf).max()) for leaf in tree.flatten(policy.function.state))
+
+    observation = np.ones(4)
+    policy(observation, first=True)
+    policy(observation)
+    assert remembered() > 0
+    policy(observation, first=True)
+    assert remembered() == 0
