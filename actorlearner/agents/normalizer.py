@@ -10,7 +10,7 @@ import tensorflow as tf
 from actorlearner.environments.environment import Nest
 
 _CLIP = 10.0
-_MIN_DEVIATION = 1e-6
+_MIN_VARIANCE = 1e-8  # As in Stable-Baselines3.
 
 
 class RunningMoments(tf.keras.layers.Layer):
@@ -53,29 +53,32 @@ class RunningMoments(tf.keras.layers.Layer):
         weights = tf.ones(tf.shape(values)[:leading]) if valid is None else tf.cast(valid, tf.float32)
         spread = tf.reshape(weights, tf.concat([tf.shape(weights), [1] * self._rank], axis=0))
         axes = list(range(leading))
-        # Differences from the present mean, so that sums of squares do not cancel.
         shifted = values - self.mean
-        sums = [
-            tf.reduce_sum(weights),
-            tf.reduce_sum(spread * shifted, axes),
-            tf.reduce_sum(spread * tf.square(shifted), axes),
-        ]
-        replicas = tf.distribute.get_replica_context()
-        assert replicas is not None, "updates are made on replicas"
-        if replicas.num_replicas_in_sync > 1:
-            sums = replicas.all_reduce(tf.distribute.ReduceOp.SUM, sums)
-        count, first, second = sums
+        count, first = _summed([tf.reduce_sum(weights), tf.reduce_sum(spread * shifted, axes)])
+        # Squares of differences from these values' own mean: nothing is subtracted from a sum of squares.
+        distance = first / tf.maximum(count, 1.0)
+        (squares,) = _summed([tf.reduce_sum(spread * tf.square(shifted - distance), axes)])
         total = self.count + count
-        safe = tf.maximum(total, 1.0)
-        self.m2.assign_add(second - tf.square(first) / safe)
-        self.mean.assign_add(first / safe)
+        share = count / tf.maximum(total, 1.0)
+        self.m2.assign_add(squares + tf.square(distance) * self.count * share)
+        self.mean.assign_add(distance * share)
         self.count.assign(total)
 
     @property
     def deviation(self) -> tf.Tensor:
         """The standard deviation; 1 before the second value."""
-        variance = self.m2 / tf.maximum(self.count, 1.0)
-        return tf.where(self.count > 1.0, tf.sqrt(variance) + _MIN_DEVIATION, tf.ones_like(variance))
+        # Checkpoints of earlier versions may hold a negative m2.
+        variance = tf.maximum(self.m2, 0.0) / tf.maximum(self.count, 1.0)
+        return tf.where(self.count > 1.0, tf.sqrt(variance + _MIN_VARIANCE), tf.ones_like(variance))
+
+
+def _summed(sums: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns the sums over all replicas."""
+    replicas = tf.distribute.get_replica_context()
+    assert replicas is not None, "updates are made on replicas"
+    if replicas.num_replicas_in_sync == 1:
+        return sums
+    return list(replicas.all_reduce(tf.distribute.ReduceOp.SUM, sums))
 
 
 class ObservationNormalizer(tf.keras.layers.Layer):

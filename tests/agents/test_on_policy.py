@@ -70,6 +70,25 @@ def test_running_moments_are_those_of_all_valid_values() -> None:
     np.testing.assert_allclose(moments.deviation, values[valid].std(axis=0), rtol=1e-4)
 
 
+@pytest.mark.parametrize("constant", [0.7, 12.34, 250.7, 1000.1])
+def test_a_constant_observation_is_normalised_to_a_small_number(constant: float) -> None:
+    """A sum of squares minus the square of a sum is negative for half of all constants in float32."""
+    moments = RunningMoments([1])
+    values = tf.fill([2048, 1], constant)
+    for _ in range(3):
+        moments.update(values)
+        normalized = (values - moments.mean) / moments.deviation
+        assert np.abs(normalized).max() <= 1.0
+
+
+def test_a_small_spread_around_a_large_mean_is_measured() -> None:
+    values = np.random.default_rng(0).normal(500.0, 0.01, size=[6, 256, 1]).astype(np.float32)
+    moments = RunningMoments([1])
+    for part in values:
+        moments.update(tf.constant(part))
+    np.testing.assert_allclose(moments.deviation, values.std(dtype=np.float64), rtol=0.02)
+
+
 def test_discounted_sums_begin_again_with_each_episode() -> None:
     stored = sequences(np.random.default_rng(0))
     sums = discounted_sums(stored, GAMMA).numpy()
