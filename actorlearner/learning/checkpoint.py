@@ -76,8 +76,8 @@ class LearnerCheckpoint:
         # At a stop the main thread saves, while the training thread may be saving as well.
         self._lock = threading.Lock()
 
-    def restore(self) -> None:
-        """Restores the newest complete checkpoint, if any.
+    def restore(self) -> bool:
+        """Restores the newest complete checkpoint; returns whether there is one.
 
         Variables that do not exist yet, such as the slots of some optimisers, get their values when they are
         created.
@@ -87,12 +87,13 @@ class LearnerCheckpoint:
         """
         complete = newest_complete(self._directory, _warn_skipped)
         if complete is None:
-            return
+            return False
         name, facts = complete
         self._check_restored = read_completely(self._checkpoint, self._directory / name)
         self._saved = facts["train_step"]
         self.generation = max(self.generation, facts["generation"])
         _log.info("restored train step %d", self._saved)
+        return True
 
     def check_restored(self) -> None:
         """Checks that the restored checkpoint has exactly the agent's variables; call once all exist.
@@ -150,7 +151,7 @@ class LearnerCheckpoint:
 
         Args:
           pending_evaluations: the policies whose evaluation is pending.
-          settled: returns whether no train step is in progress, see `train_on_a_thread`.
+          settled: returns whether no train step is in progress, see `train_on_thread`.
 
         Returns:
           Whether it exists. A disk that is full or fails is logged, and earlier checkpoints are kept.

@@ -75,9 +75,9 @@ class Outputs:
         """TensorFlow's writer of the curves; the first read creates their file."""
         return self._summaries.writer
 
-    def restore(self) -> None:
+    def restore(self) -> bool:
         """Restores the newest complete checkpoint, see `LearnerCheckpoint.restore`."""
-        self._checkpoint.restore()
+        return self._checkpoint.restore()
 
     def check_restored(self) -> None:
         """Checks that the restored checkpoint had all variables of the agent; call once all exist."""

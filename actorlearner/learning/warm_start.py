@@ -30,6 +30,7 @@ def warm_start(path: str, parts: AgentParts) -> None:
             parts.train_step.assign(0)
         else:
             _assign(parts, tf.saved_model.load(plain_path(source.path)).model_variables)
+            parts.agent.initialize()  # Copies the networks into the target networks.
     except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
         allowed = "a run directory, a saved policy or a learner's checkpoint, with the same networks"
         wrong = f"{show(path)} cannot be read: {one_line(error)}"

@@ -83,9 +83,10 @@ def _train(
     def begin_run() -> None:
         """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
         if outputs is not None:
-            if config.agent.start_from is not None:
-                warm_start(config.agent.start_from, parts)
-            outputs.restore()
+            restored = outputs.restore()
+            if config.agent.start_from is not None and not restored:
+                with group.strategy.scope():
+                    warm_start(config.agent.start_from, parts)
         group.share(parts.agent, parts.train_step)
         if outputs is not None:
             outputs.take_over(servers[0].client, replay)

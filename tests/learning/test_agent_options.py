@@ -78,6 +78,10 @@ def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
     warm_start(str(tmp_path / "greedy_policy"), fresh)
     for ours, theirs in zip(fresh.policy_variables, trained.policy_variables, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    for target, own in zip(
+        fresh.agent._target_q_network.variables, fresh.agent._q_network.variables, strict=True
+    ):
+        np.testing.assert_array_equal(target, own)
     with pytest.raises(ConfigurationError):
         warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]))
     with pytest.raises(ConfigurationError) as refusal:
