@@ -101,6 +101,18 @@ def max_capacity(memory_bytes: int, layout: "ReplayLayout") -> int:
     return _fitting(memory_bytes, _item_bytes(_columns(layout)), layout.transitions_per_item)
 
 
+def capacity_of(config: Config, layout: "ReplayLayout") -> int:
+    """Returns the transitions, or the env steps in sequences, that a full experience table holds."""
+    if layout.experience.iteration:
+        return max_items(config, layout) * layout.transitions_per_item
+    return config.replay.capacity
+
+
+def capacity_key(layout: "ReplayLayout") -> str:
+    """Returns the key that sets `capacity_of`."""
+    return "agent.env_steps_per_iteration" if layout.experience.iteration else "replay.capacity"
+
+
 def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = None) -> None:
     """Refuses a capacity that does not fit into the memory that is available now.
 
@@ -115,19 +127,20 @@ def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = Non
     Raises:
       ConfigurationError: it does not fit; the problem does not name the key's source.
     """
-    capacity = config.replay.capacity
-    if layout.experience.iteration:
-        capacity = max_items(config, layout) * layout.transitions_per_item
+    key, capacity = capacity_key(layout), capacity_of(config, layout)
     needed, available = experience_bytes(capacity, layout), available_bytes()
     if needed <= available:
         return
     need = f"may need {size(needed)} of memory, and {size(available)} is available"
     wrong = f"{capacity} transitions {need}"
     if saved is not None and experience_bytes(saved, layout) <= available:
-        warn(f"replay.capacity: {wrong}; the run goes on, for the {saved:,} that it has now fit")
+        warn(f"{key}: {wrong}; the run goes on, for the {saved:,} that it has now fit")
         return
-    allowed = f"at most {max_capacity(available, layout)} with this environment on this machine"
-    raise ConfigurationError([problem("replay.capacity", wrong, "", allowed)])
+    most = max_capacity(available, layout)
+    if iteration := layout.experience.iteration:
+        most = most * iteration.env_steps // capacity
+    allowed = f"at most {most} with this environment on this machine"
+    raise ConfigurationError([problem(key, wrong, "", allowed)])
 
 
 def min_experience_bytes(config: Config) -> int:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.ppo import PpoConfig
 from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
@@ -19,6 +20,7 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.replay import memory
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.memory import (
+    capacity_of,
     check_memory,
     checkpoint_bytes,
     experience_bytes,
@@ -131,6 +133,23 @@ def test_too_large_a_capacity_is_refused(small_config: Config, monkeypatch: pyte
     assert match
     assert match.group(1, 2) == (size(needed), size(needed - 1))
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
+
+
+@pytest.mark.parametrize(("max_policy_lag", "iterations"), [(0, 4), (1, 8)])
+def test_an_on_policy_table_holds_iterations(
+    small_config: Config, monkeypatch: pytest.MonkeyPatch, max_policy_lag: int, iterations: int
+) -> None:
+    agent = PpoConfig(env_steps_per_iteration=512, fragment_length=32, max_policy_lag=max_policy_lag)
+    config = dataclasses.replace(small_config, agent=agent)
+    layout = make_layout(config, SPECS)
+    assert capacity_of(config, layout) == iterations * 512
+    monkeypatch.setattr(memory, "available_bytes", lambda: experience_bytes(iterations * 256, layout))
+    with pytest.raises(ConfigurationError) as refusal:
+        check_memory(config, layout)
+    (line,) = refusal.value.problems
+    match = re.fullmatch(r"agent.env_steps_per_iteration: .*; allowed: at most (\d+) with this .*", line)
+    assert match
+    assert 230 <= int(match[1]) <= 256  # Rounded down to two digits.
 
 
 def test_a_resumed_run_continues_if_its_transitions_fit(

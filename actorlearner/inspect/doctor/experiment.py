@@ -1,6 +1,5 @@
 """Checks of the experiment on this machine: environment, agent, memory and disk."""
 
-import importlib
 import shutil
 import tempfile
 import time
@@ -10,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from actorlearner.config.checks import SUITES
-from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment
 from actorlearner.errors import RunError
 from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
@@ -32,7 +29,7 @@ def check_environment(experiment: Experiment) -> Result:
       RunError: a returned value is not valid.
       Exception: any error of the environment.
     """
-    from actorlearner.environments.load import load_environment
+    from actorlearner.environments.load import episode_limit, load_environment
     from actorlearner.process.tensorflow_setup import use_cpu
 
     use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
@@ -43,7 +40,9 @@ def check_environment(experiment: Experiment) -> Result:
     finally:
         environment.close()
     specs = f"{_describe(environment.observation_spec)} -> {_describe(environment.action_spec)}"
-    return ok(f"{specs}, {_time_limit(config)}, {rate:,.0f} env steps/s")
+    limit = episode_limit(config)
+    limited = f"limit {limit:,}" if limit else "no known limit"
+    return ok(f"{specs}, {limited}, {rate:,.0f} env steps/s")
 
 
 def _play(environment: Environment, seed: int) -> float:
@@ -86,15 +85,6 @@ def _describe(spec: Any) -> str:
     return ", ".join([*shown, f"{more} more"] if more else shown)
 
 
-def _time_limit(config: EnvironmentConfig) -> str:
-    """Returns the env steps after which an episode is truncated, as text."""
-    limit = config.max_episode_steps
-    if limit is None and config.suite in SUITES:
-        registry = importlib.import_module("gymnasium" if config.suite == "gymnasium" else "gym")
-        limit = registry.spec(config.name).max_episode_steps
-    return f"limit {limit:,}" if limit else "no known limit"
-
-
 def check_agent(experiment: Experiment) -> Result:
     """Checks that the algorithm can act in this environment.
 
@@ -125,12 +115,13 @@ def check_memory(experiment: Experiment) -> Result:
     saved = saved_transitions(RunDirectory(experiment.run_dir).replay_checkpoints)
     memory.check_memory(config, layout, saved)
     available = available_bytes()
-    replay = memory.experience_bytes(config.replay.capacity, layout)
+    replay = memory.experience_bytes(memory.capacity_of(config, layout), layout)
     count = _OTHER_ROLES + collect_actors(config.collect)
     processes = count * memory.PROCESS_BYTES
     found = f"replay {size(replay)}, {count} processes {size(processes)}; {size(available)} available"
     if replay + processes > available:
-        return warn(f"{found}: lower replay.capacity or collect.actors, or run roles elsewhere")
+        key = memory.capacity_key(layout)
+        return warn(f"{found}: lower {key} or collect.actors, or run roles elsewhere")
     return ok(found)
 
 
@@ -144,7 +135,7 @@ _SLOTS = 2
 
 def check_disk(experiment: Experiment) -> Result:
     """Checks that the run directory is writable and has room for the checkpoints of a full replay."""
-    from actorlearner.replay.memory import size
+    from actorlearner.replay.memory import capacity_key, size
 
     folder = _nearest(experiment.run_dir)
     try:
@@ -156,7 +147,8 @@ def check_disk(experiment: Experiment) -> Result:
     free, held = shutil.disk_usage(folder).free, _held(experiment.run_dir / "checkpoints")
     found = f"checkpoints: replay {size(replay)}, learner {size(learner)}; {size(free)} free"
     if replay + learner > free + held:
-        return fail(f"{found} in {folder}: lower replay.capacity, or choose another --run_dir")
+        key = capacity_key(experiment.layout)
+        return fail(f"{found} in {folder}: lower {key}, or choose another --run_dir")
     return ok(found)
 
 
@@ -170,7 +162,8 @@ def _needed(experiment: Experiment) -> tuple[int, int]:
     from actorlearner.learning import checkpoint
     from actorlearner.replay import checkpoints, memory
 
-    one = memory.checkpoint_bytes(experiment.config.replay.capacity, experiment.layout)
+    layout = experiment.layout
+    one = memory.checkpoint_bytes(memory.capacity_of(experiment.config, layout), layout)
     agent = _bytes(experiment.agent.agent.variables) * (1 + _SLOTS) * (checkpoint.KEPT + 1)
     policies = (_bytes(experiment.agent.policy_variables) + _GRAPHS_BYTES) * _SAVED_MODELS
     return one * (checkpoints.KEPT + 1), agent + policies

@@ -2,12 +2,15 @@
 
 import dataclasses
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from actorlearner.errors import one_line
 from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok
+
+if TYPE_CHECKING:
+    from actorlearner.replay.packed import PackedLayout
 
 _ROLE = "doctor"
 _ENV_STEPS = 10
@@ -19,8 +22,13 @@ _FLUSH_S = 30.0
 
 
 def check_round_trip(experiment: Experiment) -> Result:
-    """Writes transitions as an actor does, samples some as the learner does, and compares them."""
+    """Writes transitions as an actor does, samples some as the learner does, and compares them.
+
+    The check is of the machine, so it uses packed transitions for every agent: a sequence may take more env
+    steps than are worth waiting for.
+    """
     from actorlearner.network.ports import free_port
+    from actorlearner.replay.packed import PackedLayout
     from actorlearner.replay.tables import experience_table, start_server
 
     replay = dataclasses.replace(
@@ -31,12 +39,14 @@ def check_round_trip(experiment: Experiment) -> Result:
         steps = _experience(experiment)
     except Exception as error:  # The environment's code failed, not the connection.
         return fail(f"the environment failed: {one_line(error)}")
+    agent = experiment.config.agent
+    layout = PackedLayout(experiment.specs, agent.n_step, agent.gamma)
     port = free_port()
-    server = start_server([experience_table(config, experiment.layout)], port)
+    server = start_server([experience_table(config, layout)], port)
     try:
         began = time.perf_counter()
-        _write(f"localhost:{port}", experiment, steps)
-        found = _read(f"localhost:{port}", experiment)
+        _write(f"localhost:{port}", layout, steps)
+        found = _read(f"localhost:{port}", layout)
         seconds = time.perf_counter() - began
     finally:
         server.stop()
@@ -61,25 +71,25 @@ def _experience(experiment: Experiment) -> list[Any]:
     return steps
 
 
-def _write(address: str, experiment: Experiment, steps: list[Any]) -> None:
+def _write(address: str, layout: "PackedLayout", steps: list[Any]) -> None:
     import reverb
 
-    writer = experiment.layout.writer(reverb.Client(address), environments=1)
+    writer = layout.writer(reverb.Client(address), environments=1)
     for step in steps:
         writer.write(step)
     if not writer.close(_FLUSH_S):
         raise TimeoutError(f"the replay server did not accept {len(steps)} transitions in {_FLUSH_S:.0f} s")
 
 
-def _read(address: str, experiment: Experiment) -> list[Any]:
+def _read(address: str, layout: "PackedLayout") -> list[Any]:
     """Samples transitions one by one."""
     import tree
 
     from actorlearner.process.process import keep_until_exit
     from actorlearner.replay.dataset import experience_dataset
 
-    dataset = experience_dataset([address], experiment.layout, batch_size=1, batch_size_per_replica=1)
-    iterator = dataset.map(lambda batch, _: experiment.layout.decode(batch)).as_numpy_iterator()
+    dataset = experience_dataset([address], layout, batch_size=1, batch_size_per_replica=1)
+    iterator = dataset.map(lambda batch, _: layout.decode(batch)).as_numpy_iterator()
     keep_until_exit(iterator)
     return [tree.map_structure(lambda leaf: leaf[0], next(iterator)) for _ in range(_READ)]
 

@@ -34,7 +34,7 @@ CHECKS = (
     Check("network", check_network, "set the loopback interface up"),
     Check("environment", check_environment, "make and step it by itself", needs=("libraries",)),
     Check("agent", check_agent, "choose another agent.name", needs=("environment",)),
-    Check("memory", check_memory, "lower replay.capacity", needs=("environment",)),
+    Check("memory", check_memory, "free memory of this machine", needs=("environment",)),
     Check("disk", check_disk, "choose another --run_dir", needs=("agent",)),
     Check(
         "replay",

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.sac import SacConfig
-from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig
 from actorlearner.inspect.doctor import machine, round_trip
 from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status
 from actorlearner.inspect.doctor.run_checks import CHECKS
@@ -43,6 +45,10 @@ def check(name: str, experiment: Experiment) -> Result:
 def of_environment(experiment: Experiment, **environment: Any) -> Experiment:
     config = dataclasses.replace(experiment.config, environment=EnvironmentConfig(**environment))
     return Experiment(config, experiment.run_dir)
+
+
+def of_agent(experiment: Experiment, agent: AgentConfig) -> Experiment:
+    return Experiment(dataclasses.replace(experiment.config, agent=agent), experiment.run_dir)
 
 
 def broken(experiment: Experiment, how: str) -> Experiment:
@@ -221,7 +227,15 @@ def test_the_network(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) ->
             {"suite": "gym", "name": "Pendulum-v1", "max_episode_steps": 1234},
             "float32[3] -> float32[1], limit 1,234, ",
         ),
+        (
+            {"suite": "gym", "name": "Pendulum-v1", "action_repeat": 3},
+            "float32[3] -> float32[1], limit 67, ",
+        ),
         ({"suite": "gym:make", "name": "CartPole-v1"}, "float32[4] -> int64, no known limit, "),
+        (
+            {"suite": "dm_control", "name": "cartpole-balance"},
+            "float32[5] -> float32[1], no known limit, ",
+        ),
     ],
 )
 def test_an_environment(experiment: Experiment, environment: dict[str, Any], expected: str) -> None:
@@ -254,8 +268,7 @@ def test_an_environment_that_cannot_be_made(experiment: Experiment) -> None:
 
 def test_an_agent_that_cannot_act_there(experiment: Experiment) -> None:
     assert check("agent", experiment).status is Status.OK
-    other = Experiment(dataclasses.replace(experiment.config, agent=SacConfig()), experiment.run_dir)
-    status, detail = check("agent", other)
+    status, detail = check("agent", of_agent(experiment, SacConfig()))
     assert status is Status.FAIL
     assert detail.startswith("agent.name: ")
 
@@ -272,6 +285,27 @@ def test_memory(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None
         found = check("memory", experiment)
         assert found.status is status
         assert found.detail.startswith(expected)
+
+
+def test_memory_and_disk_of_an_on_policy_agent(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its table holds four iterations, however large replay.capacity is."""
+    of_ppo = of_agent(experiment, PpoConfig(env_steps_per_iteration=512, fragment_length=32))
+    needed = size(replay_memory.experience_bytes(4 * 512, of_ppo.layout))
+    for module in (memory, replay_memory):
+        monkeypatch.setattr(module, "available_bytes", lambda: 2**30)
+    status, detail = check("memory", of_ppo)
+    assert status is Status.WARN
+    assert detail.startswith(f"replay {needed}, ")
+    assert ": lower agent.env_steps_per_iteration or " in detail
+    free = shutil.disk_usage(experiment.run_dir.parents[1])
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free._replace(free=0))
+    status, detail = check("disk", of_ppo)
+    saved = size(3 * replay_memory.checkpoint_bytes(4 * 512, of_ppo.layout))
+    assert status is Status.FAIL
+    assert detail.startswith(f"checkpoints: replay {saved}, ")
+    assert ": lower agent.env_steps_per_iteration, or " in detail
 
 
 def test_a_disk_that_is_full(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,12 +337,14 @@ def test_a_directory_that_cannot_be_written(experiment: Experiment) -> None:
     assert detail.startswith("/proc cannot be written to, ")
 
 
-@pytest.mark.parametrize("n_step", [1, 3])
-@pytest.mark.parametrize("layout", ["packed", "trajectory"])
-def test_a_round_trip(experiment: Experiment, layout: str, n_step: int) -> None:
-    config = with_replay(experiment.config, layout=layout, updates_per_env_step=1.0, min_size=500)
-    config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, n_step=n_step))
-    status, detail = check("replay", Experiment(config, experiment.run_dir))
+@pytest.mark.parametrize(
+    "agent",
+    [DqnConfig(), DqnConfig(n_step=3), DqnConfig(lstm_units=8), PpoConfig()],
+    ids=["transitions", "three env steps", "a memory", "on-policy"],
+)
+def test_a_round_trip(experiment: Experiment, agent: AgentConfig) -> None:
+    config = with_replay(experiment.config, updates_per_env_step=1.0, min_size=500)
+    status, detail = check("replay", of_agent(Experiment(config, experiment.run_dir), agent))
     assert status is Status.OK, detail
     assert detail.startswith("10 transitions written, 20 sampled and equal, in ")
 
