@@ -53,7 +53,8 @@ def continuous_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec
     flat = tf.nest.flatten(specs.action)
     if all(spec.dtype.is_integer for spec in flat):
         raise _refusal(algorithm, "continuous actions", flat, ": use dqn")
-    if len(flat) != 1 or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
+    nested = tf.nest.is_nested(specs.action)
+    if nested or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
         raise _refusal(algorithm, "continuous actions in one float vector", flat)
     # Array specs replace infinite bounds by the largest number of their dtype.
     largest = np.finfo(np.float32).max
@@ -73,7 +74,7 @@ def check_discrete_action(algorithm: str, specs: "EnvironmentSpecs") -> None:
     flat = tf.nest.flatten(specs.action)
     if not any(spec.dtype.is_integer for spec in flat):
         raise _refusal(algorithm, "one discrete action", flat, ": use sac or td3")
-    if len(flat) != 1 or flat[0].shape.rank != 0 or flat[0].minimum != 0:
+    if tf.nest.is_nested(specs.action) or flat[0].shape.rank != 0 or flat[0].minimum != 0:
         raise _refusal(algorithm, "one discrete action from 0 up", flat)
 
 

@@ -25,6 +25,7 @@ from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.agents.temporal_difference import shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
+from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -108,6 +109,10 @@ class DqnBuilder(ActionValueBuilder):
         check_observation("dqn", specs)
         check_discrete_action("dqn", specs)
         if config.lstm_units is not None:
+            if config.burn_in >= config.sequence_length:
+                line = f"agent.burn_in: {config.burn_in} cannot work"
+                less = f"less than agent.sequence_length, {config.sequence_length}"
+                raise ConfigurationError([f"{line}; allowed: {less}"])
             return _recurrent_agent(config, specs, train_step)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(

@@ -87,6 +87,7 @@ class PpoBuilder(OnPolicyBuilder):
         from actorlearner.agents.recurrent_ppo import STATE
 
         assert isinstance(config, PpoConfig)
+        check_ppo_action("ppo", specs)
         action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
         state = () if config.lstm_units is None else {STATE: state_spec(config.lstm_units)}
         return PolicyInfo(action, tf.TensorSpec([], tf.float32)), state

@@ -15,6 +15,7 @@ from tf_agents.trajectories import time_step as ts
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.normalizer import RunningMoments
 from actorlearner.agents.on_policy import OnPolicyAgent, discounted_sums, flatten_time, generalized_advantages
+from actorlearner.agents.optimizer import create_moments
 from actorlearner.environments.environment import Nest
 
 
@@ -48,7 +49,7 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
         super().__init__(*arguments, **keywords)
         self._acting = CollectPolicy(self._collect_policy)
         self._rewards = RunningMoments([]) if reward_normalizer else None
-        self._optimizer._create_all_weights(self._trained_variables())
+        create_moments(self._optimizer, self._trained_variables())
 
     @property
     def collect_policy(self) -> tf_policy.TFPolicy:

@@ -9,6 +9,7 @@ from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.experience import Iteration, StoredSequence
 from actorlearner.agents.on_policy import OnPolicyAgent
+from actorlearner.errors import ConfigurationError
 from actorlearner.learning.learner import Learner, shares
 
 
@@ -31,14 +32,21 @@ class IterationLearner(Learner):
           width: bytes of a row.
           batch_size: env steps in a minibatch, over all replicas.
           **keywords: of Learner.
+
+        Raises:
+          ConfigurationError: the replicas cannot share the examples equally.
         """
         self._width = width
         self._iteration = iteration
         self._sequences = iteration.env_steps // length
         replicas = keywords["group"].strategy.num_replicas_in_sync
         env_steps_per_example = length if iteration.whole_sequences else 1
-        self._examples_per_replica = iteration.env_steps // env_steps_per_example // replicas
-        self._batch_per_replica = batch_size // env_steps_per_example // replicas
+        examples, batch = iteration.env_steps // env_steps_per_example, batch_size // env_steps_per_example
+        if examples % replicas or batch % replicas:  # With `mirrored`, their number is not known before.
+            line = f"learn.strategy: {replicas} replicas cannot work"
+            allowed = f"a number that divides the {examples} examples of an iteration, {batch} in a minibatch"
+            raise ConfigurationError([f"{line}; allowed: {allowed}"])
+        self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.steps_per_call = self._steps = iteration.train_steps(batch_size)
@@ -46,7 +54,7 @@ class IterationLearner(Learner):
 
     @property
     def dropped(self) -> int:
-        """Sequences that were too old to train on, since this learner began."""
+        """Sequences that were not trained on since this learner began: too old, or one too many."""
         return int(self._dropped)
 
     def begin(self, generation: int) -> None:
@@ -97,9 +105,11 @@ class IterationLearner(Learner):
         # With room for the last one, if it does not fit, and for those of the other replicas.
         room = self._sequences + self._strategy.num_replicas_in_sync
         empty = tf.TensorArray(tf.uint8, room, clear_after_read=False, element_shape=[self._width])
-        _, rows = tf.while_loop(
+        count, rows = tf.while_loop(
             lambda count, _: count < self._sequences, take, (0, empty), parallel_iterations=1
         )
+        # Replicas get one each, so there may be more than are wanted.
+        self._dropped.assign_add(tf.cast(count - self._sequences, tf.int64))
         return rows.gather(tf.range(self._sequences))
 
     def _fits(self, row: tf.Tensor) -> tf.Tensor:

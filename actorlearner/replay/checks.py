@@ -38,7 +38,7 @@ def replay_problems(config: Config, sources: Sources, broken: Collection[str] = 
     """
     experience = _experience(config, broken)
     found = list(_experience_problems(config, sources, experience))
-    found += _table_problems(config, sources) if experience.iteration is None else ()
+    found += _table_problems(config, sources, experience) if experience.iteration is None else ()
     return [line for keys, line in found if not {*keys}.intersection(broken)]
 
 
@@ -63,6 +63,8 @@ def _experience_problems(
         yield refuse("replay.layout", f"packed, with what agent.name {config.agent.name} learns from")
     if experience.length is not None and config.agent.n_step != 1:
         yield refuse("agent.n_step", "1, for an agent that learns from sequences")
+    if experience.length is not None and experience.stride > experience.length:
+        yield refuse("agent.sequence_stride", f"at most agent.sequence_length ({experience.length})")
     iteration = experience.iteration
     if iteration is None or experience.length is None:
         return
@@ -96,11 +98,12 @@ def _experience_problems(
         yield refuse("learn.strategy", allowed)
 
 
-def _table_problems(config: Config, sources: Sources) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yields problems of transitions that are drawn uniformly, with the keys that they depend on."""
+def _table_problems(
+    config: Config, sources: Sources, experience: Experience
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yields problems of experience that is drawn again and again, with the keys that they depend on."""
     replay, batch_size = config.replay, config.learn.batch_size
-    # An upper bound for any environment: large observations get fewer transitions into an item.
-    per_item = max_transitions_per_item(replay.layout)
+    per_item = _most_env_steps_per_item(config, experience)
 
     def refuse(key: str, allowed: str, *others: str) -> tuple[tuple[str, ...], str]:
         return (key, *others), cannot_work(config, key, sources, allowed)
@@ -112,10 +115,20 @@ def _table_problems(config: Config, sources: Sources) -> Iterator[tuple[tuple[st
         allowed = f"at most replay.capacity ({replay.capacity}), or sampling never starts"
         yield refuse("replay.min_size", allowed, "replay.capacity")
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
-        least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size)
+        least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size * experience.stride)
         if replay.error_buffer < least:
             allowed = (
                 f"at least {least:g} env steps with these updates_per_env_step and batch_size, or collecting "
                 "and training deadlock"
             )
             yield refuse("replay.error_buffer", allowed, "replay.updates_per_env_step", "learn.batch_size")
+
+
+def _most_env_steps_per_item(config: Config, experience: Experience) -> int:
+    """Returns an upper bound for any environment: large observations get fewer transitions into an item."""
+    if experience.length is not None:
+        return experience.stride
+    if experience.priorities is not None:
+        return 1
+    most = max_transitions_per_item(config.replay.layout)
+    return min(most, config.replay.transitions_per_item or most)

@@ -82,7 +82,7 @@ def queue_items(iteration: Iteration, transitions_per_item: int) -> int:
 
 
 def plan_rate_limit(config: Config, transitions_per_item: int, stride: int = 1) -> RateLimit:
-    """Returns the rate limiter's settings for a configuration without `rate_limit_problems`.
+    """Returns the rate limiter's settings for a configuration without `replay_problems`.
 
     Args:
       config: the experiment.

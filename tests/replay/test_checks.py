@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actorlearner.agents.configuration import load_config
+from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, LearnConfig
@@ -78,6 +79,31 @@ def test_rate_limiter_that_would_deadlock() -> None:
     (problem,) = replay_problems(config, {"replay.error_buffer": "--set"})
     allowed = f"at least {MAX_ROWS} env steps"
     assert problem.startswith(f"replay.error_buffer: 4.0 cannot work (--set); allowed: {allowed}")
+
+
+@pytest.mark.parametrize(
+    ("agent", "keys", "least"),
+    [
+        ({}, {"replay__transitions_per_item": 4}, 4),
+        ({"priority_exponent": 0.6}, {}, 1),
+        ({"lstm_units": 4, "sequence_length": 80, "sequence_stride": 80}, {}, 80),
+    ],
+)
+def test_the_rate_limiter_needs_room_for_one_item(agent, keys, least) -> None:
+    def found(buffer: float) -> list[str]:
+        config = config_with(**keys, replay__updates_per_env_step=1.0, replay__error_buffer=buffer)
+        return replay_problems(dataclasses.replace(config, agent=DqnConfig(**agent)), {})
+
+    assert found(least) == []
+    (problem,) = found(least - 0.5)
+    assert problem.startswith(f"replay.error_buffer: {least - 0.5} cannot work (default); allowed: at least ")
+    assert f" {least} env steps" in problem
+
+
+def test_sequences_leave_out_no_env_steps() -> None:
+    agent = DqnConfig(lstm_units=4, sequence_length=20, sequence_stride=21)
+    (problem,) = replay_problems(dataclasses.replace(Config(), agent=agent), {})
+    assert problem.startswith("agent.sequence_stride: 21 cannot work (default); allowed: at most ")
 
 
 def test_source_of_a_key_that_was_not_given() -> None:
