@@ -14,10 +14,11 @@ from actorlearner.variables.container import PolicyOrder, PolicyVariables, Varia
 _log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 5
+_FIRST_INTERVAL_S = 1.0
 
 
 class VariablePuller:
-    """Polls for a newer version every `interval_s`, and pulls it if there is one."""
+    """Polls for a newer version every `interval_s`, or every second for the first one, and pulls it."""
 
     def __init__(self, address: str, interval_s: float, stop: Stop, run_id: str | None = None) -> None:
         """Starts the thread, which ends at `stop`; a `run_id` of None accepts the server of any run."""
@@ -70,7 +71,8 @@ class VariablePuller:
     def _poll_until_stopped(self) -> None:
         seen = 0
         report = WaitReport()
-        while not self._stop.wait(self._interval_s):
+        interval_s = 0.0
+        while not self._stop.wait(interval_s):
             try:
                 versions = self._container.status(_TIMEOUT_S).versions
                 if versions not in (0, seen):  # 0 if a restarted server is empty.
@@ -79,6 +81,8 @@ class VariablePuller:
             except UNREACHABLE:
                 report.log("policy variables: the replay server does not answer")
                 seen = 0  # A restarted server counts from 0 and may reach the same number.
+            first = self._train_step < 0
+            interval_s = min(self._interval_s, _FIRST_INTERVAL_S) if first else self._interval_s
 
     def _keep(self, version: PolicyVariables) -> None:
         """Keeps a version unless it is older than the last one, as after a restore of the replay server."""

@@ -274,6 +274,14 @@ def test_puller_pulls_each_version_once(
         assert puller.take() is None
 
 
+def test_the_first_version_does_not_wait_for_a_long_interval(
+    container: VariableContainer, free_port: int, stop: Stop, eventually: Eventually
+) -> None:
+    puller = VariablePuller(f"localhost:{free_port}", 3_600.0, stop)
+    container.push(version(0))
+    eventually(lambda: puller.train_step == 0)
+
+
 def test_puller_returns_only_the_newest_of_several_versions(
     container: VariableContainer, start_puller: Callable[[], VariablePuller], eventually: Eventually
 ) -> None:
