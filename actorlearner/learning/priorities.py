@@ -22,7 +22,6 @@ MIN_PRIORITY = 1e-3
 
 _PENDING_CALLS = 4
 _TIMEOUT_S = 5.0
-_TINY = 1e-30
 _SCALE_DECAY = 0.999
 """The largest error of late fades by this factor with each call of the training graph."""
 

@@ -4,7 +4,6 @@ Reverb keeps one checkpoint and removes all other files beside it, so it writes 
 A finished checkpoint is moved out of there and sealed; the newest two are kept.
 """
 
-import datetime
 import logging
 import os
 import shutil
@@ -71,6 +70,7 @@ class ReplayCheckpoints:
             shutil.copytree(checkpoint, self._working / _RESTORED, copy_function=_link)
             _log.info("restoring %d transitions from the checkpoint %s", facts["size"], checkpoint.name)
             self._warn_of_other_settings(facts["settings"])
+            self._settings = facts["settings"]
         return reverb.platform.checkpointers_lib.DefaultCheckpointer(path=plain_path(self._working))
 
     def _warn_of_other_settings(self, saved: dict[str, float | None]) -> None:
@@ -131,11 +131,6 @@ def saved_transitions(directory: Path) -> int | None:
     """Returns the transitions in the newest checkpoint by its seal, unchecked; None without any."""
     newest = newest_complete(directory, lambda name, error: None, sealed_facts)
     return int(newest[1]["size"]) if newest else None
-
-
-def saved_at(checkpoint: Path) -> float:
-    """Returns the Unix time, from its name, at which a checkpoint began; it holds all earlier inserts."""
-    return datetime.datetime.fromisoformat(checkpoint.name).timestamp()
 
 
 def _log_damage(name: str, error: BrokenError) -> None:

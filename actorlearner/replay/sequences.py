@@ -24,8 +24,7 @@ class SequenceBuilder:
 
     def add(self, steps: EnvSteps) -> StoredSequence | None:
         """Adds one env step of each environment; returns the sequences that this completes, one for each."""
-        # Copied: the caller may reuse the arrays.
-        self._steps.append(tree.map_structure(np.array, steps._replace(info=())))
+        self._steps.append(steps._replace(info=()))
         if len(self._steps) < self._length:
             return None
         sequences = _stacked(self._steps)

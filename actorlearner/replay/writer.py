@@ -30,7 +30,7 @@ class ReplayWriter(abc.ABC):
     def write(self, steps: EnvSteps) -> None:
         """Adds one env step of each environment; passes complete items to Reverb.
 
-        Does not block; the arrays may be reused afterwards.
+        Does not block; the arrays must not be changed afterwards.
         """
 
     @abc.abstractmethod

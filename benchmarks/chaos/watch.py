@@ -1,6 +1,7 @@
 """Observes a running run: its processes, when they become ready, and the loss of replay."""
 
 import dataclasses
+import datetime
 import time
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from actorlearner.errors import EXIT_TERMINATED
 from actorlearner.local.child import Supervised
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.checkpoints import newest_checkpoint, saved_at
+from actorlearner.replay.checkpoints import newest_checkpoint
 from benchmarks.chaos.schedule import SERVER
 
 
@@ -82,7 +83,7 @@ class Watch:
     def _ended(self, child: Supervised, on_purpose: bool) -> None:
         if child.name == SERVER:
             whole = newest_checkpoint(self._checkpoints)
-            self.losses.append(ServerLoss(saved_at(whole[0]) if whole else 0.0, time.time()))
+            self.losses.append(ServerLoss(_saved_at(whole[0]) if whole else 0.0, time.time()))
         if child.exit_code != 0 and not on_purpose:
             child.receive()  # Reads its last messages.
             self.unasked.append(f"{child.name} died by itself: {child.reason}")
@@ -108,3 +109,8 @@ def still_there(sessions: set[int]) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # It ended meanwhile.
     return found
+
+
+def _saved_at(checkpoint: Path) -> float:
+    """Returns the Unix time, from its name, at which a checkpoint began; it holds all earlier inserts."""
+    return datetime.datetime.fromisoformat(checkpoint.name).timestamp()
