@@ -29,7 +29,6 @@ from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from actorlearner.replay.checks import replay_problems
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from actorlearner.acting.saved_policy import Policy
@@ -63,12 +62,6 @@ class Run:
         """Returns the records of `learner`, `collect-0`, `eval` or `replay` in order; none without a file."""
         return read_records(RunDirectory(self.path).metrics(role))
 
-    def data_frame(self, role: str = "eval") -> "pd.DataFrame":
-        """Returns `metrics(role)` as a pandas DataFrame; raises ImportError where pandas is not installed."""
-        import pandas as pd
-
-        return pd.DataFrame(self.metrics(role))
-
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draws returns, throughput, staleness and samples per insert.
 
@@ -76,13 +69,13 @@ class Run:
           path: a PNG or SVG file that is written as well.
 
         Raises:
-          RunError: nothing was evaluated yet, or the file cannot be written.
+          ConfigurationError: `path` ends neither in .png nor in .svg.
+          RunError: there is nothing to draw yet, or the file cannot be written.
         """
         from actorlearner.inspect.plot.figure import make_figure
-        from actorlearner.inspect.plot.runs import read_runs
-        from actorlearner.inspect.plot.write_plot import write
+        from actorlearner.inspect.plot.write_plot import drawable_runs, write
 
-        figure = make_figure(read_runs([(RunDirectory(self.path), self.config)], lambda line: None))
+        figure = make_figure(drawable_runs([(RunDirectory(self.path), self.config)], lambda line: None))
         if path is not None:
             write(figure, Path(path))
         return figure
@@ -191,6 +184,8 @@ def _run_local(directory: RunDirectory, config: Path) -> None:
             return
         except KeyboardInterrupt:
             process.interrupt()
-        except ConfigurationError:
+        except ConfigurationError as error:
             directory.discard()
-            raise
+            # The file is temporary, and the user does not know it.
+            source = re.compile(rf" \({re.escape(str(config))}(:[0-9]+)?\)")
+            raise ConfigurationError([source.sub("", line) for line in error.problems]) from None

@@ -79,8 +79,8 @@ def load_experiment(
     """Loads the experiment and checks it.
 
     Args:
-      arguments: of a command with `add_experiment`, and perhaps `add_collect_actors`; --set gets the
-        number of collect actors.
+      arguments: of a command with `add_experiment` or `add_config`, and perhaps `add_collect_actors`; --set
+        gets the number of collect actors.
       problems: found so far.
       *checks: further checks, in order; the first that finds problems ends the command.
       prepare: configures TensorFlow in this process before the user's own code is imported, which may use
@@ -92,7 +92,7 @@ def load_experiment(
     """
     if needs_numpy:
         check_numpy()
-    run_dir = checked_run_dir(arguments, problems)
+    run_dir = checked_run_dir(arguments, problems) if "run_dir" in arguments else None
     if (actors := getattr(arguments, "collect_actors", None)) is not None:
         arguments.set.append(f"collect.actors={actors}")
     environment_check = environment_problems if prepare is None else _shipped_environment_problems
@@ -129,9 +129,8 @@ def naming_sources(experiment: Experiment) -> Iterator[None]:
 def one_learner_problems(config: Config, sources: Sources) -> Iterator[str]:
     """A Check for a command that starts all roles, and so no group of learners."""
     if config.learn.strategy == MULTI_WORKER:
-        problem = f"learn.strategy: {MULTI_WORKER} cannot work with 'actorlearner local', which starts "
-        line = f"{problem}one learner; allowed: default, mirrored, mirrored:N or tpu"
-        yield with_source(line, sources)
+        problem = f"learn.strategy: {MULTI_WORKER} cannot work with a command that starts one learner"
+        yield with_source(f"{problem}; allowed: default, mirrored, mirrored:N or tpu", sources)
 
 
 def callback_problems(config: Config, sources: Sources) -> Iterator[str]:

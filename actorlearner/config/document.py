@@ -4,6 +4,7 @@ The dialect is YAML 1.1, except that 1e-3 is a number, a date is text, and a key
 """
 
 import dataclasses
+import pathlib
 import re
 from typing import Any
 
@@ -93,10 +94,15 @@ class Document:
         return self.name if line is None else f"{self.name}:{line}"
 
 
-def read_document(path: str) -> Document:
-    """Reads a configuration file, or the shipped one of that name; never raises, see `Document.problems`."""
+def read_document(path: str, flag: str = "") -> Document:
+    """Reads a YAML file; never raises, see `Document.problems`.
+
+    Args:
+      path: the file; without `flag` also the name of a shipped configuration.
+      flag: names a file that is no configuration, in the problem that it cannot be read.
+    """
     try:
-        file = find_config(path)
+        file = pathlib.Path(path) if flag else find_config(path)
         with file.open("rb") as stream:  # A device such as /dev/zero has no end.
             content = stream.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
@@ -105,7 +111,7 @@ def read_document(path: str) -> Document:
     except ConfigurationError as error:
         return Document(path, problems=error.problems, usable=False)
     except OSError as error:
-        return _unusable(path, f"cannot be read: {error.strerror or error}")
+        return _unusable(path or "''", f"cannot be read: {error.strerror or error}", flag)
     except UnicodeDecodeError as error:
         return _unusable(path, f"is not UTF-8 text (byte {error.start})")
     name = str(file)
@@ -149,8 +155,9 @@ def dump(tree: dict[str, Any]) -> str:
     return str(yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
-def _unusable(name: str, wrong: str) -> Document:
-    return Document(name, problems=(problem(name, wrong, "", "a YAML file with a mapping"),), usable=False)
+def _unusable(name: str, wrong: str, source: str = "") -> Document:
+    line = problem(name, wrong, source, "a YAML file with a mapping")
+    return Document(name, problems=(line,), usable=False)
 
 
 def _parse(text: str) -> tuple[Any, dict[Path, int], list[tuple[Path, int]]]:

@@ -68,9 +68,14 @@ class LocalProcess:
         self._process.wait()
         with self._errors:
             self._errors.seek(0)
-            lines = [line.removeprefix(ERROR_PREFIX) for line in self._errors.read().splitlines()]
+            lines = self._errors.read().splitlines()
+        errors = [i for i, line in enumerate(lines) if line.startswith(ERROR_PREFIX)]
+        messages = [lines[i].removeprefix(ERROR_PREFIX) for i in errors]
         code = self._process.returncode
         if code == EXIT_USAGE:
-            raise ConfigurationError(lines)
-        if code not in _ENDED:
-            raise RunError(lines[0] if lines else f"the run ended with exit code {code}", lines[1:])
+            raise ConfigurationError(messages)
+        if code in _ENDED:
+            return
+        if not errors:
+            raise RunError(f"the run ended with exit code {code}", lines)
+        raise RunError(messages[0], lines[errors[0] + 1 :])  # With --quiet, incidents come before.

@@ -181,10 +181,12 @@ class RunDirectory:
         Parent directories that this object created are removed too, if empty. Nothing is removed if the
         directory existed before, or contains more than configuration, manifest, events, logs and heartbeats.
         """
+        if not self._made:
+            return
         held = {path.name for path in self.path.iterdir()}
         files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
         ours = files | {self.log("").parent.name, self.heartbeats.name}
-        if not self._made or held - ours:
+        if held - ours:
             return
         shutil.rmtree(self.path)
         for above in self._made[1:]:

@@ -1,5 +1,6 @@
 """The Python API as a script or a notebook uses it, with real runs."""
 
+import dataclasses
 import signal
 import sys
 from collections.abc import Callable
@@ -70,6 +71,16 @@ def test_a_directory_of_another_configuration_is_refused(
         actorlearner.train(actorlearner.load_config("td3_pendulum", ["seed=7"]), directory)
     (problem,) = refused.value.problems
     assert problem.endswith("holds a run of another configuration: seed: 7 here, 0 there")
+
+
+def test_a_refused_value_is_named_without_a_file_that_the_user_does_not_have(tmp_path: Path) -> None:
+    config = actorlearner.load_config("td3_pendulum")
+    learn = dataclasses.replace(config.learn, batch_size=0)
+    with pytest.raises(ConfigurationError) as refused:
+        actorlearner.train(dataclasses.replace(config, learn=learn), tmp_path / "run")
+    problems = ("learn.batch_size: 0 is out of range; allowed: integer, at least 1",)
+    assert refused.value.problems == problems
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_callback_that_the_roles_cannot_import_is_refused(tmp_path: Path) -> None:

@@ -309,6 +309,10 @@ def test_what_a_refused_start_has_left_is_discarded(tmp_path: Path, small_config
     directory.prepare(small_config)  # Another may take its place.
 
 
+def test_a_directory_that_nobody_made_needs_no_discarding(tmp_path: Path) -> None:
+    RunDirectory(tmp_path / "run").discard()
+
+
 def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Config) -> None:
     path = tmp_path / "runs" / "run"
     directory = RunDirectory(path)

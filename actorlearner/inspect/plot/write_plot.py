@@ -5,7 +5,7 @@ import dataclasses
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -57,6 +57,26 @@ class Point:
     high: float
 
 
+def drawable_runs(
+    directories: Sequence[tuple[RunDirectory, Config]], complain: Callable[[str], None]
+) -> list[Run]:
+    """Reads runs for a picture; see `read_runs`.
+
+    Raises:
+      ConfigurationError: there are more groups than colours.
+      RunError: nothing was recorded in any of them yet.
+    """
+    runs = read_runs(directories, complain)
+    if not any(run.evaluations.returns or len(run.training.times) > 1 for run in runs):
+        raise RunError("there is nothing to draw: no evaluation, and fewer than two reports of a learner")
+    groups = count_colours(runs)
+    if groups > len(COLOURS):
+        raise ConfigurationError(
+            [f"RUN_DIR: {groups} configurations cannot be told apart; allowed: {len(COLOURS)} in one picture"]
+        )
+    return runs
+
+
 def drawn_points(runs: Sequence[Run]) -> Iterator[Point]:
     """Yields every point of the picture of these runs (see `make_figure`), line by line."""
     for comparison in comparisons(runs):
@@ -94,8 +114,12 @@ def write(figure: Figure, path: Path) -> None:
     """Writes a picture atomically, of the kind of the suffix of `path`; creates its directory.
 
     Raises:
+      ConfigurationError: `path` has no suffix of a picture.
       RunError: the file cannot be written.
     """
+    if path.suffix.lower() not in PICTURES:
+        allowed = f"a file that ends in {' or '.join(PICTURES)}"
+        raise ConfigurationError([f"path: '{path}' cannot be used; allowed: {allowed}"])
     _write(path, rendered(figure, path.suffix.lower().removeprefix(".")))
 
 
@@ -136,14 +160,7 @@ def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | Non
       ConfigurationError: there are more groups than colours.
       RunError: nothing was recorded in any of them yet, or a file cannot be written.
     """
-    runs = read_runs(directories, lambda line: print(line, file=sys.stderr))
-    if not any(run.evaluations.returns or len(run.training.times) > 1 for run in runs):
-        raise RunError("there is nothing to draw: no evaluation, and fewer than two reports of a learner")
-    groups = count_colours(runs)
-    if groups > len(COLOURS):
-        raise ConfigurationError(
-            [f"RUN_DIR: {groups} configurations cannot be told apart; allowed: {len(COLOURS)} in one picture"]
-        )
+    runs = drawable_runs(directories, lambda line: print(line, file=sys.stderr))
     figure = make_figure(runs)
     folder = directories[0][0].path if len(directories) == 1 else Path()
     pictures = [folder / f"plot{kind}" for kind in PICTURES] if out is None else [out]
