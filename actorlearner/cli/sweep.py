@@ -7,13 +7,16 @@ continues a sweep; several machines share one with --storage and the same name o
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.cli.arguments import count
 from actorlearner.cli.command import Commands, add_command, parsed_by
 from actorlearner.cli.experiment import Experiment, add_config, load_experiment, one_learner_problems
+from actorlearner.config.checks import cannot_work
+from actorlearner.config.problems import Sources
+from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import NEW_RUNS, new_run_directory, obstacle
@@ -30,7 +33,7 @@ def add_to(commands: Commands) -> None:
         _start,
         summary="search for the best values of some keys, with Optuna",
         description=__doc__,
-        example="--config sac_pendulum --space examples/sweep_pendulum.yaml --trials 20 --seeds 2",
+        example="--config ppo_pendulum --space examples/sweep_pendulum.yaml --trials 20 --seeds 2",
     )
     add_config(parser, required=True)
     parser.add_argument(
@@ -69,17 +72,17 @@ def add_to(commands: Commands) -> None:
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     directory: str | None = arguments.sweep_dir
-    if directory is not None and (reason := obstacle(directory)):
+    if reason := obstacle(NEW_RUNS if directory is None else directory):
+        which = f"without it, {NEW_RUNS!r}" if directory is None else repr(directory)
         allowed = "a directory, there or to be made"
-        problems.append(f"--sweep_dir: {directory!r} cannot be used ({reason}); allowed: {allowed}")
-    arguments.run_dir = None
-    experiment = load_experiment(arguments, problems, min_memory_problems, one_learner_problems)
-    if experiment.config.evaluate.interval is None:
-        allowed = "an integer; a sweep compares evaluations"
-        raise ConfigurationError([f"evaluate.interval: null cannot work with a sweep; allowed: {allowed}"])
+        problems.append(f"--sweep_dir: {which} cannot be used ({reason}); allowed: {allowed}")
+    experiment = load_experiment(
+        arguments, problems, min_memory_problems, one_learner_problems, _evaluation_problems
+    )
+    checks = (replay_problems, environment_problems, _evaluation_problems)
 
     def check(overrides: Sequence[str]) -> None:
-        load_config(arguments.config, [*arguments.set, *overrides], (replay_problems, environment_problems))
+        load_config(arguments.config, [*arguments.set, *overrides], checks)
 
     space = read_space(arguments.space, check)
     try:
@@ -94,6 +97,12 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
         arguments.config, tuple(arguments.set), experiment.config, space, arguments.trials, arguments.seeds
     )
     return run_sweep(plan, _directory(directory, experiment), arguments.storage)
+
+
+def _evaluation_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> Iterator[str]:
+    """A Check: evaluation is on."""
+    if config.evaluate.interval is None:
+        yield cannot_work(config, "evaluate.interval", sources, "an integer: a sweep compares evaluations")
 
 
 def _directory(directory: str | None, experiment: Experiment) -> Path:

@@ -76,7 +76,7 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
     Raises:
       ConfigurationError: with all problems of the file, and of the values in it.
     """
-    document = read_document(path)
+    document = read_document(path, flag="--space")
     problems = list(document.problems)
     parameters = [_parameter(name, value, document, problems) for name, value in document.tree.items()]
     space = tuple(parameter for parameter in parameters if parameter is not None)
@@ -91,6 +91,10 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
 def _parameter(name: Any, value: Any, document: Document, problems: list[str]) -> Parameter | None:
     source = document.source((str(name),))
     keys = tuple(key.strip() for key in str(name).split(","))
+    if "seed" in keys:  # The trial sets it for each of its runs.
+        wrong = f"{show(value)} cannot be searched"
+        problems.append(problem(str(name), wrong, source, "--seeds N for N runs in each trial"))
+        return None
     if isinstance(value, list) and value:
         return Parameter(str(name), keys, source, choices=tuple(json.dumps(each) for each in value))
     if isinstance(value, Mapping) and _is_range(value):

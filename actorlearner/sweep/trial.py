@@ -9,6 +9,7 @@ from typing import Any
 import optuna
 from optuna.storages import RetryHeartbeatStaleTrialCallback
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.api import Run
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
@@ -84,18 +85,21 @@ class Objective:
         for parameter in self._plan.space:
             drawn += parameter.overrides(parameter.suggest(trial))
         self._report(f"trial {trial.number}: {', '.join(drawn)}")
+        overrides = [*self._plan.overrides, *drawn]
+        config = load_config(self._plan.config_file, overrides)
         folder = self._directory / "trials" / str(_first_number(trial))
         scores = []
         for index in range(self._plan.seeds):
-            seed = self._plan.config.seed + index
+            seed = config.seed + index
             run = RunDirectory(folder / f"seed-{seed}")
-            overrides = [*self._plan.overrides, *drawn, f"seed={seed}"]
-            steps_before = index * self._plan.config.learn.train_steps
+            steps_before = index * config.learn.train_steps
             try:
-                self._train(trial, run, overrides, steps_before)
+                self._train(trial, run, [*overrides, f"seed={seed}"], steps_before)
             except optuna.TrialPruned:
                 _discard_replay(run)
                 raise
+            if not Run(run.path, config).finished:
+                raise RunError(f"the run in {run.path} was stopped before its end")
             _discard_replay(run)
             scores.append(_score(run))
         return sum(scores) / len(scores)
@@ -115,8 +119,6 @@ class Objective:
         if self._stop.requested:
             raise StoppedError
         self._report_evaluations(trial, run, evaluations, steps_before)
-        if not Run(run.path, self._plan.config).finished:
-            raise RunError(f"the run in {run.path} was stopped before its end")
 
     def _report_evaluations(
         self, trial: optuna.Trial, run: RunDirectory, evaluations: Tail, steps_before: int

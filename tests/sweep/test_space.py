@@ -80,6 +80,16 @@ def test_what_is_no_range(tmp_path: Path, values: str) -> None:
     assert "allowed: a list of values, or a mapping with low, high" in problem
 
 
-def test_a_file_that_is_not_there() -> None:
-    with pytest.raises(ConfigurationError, match="no such file"):
-        read_space("absent.yaml", lambda overrides: None)
+@pytest.mark.parametrize("keys", ["seed", "agent.gamma, seed"])
+def test_the_seed_is_not_searched(tmp_path: Path, keys: str) -> None:
+    assert _problems(tmp_path, f"{keys}: [0, 1]") == (
+        f"{keys}: [0, 1] cannot be searched ({tmp_path}/space.yaml:1); "
+        "allowed: --seeds N for N runs in each trial",
+    )
+
+
+@pytest.mark.parametrize("path", ["absent.yaml", "td3_pendulum", ""])
+def test_a_file_that_is_not_there(path: str) -> None:
+    """The shipped configurations are no search spaces."""
+    with pytest.raises(ConfigurationError, match=r"cannot be read: .* \(--space\); allowed: a YAML file"):
+        read_space(path, lambda overrides: None)

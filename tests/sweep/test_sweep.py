@@ -58,11 +58,17 @@ class ScriptedRun:
 def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Path]]:
     """Runs a sweep of scripted runs; returns their run directories in the order of their starts."""
 
-    def run(returns: Returns, trials: int, seeds: int = 1, config: str = "td3_pendulum") -> list[Path]:
+    def run(
+        returns: Returns,
+        trials: int,
+        seeds: int = 1,
+        config: str = "td3_pendulum",
+        space: tuple[Parameter, ...] = (_GAMMA,),
+    ) -> list[Path]:
         started: list[Path] = []
         overrides = (f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=100")
         monkeypatch.setattr(trial, "LocalProcess", lambda *args: ScriptedRun(returns, started, *args))
-        plan = Plan(config, overrides, load_config(config, overrides), (_GAMMA,), trials, seeds)
+        plan = Plan(config, overrides, load_config(config, overrides), space, trials, seeds)
         sweep.run_sweep(plan, tmp_path / "study", None)
         return started
 
@@ -172,6 +178,15 @@ def test_a_run_that_somebody_else_stopped_has_no_score(
 ) -> None:
     with pytest.raises(RunError, match="was stopped before its end"):
         run(lambda gamma, seed: (0, 1), trials=3)
+
+
+def test_train_steps_are_searched(run: Callable[..., list[Path]], tmp_path: Path) -> None:
+    """A trial's runs end at its own train steps, which also separate the evaluations of its seeds."""
+    train_steps = Parameter("learn.train_steps", ("learn.train_steps",), "space.yaml:2", choices=("200",))
+    run(lambda gamma, seed: (0, 1, 2), trials=1, seeds=2, space=(_GAMMA, train_steps))
+    (only,) = _study(tmp_path).trials
+    assert only.state.name == "COMPLETE"
+    assert only.intermediate_values == {100: 1.0, 200: 2.0, 300: 1.0, 400: 2.0}
 
 
 def test_a_study_of_another_plan_is_refused(run: Callable[..., list[Path]]) -> None:
