@@ -12,6 +12,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
+from actorlearner.inspect.status.run_status import is_finished
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import newest_complete, sealed_facts, unseal, write_atomically
@@ -35,9 +36,8 @@ class SavedState:
 
     def finished(self, config: Config) -> bool:
         """Whether the last train step is saved and evaluated, and the best policy evaluated again."""
-        if config.evaluate.interval is None:
-            return self.train_step >= config.learn.train_steps
-        return self.best_is_replayed and min(self.train_step, self.evaluated) >= config.learn.train_steps
+        replayed = config.evaluate.interval is None or self.best_is_replayed
+        return replayed and is_finished(config, self.train_step, self.evaluated)
 
 
 def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:

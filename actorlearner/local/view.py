@@ -79,14 +79,16 @@ class View:
     def _steps(self) -> str:
         return f"train step {self._progress.train_step:,} of {self._progress.status.train_steps:,}"
 
-    def _rates(self) -> tuple[str, str, str]:
+    def _rates(self) -> list[str]:
         status = self._progress.status
-        size = status.replay.get("size", 0)
-        return (
+        rates = [
             f"{status.train_steps_per_s or 0:.0f} train steps/s",
             f"{status.env_steps_per_s or 0:.0f} env steps/s",
-            f"replay {size:,} ({100 * size / self._progress.config.replay.capacity:.0f} %)",
-        )
+        ]
+        if (capacity := status.replay.get("capacity")) is not None:
+            size = status.replay["size"]
+            rates.append(f"replay {size:,} ({100 * size / capacity:.0f} %)")
+        return rates
 
     def _last_return(self) -> str:
         if self._progress.config.evaluate.interval is None:
@@ -99,9 +101,9 @@ class View:
 
 def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
     """Yields the lines: returns, totals, start-up with its phases, mean rates, bottleneck, files."""
-    if progress.evaluations:
+    best = progress.status.best_evaluation
+    if best is not None:
         first, last = progress.evaluations[0], progress.evaluations[-1]
-        best = max(progress.evaluations, key=lambda evaluation: float(evaluation["average_return"]))
         yield (
             f"AverageReturn  first {_return(first['average_return'])}, "
             f"best {_return(best['average_return'])} at train step {best['train_step']:,}, "

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
 from actorlearner.local.progress import Progress
 from actorlearner.process import heartbeat
@@ -15,6 +16,7 @@ from actorlearner.records.run_directory import RunDirectory
 @pytest.fixture
 def config() -> Config:
     return Config(
+        agent=SacConfig(),
         learn=LearnConfig(train_steps=1_000),
         collect=CollectConfig(actors=2),
         replay=ReplayConfig(capacity=500),

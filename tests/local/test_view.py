@@ -1,5 +1,6 @@
 """The view at 80 columns, on a terminal and elsewhere, and the summary."""
 
+import dataclasses
 import io
 import re
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from actorlearner.agents.configuration import load_config
+from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import Config, EvaluateConfig
 from actorlearner.local.progress import Progress
 from actorlearner.local.view import View, summary_lines
@@ -16,11 +19,13 @@ from actorlearner.records.formatting import duration
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 
+_CONFIG = Config(agent=SacConfig())
+
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Iterator[RunDirectory]:
     directory = RunDirectory(tmp_path)
-    directory.prepare(Config())
+    directory.prepare(_CONFIG)
     heartbeat.begin(directory.heartbeat("learner"))
     yield directory
     heartbeat.end()
@@ -29,7 +34,7 @@ def directory(tmp_path: Path) -> Iterator[RunDirectory]:
 @pytest.fixture
 def progress(directory: RunDirectory) -> Progress:
     """A run in its middle, with figures as wide as they get."""
-    progress = Progress(Config(), directory)
+    progress = Progress(_CONFIG, directory)
     evaluation = {"average_return": -1234.56, "average_episode_length": 1000.0, "returns": [0.0] * 20}
     for name, record in (
         ("learner", {"train_step": 98_765, "train_steps_per_s": 1234.5}),
@@ -62,7 +67,7 @@ def test_plain_lines_have_all_figures(progress: Progress) -> None:
 
 
 def test_plain_lines_name_the_starting_roles(directory: RunDirectory) -> None:
-    assert show(Progress(Config(), directory), ["learner"], terminal=False) == "starting: learner\n"
+    assert show(Progress(_CONFIG, directory), ["learner"], terminal=False) == "starting: learner\n"
 
 
 def test_plain_lines_have_figures_while_an_actor_starts_late(progress: Progress) -> None:
@@ -114,15 +119,32 @@ def test_the_summary_names_first_best_and_last(progress: Progress, directory: Ru
     assert [line.split()[0] for line in files[1:]] == ["metrics"]  # Only existing directories are listed.
 
 
+def test_of_equal_evaluations_the_summary_names_the_last(progress: Progress, directory: RunDirectory) -> None:
+    """As the best policy is."""
+    writer = MetricsWriter(directory.metrics("eval"))
+    writer.write({"train_step": 95_000, "average_return": -1234.56, "average_episode_length": 1000.0})
+    progress.update()
+    progress.new_evaluations()
+    assert "best -1234.56 at train step 95,000" in next(summary_lines(progress, directory, {}))
+
+
 def test_the_summary_of_a_run_that_evaluated_nothing(directory: RunDirectory) -> None:
-    progress = Progress(Config(), directory)
+    progress = Progress(_CONFIG, directory)
     assert next(iter(summary_lines(progress, directory, {}))).startswith("totals")
 
 
 def test_a_run_without_evaluation_shows_that_it_is_off(tmp_path: Path) -> None:
-    config = Config(evaluate=EvaluateConfig(interval=None))
+    config = dataclasses.replace(_CONFIG, evaluate=EvaluateConfig(interval=None))
     directory = RunDirectory(tmp_path)
     directory.prepare(config)
     progress = Progress(config, directory)
     assert ", evaluation is off, " in show(progress, [], terminal=False)
     assert next(summary_lines(progress, directory, {})) == "AverageReturn  evaluation is off"
+
+
+def test_the_queue_of_experience_that_is_consumed_once_is_not_shown(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    config = load_config("ppo_cartpole")
+    directory.prepare(config)
+    MetricsWriter(directory.metrics("replay")).write({"size": 0})
+    assert "replay" not in show(Progress(config, directory), [], terminal=False)

@@ -1,6 +1,7 @@
 """The verdict on a run's bottleneck: its name, its reason and advice."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 
 from actorlearner.inspect.bottleneck.waits import (
@@ -34,7 +35,7 @@ _REASONS = {
     SAMPLING: "the learner waits {} of the time for batches, without the rate limiter",
     PUBLISHING: "the learner publishes policies {} of the time",
     SAVING: "the learner saves checkpoints and metrics {} of the time",
-    LIMITER: "this side waits {} of the time for it, so the other side is slower",
+    LIMITER: "this side waits {} of the time for the other one",
 }
 _ADVICE = {
     ENVIRONMENTS: "add collect actors (collect.actors; more cores), or take a faster simulator",
@@ -47,6 +48,15 @@ _ADVICE = {
     SAVING: "raise learn.checkpoint_interval, or take a faster disk",
     LIMITER: "inspect the other side's run directory; or change replay.updates_per_env_step",
 }
+_MORE_LAG = "raise agent.max_policy_lag, so that actors collect while the learner trains"
+_CONSUMED_ONCE_ADVICE = _ADVICE | {
+    WRITING: "use smaller observations, or several replay servers",
+    VARIABLES: "raise agent.env_steps_per_iteration",
+    SAMPLING: "use smaller observations, or several replay servers",
+    PUBLISHING: "raise agent.env_steps_per_iteration, and evaluate.interval where it is small",
+    LIMITER: f"inspect the other side's run directory; or {_MORE_LAG}",
+}
+"""Without the keys that are refused where experience is consumed once."""
 _ACTORS = (ENVIRONMENTS, POLICY, WRITING, VARIABLES)
 _LEARNER = (TRAINING, SAMPLING, PUBLISHING, SAVING)
 
@@ -66,35 +76,46 @@ class Bottleneck:
     advice: str
 
 
-def find_bottlenecks(waits: Waits, updates_per_env_step: float | None) -> list[Bottleneck]:
+def find_bottlenecks(
+    waits: Waits, updates_per_env_step: float | None, *, consumed_once: bool = False
+) -> list[Bottleneck]:
     """Finds the bottlenecks of a run.
 
     With `updates_per_env_step` the rate limiter ties collecting to training: the side that does not wait for
     it is the bottleneck, in its slowest phase. If both sides wait long, the limiter itself is. If neither
     does, or without the tie, each side has its own bottleneck.
 
+    Where experience is consumed once, each side waits while the other one works: the side that the other
+    waits for longer is the bottleneck.
+
     Args:
       waits: the shares of time of both sides.
-      updates_per_env_step: the key under `replay`; None if the sides are not tied.
+      updates_per_env_step: the key under `replay`; None without it.
+      consumed_once: whether experience is consumed once.
 
     Returns:
       One bottleneck; two if neither side waits for the other; none if no shares are known.
     """
     actors, learner = waits.actors, waits.learner
+    of = functools.partial(_of, _CONSUMED_ONCE_ADVICE if consumed_once else _ADVICE)
     if actors is None or learner is None:  # A role that was started by itself.
-        return [*_of(actors, (*_ACTORS, LIMITER)), *_of(learner, (*_LEARNER, LIMITER))]
-    if updates_per_env_step is None:
-        return [*_of(actors, _ACTORS), *_of(learner, _LEARNER)]
+        return [*of(actors, (*_ACTORS, LIMITER)), *of(learner, (*_LEARNER, LIMITER))]
+    if updates_per_env_step is None and not consumed_once:
+        return [*of(actors, _ACTORS), *of(learner, _LEARNER)]
     actors_wait, learner_waits = actors[LIMITER], learner[LIMITER]
     longer, shorter = max(actors_wait, learner_waits), min(actors_wait, learner_waits)
-    if longer >= _WAITS and longer >= _FACTOR * shorter:
+    if longer >= _WAITS and (consumed_once or longer >= _FACTOR * shorter):
+        if consumed_once:
+            for_learner, for_actors, fewer, more = "learner", "actors", _MORE_LAG, _MORE_LAG
+        else:
+            updates = f"replay.updates_per_env_step ({updates_per_env_step:g})"
+            for_learner = for_actors = "rate limiter"
+            fewer, more = f"lower {updates}", f"raise {updates}"
         if actors_wait > learner_waits:
-            waiting = f"the actors wait {_percent(actors_wait)} of theirs for the rate limiter"
-            fewer = f"lower replay.updates_per_env_step ({updates_per_env_step:g})"
-            return _of(learner, _LEARNER, waiting, fewer)
-        waiting = f"the learner waits {_percent(learner_waits)} of its own for the rate limiter"
-        more = f"raise replay.updates_per_env_step ({updates_per_env_step:g})"
-        return _of(actors, _ACTORS, waiting, more)
+            waiting = f"the actors wait {_percent(actors_wait)} of theirs for the {for_learner}"
+            return of(learner, _LEARNER, waiting, fewer)
+        waiting = f"the learner waits {_percent(learner_waits)} of its own for the {for_actors}"
+        return of(actors, _ACTORS, waiting, more)
     if shorter >= _ALTERNATES:
         return [
             Bottleneck(
@@ -104,11 +125,15 @@ def find_bottlenecks(waits: Waits, updates_per_env_step: float | None) -> list[B
                 "raise replay.error_buffer, so that each may run further ahead of the other",
             )
         ]
-    return [*_of(actors, _ACTORS), *_of(learner, _LEARNER)]
+    return [*of(actors, _ACTORS), *of(learner, _LEARNER)]
 
 
 def _of(
-    side: Mapping[str, float] | None, parts: tuple[str, ...], waiting: str = "", otherwise: str = ""
+    advice: Mapping[str, str],
+    side: Mapping[str, float] | None,
+    parts: tuple[str, ...],
+    waiting: str = "",
+    otherwise: str = "",
 ) -> list[Bottleneck]:
     """Returns the phase that takes most of a side's time, as a list of one bottleneck."""
     if side is None:
@@ -119,7 +144,7 @@ def _of(
         Bottleneck(
             name,
             f"{why}, {waiting}" if waiting else why,
-            f"{_ADVICE[name]}; or {otherwise}" if otherwise else _ADVICE[name],
+            f"{advice[name]}; or {otherwise}" if otherwise else advice[name],
         )
     ]
 

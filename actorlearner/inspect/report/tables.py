@@ -7,7 +7,7 @@ from typing import Any
 
 from actorlearner.acting.best_record import BestRecord, read_best
 from actorlearner.inspect.plot.runs import Run
-from actorlearner.inspect.status.run_status import RoleStatus, RunStatus
+from actorlearner.inspect.status.run_status import RoleStatus, RunStatus, role_of
 from actorlearner.records.events import DIED, FAILED, INCIDENTS, STARTED, WARNED
 from actorlearner.records.formatting import decimals, duration
 from actorlearner.records.metrics import newest_records
@@ -110,7 +110,7 @@ def role_rows(files: RunFiles, status: RunStatus, events: list[dict[str, Any]]) 
     for event in events:
         counts[event["role"]][event["event"]] += 1
     alive: dict[str, RoleStatus] = {role.name: role for role in status.roles}
-    named = {actor["name"].replace("collect-", "collect-actor-"): actor for actor in status.actors}
+    named = {role_of(actor): actor for actor in status.actors}
     evaluated = newest_records(files.metrics("eval"))
     known = {"learner": status.learner, "replay-server": status.replay, **named}
     known["eval-actor"] = evaluated[-1] if evaluated else {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.agents.configuration import load_config
+from actorlearner.agents.registry import find_builder
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks
@@ -60,7 +61,8 @@ class RunStatus:
       roles: the roles that have a heartbeat.
       actors: the newest record of each collect actor, with its `name` and its current rate.
       learner: the newest record of the learner.
-      replay: the newest record of replay, with `capacity` and `samples_per_insert_wanted`.
+      replay: the newest record of replay, with `capacity` (None where experience is consumed once) and
+        `samples_per_insert_wanted`.
       evaluates: whether evaluation is on.
       last_evaluation, best_evaluation: their `train_step` and `average_return`, and their `average_info`
         with `environment.info_metrics`.
@@ -122,12 +124,6 @@ class RunStatusReader:
         return read_status(self._files, self._config)
 
 
-def run_waits(files: RunFiles) -> Waits:
-    """Returns the shares of time of a run's roles over the last minute of training."""
-    actors = [newest_records(path) for path in files.collect_metrics()]
-    return recent_waits(newest_records(files.metrics("learner")), actors)
-
-
 def read_status(files: RunFiles, config: Config) -> RunStatus:
     """Returns the status of a run; writes nothing and does not block.
 
@@ -139,17 +135,20 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
       ConfigurationError: the manifest cannot be read.
     """
     now = time.time()
+    consumed_once = find_builder(config.agent.name).experience(config.agent).iteration is not None
     learner_records = newest_records(files.metrics("learner"))
-    learner = _last(learner_records)
-    replay = _newest(files, "replay")
-    actors = [_actor(path) for path in files.collect_metrics()]
+    actor_records = {path.stem: newest_records(path) for path in files.collect_metrics()}
+    learner, replay = _last(learner_records), _last(newest_records(files.metrics("replay")))
+    actors = [_actor(name, records) for name, records in actor_records.items()]
     evaluations = read_records(files.metrics("eval"))
-    roles = [role for path in files.heartbeats() if (role := _role(files, path, now))]
+    newest = {"learner": learner, "replay-server": replay, "eval-actor": _last(evaluations)}
+    newest |= {role_of(actor): actor for actor in actors}
+    roles = [role for path in files.heartbeats() if (role := _role(path, newest.get(path.stem, {}), now))]
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
-    state = _state(roles, train_step, train_steps)
+    state = _state(files, config, roles, train_step, evaluations)
     running = state == RUNNING
     env_steps = (_sum(actor.get("env_steps") for actor in actors), learner.get("env_steps"))
-    waits = run_waits(files)
+    waits = recent_waits(learner_records, list(actor_records.values()))
     first = files.directories[0]
     return RunStatus(
         run_dir=str(first.path),
@@ -165,7 +164,7 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
         roles=roles,
         actors=actors,
         learner=learner,
-        replay=replay and replay | _wanted(config),
+        replay=replay and replay | _wanted(config, consumed_once=consumed_once),
         evaluates=config.evaluate.interval is not None,
         last_evaluation=_evaluation(evaluations[-1]) if evaluations else None,
         best_evaluation=_best(evaluations),
@@ -173,28 +172,41 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
         faults=_sum(actor.get("faults") for actor in actors) or 0,
         restarts=sum(role.restarts for role in roles),
         waits=waits,
-        bottlenecks=find_bottlenecks(waits, config.replay.updates_per_env_step),
+        bottlenecks=find_bottlenecks(waits, config.replay.updates_per_env_step, consumed_once=consumed_once),
     )
 
 
-def _actor(path: Path) -> dict[str, Any]:
-    records = newest_records(path)
+def is_finished(config: Config, train_step: int, evaluated: int) -> bool:
+    """Whether the last train step was taken and, unless evaluation is off, evaluated.
+
+    Args:
+      config: the run's configuration.
+      train_step: the newest one.
+      evaluated: the train step of the last evaluation; -1 without one.
+    """
+    reached = train_step if config.evaluate.interval is None else min(train_step, evaluated)
+    return reached >= config.learn.train_steps
+
+
+def role_of(actor: Mapping[str, Any]) -> str:
+    """Returns the name of the role that wrote one of `RunStatus.actors`."""
+    return str(actor["name"]).replace("collect-", "collect-actor-")
+
+
+def _actor(name: str, records: list[dict[str, Any]]) -> dict[str, Any]:
     rate = present_rate(records, "env_steps_per_s")
-    return {"name": path.stem} | _last(records) | {"env_steps_per_s": rate}
-
-
-def _newest(files: RunFiles, name: str) -> dict[str, Any]:
-    return _last(newest_records(files.metrics(name)))
+    return {"name": name} | _last(records) | {"env_steps_per_s": rate}
 
 
 def _last(records: list[dict[str, Any]]) -> dict[str, Any]:
     return records[-1] if records else {}
 
 
-def _wanted(config: Config) -> dict[str, Any]:
+def _wanted(config: Config, *, consumed_once: bool) -> dict[str, Any]:
     updates = config.replay.updates_per_env_step
     wanted = None if updates is None else updates * config.learn.batch_size
-    return {"capacity": config.replay.capacity, "samples_per_insert_wanted": wanted}
+    capacity = None if consumed_once else config.replay.capacity
+    return {"capacity": capacity, "samples_per_insert_wanted": wanted}
 
 
 def _sum(values: Iterable[Any]) -> Any:
@@ -215,11 +227,12 @@ def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
     finite = [record for record in evaluations if record["average_return"] is not None]
-    best = max(finite, key=lambda record: float(record["average_return"]), default=None)
+    # Of equal ones the last, as `BestRecord.order` has it.
+    best = max(finite, key=lambda record: (record["average_return"], record["train_step"]), default=None)
     return None if best is None else _evaluation(best)
 
 
-def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:
+def _role(path: Path, record: Mapping[str, Any], now: float) -> RoleStatus | None:
     try:
         heartbeat = read_heartbeat(path)
     except FileNotFoundError:  # The role has just ended.
@@ -235,16 +248,22 @@ def _role(files: RunFiles, path: Path, now: float) -> RoleStatus | None:
         age_s,
         None if heartbeat.started is None else max(0.0, now - heartbeat.started),
         heartbeat.restarts,
-        _newest(files, _metrics_of(path.stem)).get("memory_bytes"),
+        record.get("memory_bytes"),
     )
 
 
-def _metrics_of(role: str) -> str:
-    names = {"replay-server": "replay", "eval-actor": "eval"}
-    return names.get(role, role.replace("collect-actor-", "collect-"))
-
-
-def _state(roles: list[RoleStatus], train_step: int | None, train_steps: int) -> str:
+def _state(
+    files: RunFiles,
+    config: Config,
+    roles: list[RoleStatus],
+    train_step: int | None,
+    evaluations: list[dict[str, Any]],
+) -> str:
     if any(role.state != SILENT for role in roles):
         return RUNNING
-    return FINISHED if train_step is not None and train_step >= train_steps else NOT_RUNNING
+    if train_step is None:
+        return NOT_RUNNING
+    evaluated = evaluations[-1]["train_step"] if evaluations else -1
+    if not evaluations and not any(each.log("eval-actor").exists() for each in files.directories):
+        evaluated = train_step  # The learner's own directory: the evaluations are elsewhere.
+    return FINISHED if is_finished(config, train_step, evaluated) else NOT_RUNNING

@@ -41,12 +41,13 @@ class ServerStatus:
         `variables_new`.
       variables_new: whether a new version arrived since the first reading.
       evaluations_waiting: the number of policies waiting for evaluation.
-      replay: `size`, `capacity`, `inserts`, `samples` (transitions), `samples_per_insert`,
-        `samples_per_insert_wanted`, `inserts_barred_fraction` and `sampling_barred_fraction` since the last
-        reading.
+      replay: `size`, `capacity` (None where experience is consumed once), `inserts`, `samples`
+        (transitions), `samples_per_insert`, `samples_per_insert_wanted`, `inserts_barred_fraction` and
+        `sampling_barred_fraction` since the last reading.
       train_steps_per_s, env_steps_per_s: since the last reading, by the samples and inserts of this server.
       time_left_s: seconds to the last train step at that rate.
-      held_back_by: the slower side, "learner" or "actors"; None if neither is blocked.
+      held_back_by: the slower side, "learner" or "actors"; None if neither is blocked, or if experience is
+        consumed once: then actors also wait for policies, which the server does not see.
     """
 
     replay_address: str
@@ -120,6 +121,7 @@ class ServerStatusReader:
         updates = replay["updates_per_env_step"]
         newest = self._variables
         left = None if newest is None else learn["train_steps"] - newest.train_step
+        consumed_once = self._table.startswith(FRAGMENTS)
         return ServerStatus(
             replay_address=self._address.rpartition("/")[2],  # With TLS, a socket has this name.
             run_id=self._run_id,
@@ -133,7 +135,7 @@ class ServerStatusReader:
             evaluations_waiting=int(tables[EVALUATION_TABLE].current_size),
             replay={
                 "size": status.size,
-                "capacity": replay["capacity"],
+                "capacity": None if consumed_once else replay["capacity"],
                 "inserts": status.inserts,
                 "samples": status.samples,
                 "samples_per_insert": status.samples_per_insert,
@@ -144,7 +146,9 @@ class ServerStatusReader:
             train_steps_per_s=train_rate,
             env_steps_per_s=env_rate,
             time_left_s=left / train_rate if left is not None and train_rate else None,
-            held_back_by=None if blocked is None else _held_back_by(blocked.inserts, blocked.sampling),
+            held_back_by=None
+            if blocked is None or consumed_once
+            else _held_back_by(blocked.inserts, blocked.sampling),
         )
 
     def _tables(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
-from actorlearner.inspect.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus
+from actorlearner.inspect.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus, role_of
 from actorlearner.records.formatting import decimals, duration
 
 _LABEL = 11
@@ -75,6 +75,8 @@ def server_rows(status: Any) -> Iterator[Row]:
     newest = f"train step {_number(status.train_step)} first seen {since}"
     age = f"{newest}{status.variables_age_s:.0f} s ago" if status.versions else "none yet"
     yield Row("policies", f"{status.versions:,} published, {age}; {status.evaluations_waiting} to evaluate")
+    if status.replay["capacity"] is None:
+        return  # The server cannot know whether the actors wait for the learner.
     who = {None: "neither side waits for long", "learner": "the learner's side: the actors wait for it"}
     yield Row("bottleneck", who.get(status.held_back_by, "the actors' side: the learner waits for it"))
 
@@ -90,11 +92,12 @@ def _rates(train: float | None, env: float | None) -> str:
 
 
 def _replay_rows(replay: Mapping[str, Any]) -> Iterator[Row]:
-    percent = 100.0 * replay["size"] / replay["capacity"]
-    wanted = replay["samples_per_insert_wanted"]
-    yield Row("replay", f"{replay['size']:,} of {replay['capacity']:,} transitions ({percent:.0f} %)")
-    ratio = "no limit" if wanted is None else f"{wanted:,.1f} wanted"
-    limiter = f"{replay['samples_per_insert']:,.1f} samples per insert ({ratio})"
+    capacity, wanted = replay["capacity"], replay["samples_per_insert_wanted"]
+    limiter = f"{replay['samples_per_insert']:,.1f} samples per insert"
+    if capacity is not None:  # None where experience is consumed once.
+        percent = 100.0 * replay["size"] / capacity
+        yield Row("replay", f"{replay['size']:,} of {capacity:,} transitions ({percent:.0f} %)")
+        limiter += " (no limit)" if wanted is None else f" ({wanted:,.1f} wanted)"
     inserts, sampling = replay.get("inserts_barred_fraction"), replay.get("sampling_barred_fraction")
     if inserts is not None and sampling is not None:
         limiter += f"; blocks inserts {100 * inserts:.0f} %, sampling {100 * sampling:.0f} % of the time"
@@ -134,7 +137,7 @@ def _role(role: RoleStatus, actors: list[dict[str, Any]]) -> tuple[str, str]:
         f"no heartbeat for {role.age_s:.0f} s after: {role.doing}" if role.state == SILENT else role.doing
     ]
     for actor in actors:
-        if role.name == actor["name"].replace("collect-", "collect-actor-"):
+        if role.name == role_of(actor):
             facts.append(f"{_number(actor.get('env_steps_per_s'))} env steps/s")
     if role.state != SILENT:
         facts.append(f"{role.age_s:.0f} s ago")

@@ -71,6 +71,45 @@ def test_both_sides_where_nothing_ties_them() -> None:
     assert names(waits, None) == [POLICY, SAMPLING]
 
 
+@pytest.mark.parametrize(
+    ("learner_waits", "expected"),
+    [
+        (0.74, "policy: the actors ask their policy 16 % of the time, the learner waits 74 % of its own for"),
+        (0.3, "training: the learner trains 20 % of the time, the actors wait 48 % of theirs for the"),
+    ],
+)
+def test_where_experience_is_consumed_once_the_side_that_the_other_waits_for_longer(
+    learner_waits: float, expected: str
+) -> None:
+    """The sides take turns, so that both wait for long."""
+    waits = Waits(
+        actors(policy=0.16, environments=0.15, rate_limiter=0.48),
+        learner(training=0.2, rate_limiter=learner_waits),
+    )
+    why, advice = verdict_lines(find_bottlenecks(waits, None, consumed_once=True))
+    assert why.startswith(expected)
+    assert "raise agent.max_policy_lag" in advice
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        *(Waits(actors() | {part: 0.9}, None) for part in _ACTORS),
+        *(Waits(None, learner() | {part: 0.9}) for part in _LEARNER),
+    ],
+)
+def test_advice_names_no_key_that_is_refused_where_experience_is_consumed_once(waits: Waits) -> None:
+    [bottleneck] = find_bottlenecks(waits, None, consumed_once=True)
+    for key in ("updates_per_env_step", "error_buffer", "publish_interval", "replay.layout"):
+        assert key not in bottleneck.advice
+
+
+def test_both_sides_where_policies_may_lag_and_neither_waits() -> None:
+    waits = Waits(actors(environments=0.9, rate_limiter=0.04), learner(training=0.9, rate_limiter=0.05))
+    found = find_bottlenecks(waits, None, consumed_once=True)
+    assert [each.name for each in found] == [ENVIRONMENTS, TRAINING]
+
+
 def test_a_side_that_is_known_by_itself() -> None:
     assert names(Waits(actors(environments=0.9), None)) == [ENVIRONMENTS]
     assert names(Waits(None, learner(training=0.3, rate_limiter=0.6))) == [LIMITER]

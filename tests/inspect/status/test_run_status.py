@@ -1,6 +1,7 @@
 """What a run directory tells: of a run in its middle, of one that ended, and of one of an earlier version."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,40 @@ def test_a_run_without_roles_has_finished_or_does_not_run(directory: RunDirector
     assert look(directory).env_steps_per_s == 0.0
     newest = directory.metrics("learner").read_text().replace("9000", "10000")
     directory.metrics("learner").write_text(newest)
+    assert look(directory).state == NOT_RUNNING  # It was stopped before its last evaluation.
+    with directory.metrics("eval").open("a") as file:
+        file.write(json.dumps({"time": NOW, "train_step": 10_000, "average_return": -1.0}) + "\n")
     assert look(directory).state == FINISHED
+
+
+def test_the_learners_own_directory_has_no_evaluations(directory: RunDirectory) -> None:
+    for path in (*directory.heartbeats.iterdir(), directory.metrics("eval")):
+        path.unlink()
+    newest = directory.metrics("learner").read_text().replace("9000", "10000")
+    directory.metrics("learner").write_text(newest)
+    assert look(directory).state == FINISHED
+    directory.log("eval-actor").parent.mkdir()
+    directory.log("eval-actor").touch()
+    assert look(directory).state == NOT_RUNNING
+
+
+def test_of_equal_evaluations_the_last_is_the_best(directory: RunDirectory) -> None:
+    with directory.metrics("eval").open("a") as file:
+        file.write(json.dumps({"time": NOW, "train_step": 8_500, "average_return": -100.25}) + "\n")
+    assert look(directory).best_evaluation == {"train_step": 8_500, "average_return": -100.25}
+
+
+def test_experience_that_is_consumed_once(directory: RunDirectory, tmp_path: Path) -> None:
+    on_policy = RunDirectory(tmp_path / "ppo")
+    on_policy.prepare(load_config("ppo_cartpole"))
+    shutil.copytree(directory.metrics("").parent, on_policy.metrics("").parent)
+    status = look(on_policy)
+    assert status.replay["capacity"] is None
+    shown = " ".join(text(status).split())
+    assert "limiter 250.5 samples per insert; blocks inserts" in shown
+    assert "transitions (" not in shown
+    [bottleneck] = status.bottlenecks
+    assert bottleneck.why.endswith("the actors wait 62 % of theirs for the learner")
 
 
 def test_without_evaluation_the_returns_are_the_actors(tmp_path: Path) -> None:

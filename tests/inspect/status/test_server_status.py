@@ -1,5 +1,6 @@
 """What a replay server tells to whoever reaches it."""
 
+import dataclasses
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import reverb
 
 from actorlearner.agents.make import make_agent
+from actorlearner.agents.ppo import PpoConfig
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.inspect.status import server_status
@@ -42,6 +44,10 @@ def _values() -> list[np.ndarray]:
 @pytest.fixture(name="replay")
 def _replay(config: Config, free_port: int) -> Iterator[Replay]:
     """A replay server of run `abc`."""
+    yield from _serve(config, free_port)
+
+
+def _serve(config: Config, free_port: int) -> Iterator[Replay]:
     layout = make_layout(config, REPLAY_SPECS)
     variables = make_agent(Config(agent=DQN), SPECS).policy_variables
     tables = [experience_table(config, layout), *variable_tables(variables), identity_table("abc")]
@@ -86,6 +92,23 @@ def test_it_tells_of_replay_variables_and_rates(
     assert "train step 30 of 100 (30 %)" in shown
     assert ("the learner's side" in shown) == packed
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
+
+
+@pytest.fixture(name="queue")
+def _queue(small_config: Config, free_port: int) -> Iterator[Replay]:
+    agent = PpoConfig(env_steps_per_iteration=32, fragment_length=8)
+    yield from _serve(dataclasses.replace(small_config, agent=agent), free_port)
+
+
+def test_of_experience_that_is_consumed_once_the_server_knows_one_side(queue: Replay) -> None:
+    reader = ServerStatusReader(queue.address)
+    reader.read()
+    status = reader.read()
+    assert (status.replay["capacity"], status.held_back_by) == (None, None)
+    shown = rendered(server_rows(status), 80).plain
+    assert "transitions (" not in shown
+    assert "no limit" not in shown
+    assert "bottleneck" not in shown
 
 
 def test_a_server_that_only_accepts_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
