@@ -42,13 +42,13 @@ def command(arguments: Sequence[str], own_index: Callable[[], int]) -> list[str]
       own_index: returns the index of the collect actor in this container; not called for another role,
         whose container may have no network.
     """
-    full = ["actorlearner", *arguments]
-    if arguments and arguments[0] in _ROLES:
-        if "--run_dir" not in arguments:
-            full += ["--run_dir", RUN_DIR]
-        if arguments[0] == "collect-actor" and "--actor_index" not in arguments:
-            full += ["--actor_index", str(own_index())]
-    return full
+    if not arguments or arguments[0] not in _ROLES:
+        return ["actorlearner", *arguments]
+    role, *rest = arguments
+    defaults = ["--run_dir", RUN_DIR]  # Before the container's own arguments, of which the last one counts.
+    if role == "collect-actor" and not any(re.match("--actor_index(=|$)", argument) for argument in rest):
+        defaults += ["--actor_index", str(own_index())]
+    return ["actorlearner", role, *defaults, *rest]
 
 
 def index(address: str, names: Sequence[str], first: int = 0) -> int:

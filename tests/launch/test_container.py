@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from actorlearner.cli.main import make_parser
 from actorlearner.process import heartbeat
 from actorlearner.process.health import check
 from actorlearner.records.run_directory import RunDirectory
@@ -92,10 +93,11 @@ def test_an_address_that_is_none_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("learner --config c", "learner --config c --run_dir /run_dir"),
-        ("learner --run_dir there", "learner --run_dir there"),
-        ("collect-actor --set a=1", "collect-actor --set a=1 --run_dir /run_dir --actor_index 6"),
-        ("collect-actor --actor_index 4", "collect-actor --actor_index 4 --run_dir /run_dir"),
+        ("learner --config c", "learner --run_dir /run_dir --config c"),
+        ("learner --run_dir there", "learner --run_dir /run_dir --run_dir there"),
+        ("collect-actor --set a=1", "collect-actor --run_dir /run_dir --actor_index 6 --set a=1"),
+        ("collect-actor --actor_index 4", "collect-actor --run_dir /run_dir --actor_index 4"),
+        ("collect-actor --actor_index=4", "collect-actor --run_dir /run_dir --actor_index=4"),
         ("doctor", "doctor"),
         ("--help", "--help"),
         ("", ""),
@@ -103,6 +105,13 @@ def test_an_address_that_is_none_is_refused(
 )
 def test_a_role_gets_what_its_container_knows(arguments: str, expected: str) -> None:
     assert command(arguments.split(), lambda: 6) == ["actorlearner", *expected.split()]
+
+
+@pytest.mark.parametrize("own", ["--run_dir there --actor_index 4", "--run_dir=there --actor_index=4"])
+def test_the_containers_own_arguments_count(own: str) -> None:
+    given = ["collect-actor", "--config", "c", "--replay_address", "h:1", *own.split()]
+    arguments = make_parser().parse_args(command(given, lambda: 6)[1:])
+    assert (arguments.run_dir, arguments.actor_index) == ("there", 4)
 
 
 def test_a_heartbeat_that_a_killed_container_left_is_not_healthy(tmp_path: Path) -> None:
