@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if completion.is_completing():
             completion.complete(parser)
         arguments = parser.parse_args(argv)
-        _add_working_directory()
+        add_working_directory()
         code: int = arguments.start(arguments, take_problems(arguments))
         sys.stdout.flush()
         return code
@@ -112,7 +112,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_working_directory() -> None:
+def add_working_directory() -> None:
     """Makes modules in the working directory importable; last in sys.path, so that they shadow nothing."""
     try:
         folder = os.getcwd()

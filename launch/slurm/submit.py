@@ -18,6 +18,7 @@ from pathlib import Path
 
 from actorlearner.cli.command import Parser, parsed_by, take_problems
 from actorlearner.cli.experiment import add_collect_actors, add_experiment, load_experiment
+from actorlearner.cli.main import add_working_directory
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.network.certificate import CERTIFICATE_VARIABLE, make_certificate
 
@@ -61,6 +62,7 @@ def submit(argv: Sequence[str]) -> None:
         place = own.index("--")
         own, sbatch = own[:place], own[place + 1 :]
     arguments = _parser().parse_args(own)
+    add_working_directory()
     problems = take_problems(arguments)
     if arguments.run_dir is None:
         problems.append(

@@ -71,8 +71,8 @@ REFUSED = {
     ),
     "learners on several hosts": Refused(
         [
-            "learn.strategy: multi_worker_mirrored cannot work with 'actorlearner local', which starts one "
-            "learner (--set); allowed: default, mirrored, mirrored:N or tpu"
+            "learn.strategy: multi_worker_mirrored cannot work with a command that starts one learner "
+            "(--set); allowed: default, mirrored, mirrored:N or tpu"
         ],
         flags=["--set", "learn.strategy=multi_worker_mirrored"],
     ),

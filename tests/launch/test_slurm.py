@@ -317,6 +317,17 @@ def test_a_run_is_two_jobs(slurm: Slurm, capfd: pytest.CaptureFixture[str]) -> N
     assert "scancel 41 42" in out
 
 
+def test_an_environment_in_the_working_directory_is_found(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "my_robots.py").write_text("def make(**kwargs): pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    own = ("environment.suite=my_robots:make", "environment.name=''")
+    assert _submit("--run_dir", "x", "--collect_actors", "1", "--set", *own) == 0
+    monkeypatch.delitem(sys.modules, "my_robots")
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
