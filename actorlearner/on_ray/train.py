@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 import uuid
@@ -15,6 +16,7 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayActorError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from actorlearner.config.addresses import split_address
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
@@ -29,6 +31,7 @@ _NAMESPACE = "actorlearner"
 _CONCURRENT_CALLS = 4  # Some commands may follow one run, and one stops it.
 _OWN_CORES = 2  # Of a Ray of this machine alone, beside one for each collect actor.
 _RETRY_S = 1.0
+_CONNECT_S = 5.0
 _NAME_FILE = "ray-actor"
 LOCAL = "local"
 
@@ -51,11 +54,10 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The run goes on, and so may this process.
     stop = Stop()
-    stop.install()
     make_output_last()
-    directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     with _connection(address, config.collect.actors or 1):
-        stop.install()  # Again: Ray has put its own handler of SIGTERM in its place.
+        stop.install()  # Only now: Ctrl-C ends the wait for a connection, and Ray replaces handlers.
+        directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
         actor, offset = _find_or_start(config, directory)
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
@@ -71,6 +73,7 @@ def _connection(address: str, actors: int) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     own: dict[str, Any] = {"num_cpus": actors + _OWN_CORES, "include_dashboard": False}
     try:
+        _probe(address)
         ray.init(
             address,
             namespace=_NAMESPACE,
@@ -78,7 +81,7 @@ def _connection(address: str, actors: int) -> Iterator[None]:
             logging_level=logging.ERROR,
             **(own if address == LOCAL else {}),
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         allowed = "auto or the HOST:PORT of a Ray cluster with this node; without it, a Ray of this machine"
         problem = f"--address: {address!r} cannot be used ({reason})"
@@ -87,6 +90,19 @@ def _connection(address: str, actors: int) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _probe(address: str) -> None:
+    """Connects to HOST:PORT, because `ray.init` waits for minutes; no-op for other forms of an address.
+
+    Raises:
+      OSError: nothing answers within _CONNECT_S.
+    """
+    try:
+        host_and_port = split_address(address)
+    except ValueError:
+        return
+    socket.create_connection(host_and_port, _CONNECT_S).close()
 
 
 def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int]:
