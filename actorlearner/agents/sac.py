@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tf_agents.agents import tf_agent
     from tf_agents.agents.sac import sac_agent
     from tf_agents.networks import network
+    from tf_agents.specs import tensor_spec
 
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -59,8 +60,9 @@ class SacConfig(TemporalDifferenceConfig):
     )
     target_entropy: float | None = setting(
         None,
-        "Entropy of the policy, in nats, towards which alpha is adjusted. Null: minus half the number of "
-        "action dimensions, which TF-Agents found stabler than the paper's minus that number.",
+        "Entropy of the policy, in nats for actions scaled to -1..1, towards which alpha is adjusted. Null: "
+        "minus half the number of action dimensions, which TF-Agents found stabler than the paper's minus "
+        "that number.",
     )
 
 
@@ -87,7 +89,7 @@ class SacBuilder(AgentBuilder):
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         assert isinstance(config, SacConfig)
         check_observation(config.name, specs)
-        continuous_action(config.name, specs)
+        action = continuous_action(config.name, specs)
         agent = self.agent_class(config)(
             specs.time_step,
             specs.action,
@@ -103,7 +105,7 @@ class SacBuilder(AgentBuilder):
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             alpha_optimizer=adam(config.alpha_learning_rate, config, train_step),
             initial_log_alpha=math.log(config.initial_alpha),
-            target_entropy=config.target_entropy,
+            target_entropy=_target_entropy(config, action),
             **shared_arguments(config, train_step),
         )
         critics = (agent._critic_network_1, agent._critic_network_2)
@@ -111,6 +113,15 @@ class SacBuilder(AgentBuilder):
         create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])
         create_moments(agent._alpha_optimizer, [agent._log_alpha])
         return agent
+
+
+def _target_entropy(config: SacConfig, action: "tensor_spec.BoundedTensorSpec") -> float:
+    """Returns the target in the action's own units, in which the agent measures entropy."""
+    import numpy as np
+
+    scaled = -action.shape.num_elements() / 2 if config.target_entropy is None else config.target_entropy
+    half_range = np.broadcast_to((action.maximum - action.minimum) / 2, action.shape)
+    return scaled + float(np.sum(np.log(half_range)))
 
 
 def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":

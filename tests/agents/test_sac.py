@@ -15,7 +15,7 @@ def shapes(network):
 def test_defaults_are_those_of_the_tutorial(continuous, agents):
     agent = agents("sac", continuous)
     assert agent._log_alpha.numpy() == 0.0
-    assert agent._target_entropy == -1.0  # two action dimensions
+    assert agent._target_entropy == pytest.approx(-1.0)  # two action dimensions
     assert (agent._gamma, agent._reward_scale_factor, agent._gradient_clipping) == (0.99, 1.0, None)
     assert (agent._target_update_tau, agent._target_update_period) == (0.005, 1)
     assert shapes(agent._actor_network) == [(3, 256), (256, 256), (256, 4)]
@@ -33,7 +33,15 @@ def test_the_critics_last_layer_starts_as_glorot_uniform(continuous, agents):
 def test_temperature_keys_reach_the_agent(continuous, agents):
     agent = agents("sac", continuous, initial_alpha=0.2, target_entropy=-3.5)
     assert agent._log_alpha.numpy() == pytest.approx(math.log(0.2))
-    assert agent._target_entropy == -3.5
+    assert agent._target_entropy == pytest.approx(-3.5)
+
+
+def test_the_target_entropy_is_that_of_actions_scaled_to_one(agents, specs_of):
+    """In units of a tenth, a uniform policy has less entropy than minus half the number of actions."""
+    for half in (0.1, 1.0, 100.0):
+        specs = specs_of(tensor_spec.BoundedTensorSpec([2], tf.float32, 0.0, 2 * half, "action"))
+        agent = agents("sac", specs)
+        assert agent._target_entropy == pytest.approx(-1.0 + 2 * math.log(half))
 
 
 def test_layers_reach_the_networks(continuous, agents):
