@@ -79,6 +79,7 @@ class Td3Builder(AgentBuilder):
         from tf_agents.agents.td3 import td3_agent
 
         from actorlearner.agents.encoder import encoded
+        from actorlearner.agents.td3_critic import BoundedCriticNetwork
 
         assert isinstance(config, Td3Config)
         # TF-Agents applies the actor's gradients inside a conditional, where a replica cannot wait for the
@@ -87,6 +88,7 @@ class Td3Builder(AgentBuilder):
         check_observation("td3", specs)
         action = continuous_action("td3", specs)
 
+        layers = config.critic_joint_layers
         agent = td3_agent.Td3Agent(
             specs.time_step,
             specs.action,
@@ -96,7 +98,10 @@ class Td3Builder(AgentBuilder):
                     observation, specs.action, fc_layer_params=config.actor_layers
                 ),
             ),
-            critic_network=critic_network(specs, config.critic_joint_layers),
+            critic_network=critic_network(specs, layers),
+            critic_network_2=critic_network(specs, layers),
+            target_critic_network=critic_network(specs, layers, make_critic=BoundedCriticNetwork),
+            target_critic_network_2=critic_network(specs, layers, make_critic=BoundedCriticNetwork),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             target_policy_noise=scale_to_actions(config.target_policy_noise, action),

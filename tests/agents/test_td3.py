@@ -13,6 +13,22 @@ def test_noise_keys_reach_the_agent(continuous, agents):
     np.testing.assert_allclose(agent._target_policy_noise_clip, 0.6 * HALF_RANGE)
 
 
+def test_the_targets_actions_stay_within_their_bounds(continuous, agents):
+    agent = agents("td3", continuous, critic_joint_layers=[8])
+    observation = tf.ones([1, 3])
+    for target in (agent._target_critic_network_1, agent._target_critic_network_2):
+        at_the_bound, beyond = (
+            target((observation, tf.constant([action])))[0] for action in ([2.0, 1.0], [3.0, 1.5])
+        )
+        np.testing.assert_array_equal(at_the_bound, beyond)
+    for critic, target in (
+        (agent._critic_network_1, agent._target_critic_network_1),
+        (agent._critic_network_2, agent._target_critic_network_2),
+    ):
+        for ours, theirs in zip(critic.variables, target.variables, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 def test_the_actor_is_updated_every_period(continuous, agents, batches):
     agent = agents("td3", continuous, actor_update_period=3)
     experience = batches(continuous, [1.0, 0.0]).transition()
