@@ -45,7 +45,7 @@ def discounted_sums(sequences: StoredSequence, gamma: float) -> tf.Tensor:
 
     Their deviation is the scale of returns, also where all rewards are equal.
     """
-    goes_on = tf.cast(~sequences.last, tf.float32)
+    goes_on = sequences.discount * tf.cast(~sequences.last, tf.float32)
     by_time = (tf.transpose(sequences.reward), tf.transpose(goes_on))
 
     def forwards(before: tuple[tf.Tensor, tf.Tensor], step: Any) -> tuple[tf.Tensor, tf.Tensor]:
@@ -70,7 +70,7 @@ def generalized_advantages(
 
     With the discounts d, delta_t = r_t + gamma d_t V(s'_t) - V(s_t), and within an episode
 
-        A_t = delta_t + gamma trace_decay A_(t+1)
+        A_t = delta_t + gamma d_t trace_decay A_(t+1)
 
     where s'_t is the environment's answer: an episode that was truncated, and the end of a sequence, are
     bootstrapped, and a termination (d = 0) is not. Env steps that are not valid have the advantage of the
@@ -88,7 +88,7 @@ def generalized_advantages(
     deltas = rewards + gamma * sequences.discount * next_values - values
     goes_on = tf.cast(~sequences.last, tf.float32)
     deltas = tf.where(sequences.valid, deltas, tf.zeros_like(deltas))
-    decays = tf.where(sequences.valid, gamma * trace_decay * goes_on, goes_on)
+    decays = tf.where(sequences.valid, gamma * sequences.discount * trace_decay * goes_on, goes_on)
 
     def backwards(following: tf.Tensor, step: Any) -> tf.Tensor:
         delta, decay = step

@@ -60,7 +60,11 @@ class PpoConfig(OnPolicyConfig):
         at_least=1,
     )
     initial_std: float = setting(1.0, "Standard deviation of continuous actions at the beginning.", above=0)
-    reward_normalizer: bool = setting(False, "Divides rewards by the standard deviation of returns.")
+    reward_normalizer: bool = setting(
+        False,
+        "Divides rewards by the standard deviation of returns, which are summed within a fragment: "
+        "fragment_length should be at least 1 / (1 - gamma).",
+    )
     debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
 
 

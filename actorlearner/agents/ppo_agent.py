@@ -18,6 +18,9 @@ from actorlearner.agents.on_policy import OnPolicyAgent, discounted_sums, flatte
 from actorlearner.agents.optimizer import create_moments
 from actorlearner.environments.environment import Nest
 
+_MAX_REWARD = 10.0
+"""Limit of normalised rewards, as in TF-Agents' PPO."""
+
 
 class PolicyInfo(NamedTuple):
     """What the collect policy gives with an action.
@@ -65,7 +68,8 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
         rewards = sequences.reward
         if self._rewards is not None:
             self._rewards.update(discounted_sums(sequences, self._discount_factor), sequences.valid)
-            rewards = rewards / self._rewards.deviation
+            # Where rewards were 0 for long, the deviation is small, and the first ones would drown all else.
+            rewards = tf.clip_by_value(rewards / self._rewards.deviation, -_MAX_REWARD, _MAX_REWARD)
         values, next_values = self._values(sequences)
         advantages = generalized_advantages(
             sequences, rewards, values, next_values, self._discount_factor, self._lambda

@@ -20,7 +20,7 @@ def sequences(random: np.random.Generator) -> StoredSequence:
         observation=nothing,
         action=nothing,
         reward=random.normal(size=[F, T]).astype(np.float32),
-        discount=np.where(terminated, 0.0, 1.0).astype(np.float32),
+        discount=np.where(terminated, 0.0, random.choice([0.6, 1.0], [F, T])).astype(np.float32),
         next_observation=nothing,
         first=nothing,
         last=last,
@@ -42,7 +42,7 @@ def by_definition(stored: StoredSequence, values: np.ndarray, next_values: np.nd
                 if stored.valid[i, k]:
                     target = stored.reward[i, k] + GAMMA * stored.discount[i, k] * next_values[i, k]
                     advantages[i, t] += weight * (target - values[i, k])
-                    weight *= GAMMA * DECAY
+                    weight *= GAMMA * stored.discount[i, k] * DECAY
                 if stored.last[i, k]:
                     break
                 k += 1
@@ -97,4 +97,4 @@ def test_discounted_sums_begin_again_with_each_episode() -> None:
         for t in range(T):
             carried = GAMMA * carried + stored.reward[i, t]
             assert sums[i, t] == pytest.approx(carried, rel=1e-5)
-            carried = 0.0 if stored.last[i, t] else carried
+            carried = 0.0 if stored.last[i, t] else stored.discount[i, t] * carried
