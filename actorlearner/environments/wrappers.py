@@ -57,13 +57,14 @@ class ActionRepeat(Wrapper):
 
     def step(self, action: Nest) -> Step:
         """Repeats the action, up to the end of the episode or an env step that rejects it."""
-        reward = 0.0
+        reward, discount = 0.0, 1.0
         for _ in range(self._repeats):
             step = self._environment.step(action)
-            reward += step.reward
-            if step.last or step.reward == -math.inf:
+            reward += discount * step.reward
+            discount *= step.discount
+            if step.last or step.reward == -math.inf or discount == 0.0:
                 break
-        return step._replace(reward=reward)
+        return step._replace(reward=reward, discount=discount)
 
 
 class FrameStack(Wrapper):

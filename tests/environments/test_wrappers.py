@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.environment import Step
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.wrappers import ActionRepeat, FrameStack
 from actorlearner.errors import ConfigurationError
@@ -81,13 +82,22 @@ def test_one_env_step_that_is_rejected_rejects_them_all():
 
         def step(self, action):
             self.count = getattr(self, "count", 0) + 1
-            from actorlearner.environments.environment import Step
-
             return Step(None, -np.inf if self.count == 2 else 1.0, 1.0, last=False)
 
     rejects = Rejects()
     assert ActionRepeat(rejects, 3).step(ACTION).reward == -np.inf
     assert rejects.count == 2, "the rejected action is not repeated"
+
+
+def test_discounts_of_repeated_actions_are_multiplied():
+    class Halves:
+        observation_spec = action_spec = None
+
+        def step(self, action):
+            return Step(None, 1.0, 0.5, last=False)
+
+    step = ActionRepeat(Halves(), 4).step(ACTION)
+    assert (step.reward, step.discount) == (1.875, 0.0625)
 
 
 def test_films_of_repeated_actions_play_in_simulated_time():
