@@ -18,7 +18,9 @@ _OF_REPLAY = (
     "replay.min_size",
     "replay.updates_per_env_step",
     "replay.error_buffer",
+    "replay.transitions_per_item",
     "collect.initial_random_steps",
+    "collect.initial_policy",
     "learn.publish_interval",
     "learn.train_steps_per_call",
 )

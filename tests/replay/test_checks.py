@@ -162,8 +162,17 @@ def test_a_file_with_all_keys_of_a_run_is_a_configuration(tmp_path: Path, name: 
     assert load_config(str(tmp_path / "all.yaml"), checks=(replay_problems,)) == config
 
 
-def test_keys_without_meaning_are_refused() -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"^replay\.capacity: 5 cannot work .*consumes its experience once"
-    ):
-        load_config("ppo_cartpole", ["replay.capacity=5"], (replay_problems,))
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("replay.capacity", "5", "5"),
+        ("replay.transitions_per_item", "1", "1"),
+        ("collect.initial_policy", "my_module:act", '"my_module:act"'),
+    ],
+)
+def test_keys_without_meaning_are_refused(key: str, value: str, shown: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load_config("ppo_cartpole", [f"{key}={value}"], (replay_problems,))
+    (line,) = refused.value.problems
+    assert line.startswith(f"{key}: {shown} cannot work ")
+    assert line.endswith("consumes its experience once")
