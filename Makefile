@@ -20,7 +20,7 @@ help:
 	@echo "make test-containers                                  run those that need a container engine"
 	@echo "make test-ray                                         run those that start a Ray cluster"
 	@echo "make test-slurm                                       run those that need a Slurm"
-	@echo "make test-learning                                    train what is shipped, and check the returns"
+	@echo "make test-learning                                    train four shipped configurations, and check their returns"
 	@echo "make lint                                             ruff: rules and formatting; import-linter: the order of folders"
 	@echo "make types                                            mypy"
 	@echo "make docs                                             build the documentation into build/site"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the greedy policy now and then, and keep the best one.
+"""Evaluate the greedy policy at train step 0, every evaluate.interval and the last one, and keep the best.
 
 Example:
     .venv/bin/python launch/eval_actor.py --config sac_pendulum --replay_address HOST:8008

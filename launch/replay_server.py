@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hold the experience and pass the policy variables on: the first role to start.
+"""Hold the experience, and pass the policy variables on.
 
 Example:
     .venv/bin/python launch/replay_server.py --config sac_pendulum --port 8008

@@ -49,7 +49,7 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
         if error.name != "ray":
             raise
         raise ConfigurationError(
-            ["ray: ray is not installed; allowed: pip install 'actorlearner[ray]'"]
+            ["ray: ray is not installed; allowed: pip install 'actorlearner[ray]' in this environment"]
         ) from error
     with naming_sources(experiment):
         return run_on_ray(experiment.config, experiment.run_dir, experiment.name, arguments.address)

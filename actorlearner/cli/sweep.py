@@ -91,7 +91,7 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise
-        allowed = "pip install 'actorlearner[sweep]'"
+        allowed = "pip install 'actorlearner[sweep]' in this environment"
         raise ConfigurationError([f"sweep: {error.name} is not installed; allowed: {allowed}"]) from error
     plan = Plan(
         arguments.config, tuple(arguments.set), experiment.config, space, arguments.trials, arguments.seeds

@@ -94,7 +94,7 @@ def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
 
 def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
     source = sources.get(_SUITE, DEFAULT_SOURCE)
-    allowed = "pip install 'actorlearner[dm_control]', or another suite"
+    allowed = "pip install 'actorlearner[dm-control]' in this environment, or another suite"
     tasks = _import("dm_control.suite", _SUITE, _DM_CONTROL, source, allowed).ALL_TASKS
     names = [f"{domain}-{task}" for domain, task in tasks]
     if environment.name not in names:

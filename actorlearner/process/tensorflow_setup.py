@@ -24,7 +24,8 @@ def check_numpy() -> None:
     if int(installed.partition(".")[0]) >= 2:
         raise RunError(
             f"numpy {installed} is installed, but TensorFlow and Reverb need numpy=={_PIN}: pip install "
-            f"numpy=={_PIN}, and from now on other packages with pip install -c requirements.lock NAME"
+            f"numpy=={_PIN}; add other packages with pip freeze --exclude-editable > installed.txt, then "
+            "pip install -c installed.txt NAME"
         )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from actorlearner.cli.command import Parser, parsed_by, take_problems
-from actorlearner.cli.experiment import add_collect_actors, add_experiment, load_experiment
+from actorlearner.cli.experiment import add_collect_actors, add_config, load_experiment
 from actorlearner.cli.main import add_working_directory
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.network.certificate import CERTIFICATE_VARIABLE, make_certificate
@@ -34,7 +34,10 @@ def _parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add_experiment(parser)
+    add_config(parser, required=True)
+    parser.add_argument(
+        "--run_dir", metavar="DIR", help="where everything is written, on the main job's node; required"
+    )
     add_collect_actors(parser, "the number of collect actors, which are the tasks of the job array")
     for job in ("main", "collect"):
         name = f"--{job}_sbatch"

@@ -53,7 +53,8 @@ def test_numpy_2_is_refused_in_one_line_before_anything_starts(
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
         "actorlearner: error: numpy 2.3.1 is installed, but TensorFlow and Reverb need numpy==1.26.4: pip "
-        "install numpy==1.26.4, and from now on other packages with pip install -c requirements.lock NAME"
+        "install numpy==1.26.4; add other packages with pip freeze --exclude-editable > installed.txt, then "
+        "pip install -c installed.txt NAME"
     )
 
 

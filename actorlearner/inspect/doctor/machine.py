@@ -40,8 +40,8 @@ _REVERB = "dm-reverb"
 _TENSORFLOW = "tensorflow"
 _COMPILED_TOGETHER = (_TENSORFLOW, _REVERB, "tf-agents")
 _REPAIR = (
-    "make setup, or pip install -r requirements.lock; other packages with pip install -c requirements.lock "
-    "NAME"
+    "make setup, or pip install -r requirements.lock; add other packages with pip freeze --exclude-editable "
+    "> installed.txt, then pip install -c installed.txt NAME"
 )
 
 
@@ -59,7 +59,7 @@ def check_versions(experiment: Experiment) -> Result:
         return warn(f"{_PACKAGE} is not installed, so its pins are unknown: make setup")
     broken = [pin for pin in pins if not _is_met(pin)]
     if not broken:
-        return ok(f"all {len(pins)} pins are kept, among them {_TENSORFLOW} {_installed(_TENSORFLOW)}")
+        return ok(f"all pins are kept, among them {_TENSORFLOW} {_installed(_TENSORFLOW)}")
     # Other versions of the remaining packages may work, but are untested.
     grave = any(pin.name in _COMPILED_TOGETHER or _installed(pin.name) is None for pin in broken)
     found = f"{', '.join(map(_beside, broken))}: {_REPAIR}"
