@@ -54,10 +54,10 @@ class RunningMoments(tf.keras.layers.Layer):
         spread = tf.reshape(weights, tf.concat([tf.shape(weights), [1] * self._rank], axis=0))
         axes = list(range(leading))
         shifted = values - self.mean
-        count, first = _summed([tf.reduce_sum(weights), tf.reduce_sum(spread * shifted, axes)])
+        count, first = summed_over_replicas([tf.reduce_sum(weights), tf.reduce_sum(spread * shifted, axes)])
         # Squares of differences from these values' own mean: nothing is subtracted from a sum of squares.
         distance = first / tf.maximum(count, 1.0)
-        (squares,) = _summed([tf.reduce_sum(spread * tf.square(shifted - distance), axes)])
+        (squares,) = summed_over_replicas([tf.reduce_sum(spread * tf.square(shifted - distance), axes)])
         total = self.count + count
         share = count / tf.maximum(total, 1.0)
         self.m2.assign_add(squares + tf.square(distance) * self.count * share)
@@ -72,7 +72,7 @@ class RunningMoments(tf.keras.layers.Layer):
         return tf.where(self.count > 1.0, tf.sqrt(variance + _MIN_VARIANCE), tf.ones_like(variance))
 
 
-def _summed(sums: list[tf.Tensor]) -> list[tf.Tensor]:
+def summed_over_replicas(sums: list[tf.Tensor]) -> list[tf.Tensor]:
     """Returns the sums over all replicas."""
     replicas = tf.distribute.get_replica_context()
     assert replicas is not None, "updates are made on replicas"

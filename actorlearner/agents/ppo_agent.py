@@ -13,7 +13,7 @@ from tf_agents.trajectories import policy_step
 from tf_agents.trajectories import time_step as ts
 
 from actorlearner.agents.experience import StoredSequence
-from actorlearner.agents.normalizer import RunningMoments
+from actorlearner.agents.normalizer import RunningMoments, summed_over_replicas
 from actorlearner.agents.on_policy import OnPolicyAgent, discounted_sums, flatten_time, generalized_advantages
 from actorlearner.agents.optimizer import create_moments
 from actorlearner.environments.environment import Nest
@@ -120,11 +120,12 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
 
 
 def normalized(advantages: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """Returns advantages with mean 0 and deviation 1 over those with weight."""
-    count = tf.maximum(tf.reduce_sum(weights), 1.0)
-    mean = tf.reduce_sum(weights * advantages) / count
-    variance = tf.reduce_sum(weights * tf.square(advantages - mean)) / count
-    return (advantages - mean) / (tf.sqrt(variance) + 1e-8)
+    """Returns advantages with mean 0 and deviation 1 over those with weight, of all replicas together."""
+    count, total = summed_over_replicas([tf.reduce_sum(weights), tf.reduce_sum(weights * advantages)])
+    count = tf.maximum(count, 1.0)
+    mean = total / count
+    (squares,) = summed_over_replicas([tf.reduce_sum(weights * tf.square(advantages - mean))])
+    return (advantages - mean) / (tf.sqrt(squares / count) + 1e-8)
 
 
 def time_steps_of(examples: Examples) -> ts.TimeStep:
