@@ -49,11 +49,16 @@ def use_bfloat16(agent: tf.Module) -> None:
     """Makes all dense layers and convolutions of an agent multiply in bfloat16, in graphs traced from now on.
 
     Variables, and with them checkpoints and what is published, stay float32. Layers of other classes stay as
-    they are, those of memories among them.
+    they are, those of memories among them, and so do dense layers without an activation: as outputs, bfloat16
+    has three digits, too few for values and for the ratios of probabilities of PPO.
     """
     for module in agent.submodules:
-        if type(module) in _REPLACED:
+        if type(module) in _REPLACED and not _is_output(module):
             module.__class__ = _REPLACED[type(module)]
+
+
+def _is_output(layer: Any) -> bool:
+    return type(layer) is tf.keras.layers.Dense and layer.activation is tf.keras.activations.linear
 
 
 @contextlib.contextmanager

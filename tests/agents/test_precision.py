@@ -56,6 +56,14 @@ def test_layers_multiply_in_bfloat16_but_for_what_is_saved():
         np.testing.assert_array_equal(model.dense(inputs), exact)
 
 
+def test_outputs_are_exact():
+    model = tf.Module()
+    model.head = tf.keras.layers.Dense(4)
+    model.head.build([None, 3])
+    use_bfloat16(model)
+    assert traced(model.head) == {FLOAT32}
+
+
 def test_convolutions_are_reduced_as_well():
     model = tf.Module()
     model.layer = tf.keras.layers.Conv2D(4, 3)
