@@ -42,11 +42,13 @@ def test_callbacks_get_the_info_of_each_episode() -> None:
     parts: Any = SimpleNamespace(
         environments=SimpleNamespace(first=every, observations=nothing, faults=0, step=lambda *_: steps),
         writer=SimpleNamespace(write=lambda steps: None, flush=lambda timeout_s: True),
-        metrics=SimpleNamespace(report=lambda *_, **__: None),
+        metrics=SimpleNamespace(report=lambda *_, **__: None, before={"env_steps": 40}),
         report_episode=heard.append,
         info_metrics=["energy", "mean:energy"],
         in_sequences=False,
         reward_clipping=None,
     )
     Collector(parts).step(lambda *_: nothing, RANDOM)
-    assert [episode.info for episode in heard] == [{"energy": 5.0, "mean:energy": 5.0}]
+    (episode,) = heard
+    assert episode.info == {"energy": 5.0, "mean:energy": 5.0}
+    assert episode.env_steps == 41, "those before the actor was started again count"
