@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_observation, continuous_action
+from actorlearner.agents.noise import scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
 from actorlearner.config.schema import AgentConfig
@@ -120,7 +121,7 @@ def _target_entropy(config: SacConfig, action: "tensor_spec.BoundedTensorSpec") 
     import numpy as np
 
     scaled = -action.shape.num_elements() / 2 if config.target_entropy is None else config.target_entropy
-    half_range = np.broadcast_to((action.maximum - action.minimum) / 2, action.shape)
+    half_range = np.broadcast_to(scale_to_actions(1.0, action), action.shape)
     return scaled + float(np.sum(np.log(half_range)))
 
 

@@ -12,8 +12,8 @@ from tf_agents.utils import common
 class BoundedCriticNetwork(CriticNetwork):
     """A critic that clips actions to their bounds.
 
-    TF-Agents adds noise to the actions of targets without clipping them, as the authors do. Replay has no
-    actions beyond the bounds, so nothing would correct what the critics say about them.
+    TF-Agents adds noise to the actions of targets and does not clip the sum; TD3's authors do. Replay has no
+    actions beyond the bounds, so nothing would correct the critics there.
     """
 
     def call(

@@ -43,13 +43,15 @@ def add_run_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run_dir", metavar="DIR", help=text)
 
 
-def checked_run_dir(arguments: argparse.Namespace, problems: list[str]) -> str | None:
-    """Returns --run_dir, if given; appends a problem if no directory can be made there."""
-    run_dir: str | None = arguments.run_dir
+def checked_run_dir(
+    arguments: argparse.Namespace, problems: list[str], flag: str = "--run_dir"
+) -> str | None:
+    """Returns the directory of `flag`, if given; appends a problem if none can be made there."""
+    run_dir: str | None = getattr(arguments, flag.removeprefix("--"))
     if reason := obstacle(NEW_RUNS if run_dir is None else run_dir):
         which = f"without it, {NEW_RUNS!r}" if run_dir is None else repr(run_dir)
         problems.append(
-            f"--run_dir: {which} cannot be used ({reason}); allowed: a directory, there or to be made"
+            f"{flag}: {which} cannot be used ({reason}); allowed: a directory, there or to be made"
         )
     return run_dir
 

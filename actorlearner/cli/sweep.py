@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from actorlearner.agents.configuration import load_config
-from actorlearner.cli.arguments import count
+from actorlearner.cli.arguments import checked_run_dir, count
 from actorlearner.cli.command import Commands, add_command, parsed_by
 from actorlearner.cli.experiment import Experiment, add_config, load_experiment, one_learner_problems
 from actorlearner.config.checks import cannot_work
@@ -19,7 +19,7 @@ from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
-from actorlearner.records.run_directory import NEW_RUNS, new_run_directory, obstacle
+from actorlearner.records.run_directory import NEW_RUNS, new_run_directory
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.memory import min_memory_problems
 from actorlearner.sweep.space import read_space
@@ -71,11 +71,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
-    directory: str | None = arguments.sweep_dir
-    if reason := obstacle(NEW_RUNS if directory is None else directory):
-        which = f"without it, {NEW_RUNS!r}" if directory is None else repr(directory)
-        allowed = "a directory, there or to be made"
-        problems.append(f"--sweep_dir: {which} cannot be used ({reason}); allowed: {allowed}")
+    directory = checked_run_dir(arguments, problems, "--sweep_dir")
     experiment = load_experiment(
         arguments, problems, min_memory_problems, one_learner_problems, _evaluation_problems
     )

@@ -38,7 +38,7 @@ class TimeLimit(Wrapper):
 class ActionRepeat(Wrapper):
     """Repeats each action, and sums the rewards; one of these env steps is several of the simulator's.
 
-    The info is that of the last repetition.
+    Its info is what the simulator gave with the last repetition.
     """
 
     def __init__(self, environment: Environment, repeats: int) -> None:

@@ -1,4 +1,4 @@
-"""What `actorlearner sweep` refuses, each in one line that names its own flags."""
+"""`actorlearner sweep` refuses bad input in one line that names its own flags."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a child process's standard error becomes: incidents come first, then the error and its details."""
+"""A failed run is reported by its error, and not by an incident that was printed before it."""
 
 import sys
 from collections.abc import Sequence

@@ -120,7 +120,7 @@ def test_the_summary_names_first_best_and_last(progress: Progress, directory: Ru
 
 
 def test_of_equal_evaluations_the_summary_names_the_last(progress: Progress, directory: RunDirectory) -> None:
-    """As the best policy is."""
+    """The last of equal ones is also the one that is kept as the best policy."""
     writer = MetricsWriter(directory.metrics("eval"))
     writer.write({"train_step": 95_000, "average_return": -1234.56, "average_episode_length": 1000.0})
     progress.update()

@@ -49,7 +49,7 @@ def test_only_the_loopback_interface_gets_through(address: str, family: int) -> 
 
 
 def test_without_privileges_each_listener_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux refuses to bind a socket again to those that lack CAP_NET_RAW, which these tests may have."""
+    """Without CAP_NET_RAW, Linux refuses to bind a socket a second time. The test does the same."""
     bind = loopback_only._bind_to_loopback
     failed = []
 

@@ -177,7 +177,7 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
 
 
 def is_finished(config: Config, train_step: int, evaluated: int) -> bool:
-    """Whether the last train step was taken and, unless evaluation is off, evaluated.
+    """Returns whether the last train step was taken and its policy evaluated, if evaluation is on.
 
     Args:
       config: the run's configuration.
