@@ -12,8 +12,8 @@ pytestmark = pytest.mark.integration
 
 _PARENT = """
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-print(child.pid, flush=True)
+child = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
+subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE)
 sys.stdin.read()
 """
 
@@ -28,6 +28,7 @@ def test_a_process_and_its_child_are_seen_until_they_end(mark: str) -> None:
         text=True,
     )
     assert parent.stdout is not None
+    # The child itself says its number: Linux shows a process's environment only some time after it started.
     child = int(parent.stdout.readline())
     assert set(marked_processes(mark)) == {parent.pid, child}
     parent.communicate()  # Closes its standard input, at which it ends, and its child after it.
