@@ -22,7 +22,7 @@ from actorlearner.environments.quiet import quiet_output
 from benchmarks import report
 
 BY_DEFAULT = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
-NAMES = (*BY_DEFAULT, "experience", "ppo", "precision", "scaling", "capacity", "tls")
+NAMES = (*BY_DEFAULT, "experience", "ppo", "precision", "gpu", "scaling", "capacity", "tls")
 """All benchmarks; the last ones run only by name."""
 
 _DIRECTORY = Path("runs/benchmarks")

@@ -67,7 +67,7 @@ def _learners(
     config: Config, specs: EnvironmentSpecs, address: str, directory: Path
 ) -> dict[str, "Training | stock.TrainJob"]:
     """Makes the learners, each with its own agent; each has taken its first train steps."""
-    ours = training(config, specs, directory / "ours", lambda: _replay(config, specs, address))
+    ours = training(config, specs, directory / "ours", lambda: replay(config, specs, address))
     fixed = training(config, specs, directory / "fixed", lambda: fixed_batch(config, specs, address))
     for learner in (ours, fixed):
         learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
@@ -134,15 +134,17 @@ def training(
         group=group,
         writer=Summaries(directory).writer,
         summary_interval=config.learn.summary_interval,
+        xla=config.learn.xla,
     )
     return Training(learner, config.learn.train_steps_per_call, parts)
 
 
-def _replay(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:
+def replay(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:
+    """Batches from replay, for ever."""
     batch = config.learn.batch_size
     return experience_dataset([address], make_layout(config, specs), batch, batch)
 
 
 def fixed_batch(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:
     """The first batch from replay, for ever."""
-    return _replay(config, specs, address).take(1).cache().repeat()
+    return replay(config, specs, address).take(1).cache().repeat()

@@ -111,3 +111,5 @@ def _strategy_problems(config: Config, sources: Sources, check_batch: bool) -> I
     elif count and check_batch and config.learn.batch_size % count:
         allowed = f"a multiple of the {count} replicas of learn.strategy"
         yield cannot_work(config, "learn.batch_size", sources, allowed)
+    if config.learn.xla and strategy != "default":
+        yield cannot_work(config, "learn.xla", sources, f"false with learn.strategy {strategy}")

@@ -243,6 +243,11 @@ class LearnConfig:
         "which is faster on CPUs with AMX or AVX512-BF16 and on GPUs. Policies act in float32.",
         choices=("float32", "bfloat16"),
     )
+    xla: bool = setting(
+        False,
+        "Compiles the train step with XLA: faster on a GPU, slower on a CPU. Only with learn.strategy "
+        "default, and without the agent's own TensorBoard summaries.",
+    )
     profile: str | None = setting(
         None,
         "START,STOP: train steps between which the TensorFlow profiler records the learner, for "

@@ -72,7 +72,7 @@ class IterationLearner(Learner):
             # Every epoch has an order of its own.
             order = tf.cond(tf.equal(place, 0), lambda: tf.random.shuffle(order), lambda: order)
             chosen = order[place * self._batch_per_replica : (place + 1) * self._batch_per_replica]
-            step = self._strategy.run(self._train_minibatch, args=(examples, chosen))
+            step = self._run_train_step(self._train_minibatch, examples, chosen)
             losses = tf.add_n(self._strategy.experimental_local_results(step))
             # Their number is known only now.
             return count + 1, order, tf.cond(tf.equal(count, 0), lambda: losses, lambda: sums + losses)

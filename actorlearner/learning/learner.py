@@ -57,6 +57,7 @@ class Learner:
         group: Group,
         writer: tf.summary.SummaryWriter,
         summary_interval: int,
+        xla: bool = False,
         priorities: Priorities | None = None,
         write_priorities: WriteErrors | None = None,
     ) -> None:
@@ -69,6 +70,7 @@ class Learner:
           group: this learner's strategy, and its collectives with other learners.
           writer: receives the agent's TensorBoard summaries; the caller flushes it.
           summary_interval: train steps between two summaries.
+          xla: compiles the train step with XLA, which cannot write the agent's own TensorBoard summaries.
           priorities: how units are drawn; None: uniformly.
           write_priorities: receives the keys and the errors of the units of each call, if they are drawn by
             priority.
@@ -83,6 +85,7 @@ class Learner:
         self._summary_interval = summary_interval
         self._priorities = priorities
         self._write_priorities = write_priorities
+        self._xla = xla
         # Made outside of the strategy's scope, because no replica uses them.
         self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -186,8 +189,7 @@ class Learner:
     def _take_train_step(self, batches: Iterator[Any]) -> tuple[tf.Tensor, Any]:
         """Takes one train step; returns the losses as a vector, and the keys and errors of its units."""
         batch, drawn = self._wait_for_batch(batches)
-        train = tf.autograph.experimental.do_not_convert(self._train_replica)
-        losses, ages, errors = self._strategy.run(train, args=(batch, drawn))
+        losses, ages, errors = self._run_train_step(self._train_replica, batch, drawn)
         for replica_ages in self._strategy.experimental_local_results(ages):
             self._measure_staleness(replica_ages)
         parts = (drawn.key, errors) if self._priorities else ()
@@ -228,6 +230,17 @@ class Learner:
         loss_info = train(self._agent, stored, weights)
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
         return shares(loss_info), ages, loss_info.extra.td_error if self._priorities else ()
+
+    def _run_train_step(self, train: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs one train step on all replicas, in the graph; compiled if `xla`."""
+
+        def without_summaries(*arguments: Any) -> Any:
+            with tf.summary.record_if(False):
+                return train(*arguments)
+
+        compiled = tf.function(without_summaries, autograph=False, jit_compile=True)
+        step = compiled if self._xla else tf.autograph.experimental.do_not_convert(train)
+        return self._strategy.run(step, args=arguments)
 
     def _measure_staleness(self, ages: tf.Tensor) -> None:
         known = ages >= 0

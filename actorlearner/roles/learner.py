@@ -190,6 +190,7 @@ def _make_learner(
             group=group,
             writer=writer,
             summary_interval=config.learn.summary_interval,
+            xla=config.learn.xla,
             iteration=iteration,
             length=layout.transitions_per_item,
             width=layout.format.width,
@@ -202,6 +203,7 @@ def _make_learner(
         group=group,
         writer=writer,
         summary_interval=config.learn.summary_interval,
+        xla=config.learn.xla,
         priorities=priorities,
         write_priorities=PriorityWriter(clients, layout.table, stop) if priorities else None,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import gpu
 from benchmarks.__main__ import NAMES
 from tests.support.processes import REPOSITORY
 
@@ -44,10 +45,16 @@ os._exit(0)  # As the command does.
 
 
 def test_no_benchmark_is_left_out() -> None:
-    assert sorted(_SIZES) == sorted(NAMES)
+    assert sorted([*_SIZES, "gpu"]) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_the_processor_beside_a_gpu() -> None:
+    rates = gpu.measured(1, env_steps=2_000, turns=1, round_s=0.1)
+    assert len(rates) == 8
+    assert all(each["over Reverb"] > 0 for each in rates.values())
+
+
+@pytest.mark.parametrize("name", _SIZES)
 def test_a_small_run_gives_every_figure(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _RUN, name, json.dumps(_SIZES[name])],

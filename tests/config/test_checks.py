@@ -69,6 +69,13 @@ def test_batch_that_the_replicas_do_not_divide() -> None:
     assert cross_problems(config_with(learn__strategy="mirrored:3", learn__batch_size=255), {}) == []
 
 
+def test_xla_is_for_one_device() -> None:
+    assert cross_problems(config_with(learn__xla=True), {}) == []
+    assert cross_problems(
+        config_with(learn__xla=True, learn__strategy="mirrored"), {"learn.xla": "--set"}
+    ) == ["learn.xla: true cannot work (--set); allowed: false with learn.strategy mirrored"]
+
+
 def test_replicas() -> None:
     assert replicas("mirrored:12") == 12
     assert replicas("mirrored") is None

@@ -37,7 +37,7 @@ SPECS = EnvironmentSpecs(
 )
 
 
-def config_of(lag: int, lstm_units: int | None = None) -> Config:
+def config_of(lag: int, lstm_units: int | None = None, xla: bool = False) -> Config:
     agent = PpoConfig(
         env_steps_per_iteration=LENGTH * FRAGMENTS,
         fragment_length=LENGTH,
@@ -47,7 +47,7 @@ def config_of(lag: int, lstm_units: int | None = None) -> Config:
         actor_layers=[4],
         value_layers=[4],
     )
-    return Config(agent=agent, learn=LearnConfig(batch_size=BATCH))
+    return Config(agent=agent, learn=LearnConfig(batch_size=BATCH, xla=xla))
 
 
 class Run:
@@ -87,6 +87,7 @@ class Run:
             group=Group(tf.distribute.get_strategy(), Stop()),
             writer=Summaries(self.directory).writer,
             summary_interval=1_000,
+            xla=self.config.learn.xla,
             iteration=iteration,
             length=LENGTH,
             width=self.layout.format.width,
@@ -172,6 +173,16 @@ def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run:
     assert run.trained[-1] == numbers
     assert not set(first) & {number for batch in run.trained for number in batch}
     assert run.learner.dropped > 0
+
+
+@pytest.mark.parametrize("lstm_units", [None, 3])
+def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path: Path) -> None:
+    run = Run(config_of(lag=0, lstm_units=lstm_units, xla=True), free_port, tmp_path)
+    numbers = run.collect(ROUNDS, train_step=0)
+    assert np.isfinite(run.learner.train(STEPS).loss)
+    assert run.trained[-1] == numbers
+    assert int(run.learner.train_step) == STEPS
+    run.server.stop()
 
 
 def test_minibatches_of_a_memory_are_whole_sequences(

@@ -91,6 +91,27 @@ def test_losses_are_means_over_the_batch(tmp_path: Path) -> None:
     np.testing.assert_allclose(*means, rtol=1e-5)  # The same transitions, four times as many.
 
 
+def test_xla_takes_the_same_train_steps(tmp_path: Path) -> None:
+    trained, statistics, compiled = [], [], []
+    for xla in (False, True):
+        parts = make_parts()
+        learner = make_learner(tmp_path / str(xla), parts, lambda: fixed_dataset(BATCH, 7), xla=xla)
+        losses = learner.train(7)
+        trained.append(values_of(parts) | {"loss": losses.loss, "td_error": losses.extra.td_error})
+        statistics.append(staleness(learner.take_statistics()))
+        compiled.append(_compiled_functions(learner))
+    assert compiled == [0, 1]
+    assert statistics[0] == statistics[1]
+    for name, value in trained[0].items():
+        np.testing.assert_allclose(trained[1][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def _compiled_functions(learner: Learner) -> int:
+    """How many functions the training graph has XLA compile."""
+    graph = learner._train_steps.get_concrete_function(tf.constant(1), learner._batches).graph
+    return sum(function.attr["_XlaMustCompile"].b for function in graph.as_graph_def().library.function)
+
+
 def test_nothing_is_measured_before_training(tmp_path: Path) -> None:
     assert learner_of(tmp_path, [[0]]).take_statistics() == DataStatistics(0.0, None, None)
 

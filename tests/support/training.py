@@ -111,6 +111,7 @@ def make_learner(
     dataset: Callable[[], tf.data.Dataset],
     decode: Decode = LAYOUT.decode,
     group: Group | None = None,
+    xla: bool = False,
 ) -> Learner:
     """A learner as the learner role makes it."""
     return Learner(
@@ -120,4 +121,5 @@ def make_learner(
         group=group or Group(tf.distribute.get_strategy(), Stop()),
         writer=Summaries(directory).writer,
         summary_interval=1_000,
+        xla=xla,
     )

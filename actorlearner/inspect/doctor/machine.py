@@ -106,19 +106,23 @@ def check_libraries(experiment: Experiment) -> Result:
 
 
 def check_gpus(experiment: Experiment) -> Result:
-    """Lists the GPUs that TensorFlow sees; none is needed."""
+    """Lists the GPUs that TensorFlow sees, and checks that `learn.xla` suits them; none is needed."""
     import tensorflow as tf
 
+    xla = experiment.config.learn.xla
     seen = tf.config.list_physical_devices("GPU")
     if seen:
         names = [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in seen]
-        return ok(f"{len(seen)}, for the learner: {', '.join(names)}")
+        found = f"{len(seen)}, for the learner: {', '.join(names)}"
+        return ok(found if xla else f"{found}; learn.xla=true is faster there")
     present = sorted(path.name for path in _DEVICES.glob(_NVIDIA))
     if present:
         return warn(
             f"/dev has {', '.join(present)}, but TensorFlow sees no GPU: pip install "
             f"'tensorflow[and-cuda]=={tf.__version__}', with a driver that is new enough for it"
         )
+    if xla:
+        return warn("none here, and on the processor learn.xla=false is faster")
     return ok("none here, the learner trains on the processor")
 
 

@@ -161,6 +161,11 @@ def test_gpus(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(machine, "_DEVICES", tmp_path)
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     assert check("gpus", experiment).status is Status.OK
+    with_xla = _with_learn(experiment, xla=True)
+    assert check("gpus", with_xla) == (
+        Status.WARN,
+        "none here, and on the processor learn.xla=false is faster",
+    )
     for name in ("nvidiactl", "nvidia0"):
         (tmp_path / name).touch()
     status, detail = check("gpus", experiment)
@@ -168,7 +173,14 @@ def test_gpus(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert detail.startswith("/dev has nvidia0, but TensorFlow sees no GPU: pip install ")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [gpu])
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: {"device_name": "H200"})
-    assert check("gpus", experiment) == (Status.OK, "1, for the learner: H200")
+    assert check("gpus", with_xla) == (Status.OK, "1, for the learner: H200")
+    found = "1, for the learner: H200; learn.xla=true is faster there"
+    assert check("gpus", experiment) == (Status.OK, found)
+
+
+def _with_learn(experiment: Experiment, **settings: object) -> Experiment:
+    learn = dataclasses.replace(experiment.config.learn, **settings)
+    return Experiment(dataclasses.replace(experiment.config, learn=learn), experiment.run_dir)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +208,7 @@ def test_precision(
 ) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n")
     monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
-    learn = dataclasses.replace(experiment.config.learn, precision=precision)
-    config = dataclasses.replace(experiment.config, learn=learn)
-    found = check("precision", Experiment(config, experiment.run_dir))
+    found = check("precision", _with_learn(experiment, precision=precision))
     assert found.status is status
     assert found.detail.startswith(expected)
 
