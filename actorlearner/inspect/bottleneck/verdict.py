@@ -42,7 +42,7 @@ _ADVICE = {
     POLICY: "raise collect.envs_per_actor, so that one call serves more, or take smaller networks",
     WRITING: "use replay.layout=packed, smaller observations, or several replay servers",
     VARIABLES: "raise learn.publish_interval or collect.variables_interval_s",
-    TRAINING: "give the learner more cores or a GPU (learn.xla=true), or take smaller networks or learn.batch_size",
+    TRAINING: "give the learner more cores or a GPU (learn.xla=true), or smaller networks or batches",
     SAMPLING: "use replay.layout=packed, smaller observations, or several replay servers",
     PUBLISHING: "raise learn.publish_interval, and evaluate.interval where it is small",
     SAVING: "raise learn.checkpoint_interval, or take a faster disk",
