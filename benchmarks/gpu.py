@@ -95,12 +95,19 @@ def _measure(threads: int, env_steps: int, turns: int, round_s: float) -> Rates:
     if not threads:
         ways[_FIXED] = (fixed_batch, True)
     rates: Rates = {}
-    with servers.replay_server() as server:
+    with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
         specs = fill(server, env_steps)
         for precision, batch in itertools.product(_PRECISIONS, _BATCHES):
             case = f"batches of {batch:,}, {precision}"
             measurements = {
-                name: _measurement(_config(batch, precision, xla), dataset, specs, server.address, round_s)
+                name: _measurement(
+                    _config(batch, precision, xla),
+                    dataset,
+                    specs,
+                    server.address,
+                    Path(directory) / case / name,
+                    round_s,
+                )
                 for name, (dataset, xla) in ways.items()
             }
             rates[case] = rounds.medians(measurements, turns, {})
@@ -108,9 +115,13 @@ def _measure(threads: int, env_steps: int, turns: int, round_s: float) -> Rates:
 
 
 def _measurement(
-    config: Config, dataset: Dataset, specs: EnvironmentSpecs, address: str, round_s: float
+    config: Config,
+    dataset: Dataset,
+    specs: EnvironmentSpecs,
+    address: str,
+    directory: Path,
+    round_s: float,
 ) -> rounds.Measurement:
-    directory = Path(tempfile.mkdtemp())
     learner = training(config, specs, directory, functools.partial(dataset, config, specs, address))
     learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
     return functools.partial(rounds.rate, learner.step, round_s, learner.train_steps)

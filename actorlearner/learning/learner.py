@@ -238,8 +238,10 @@ class Learner:
             with tf.summary.record_if(False):
                 return train(*arguments)
 
-        compiled = tf.function(without_summaries, autograph=False, jit_compile=True)
-        step = compiled if self._xla else tf.autograph.experimental.do_not_convert(train)
+        if self._xla:
+            step = tf.function(without_summaries, autograph=False, jit_compile=True)
+        else:
+            step = tf.autograph.experimental.do_not_convert(train)
         return self._strategy.run(step, args=arguments)
 
     def _measure_staleness(self, ages: tf.Tensor) -> None:
