@@ -1,5 +1,6 @@
 """Makes the configured agent, the same way in every role, and restores one for acting."""
 
+import dataclasses
 import importlib
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,8 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
     if actor is not None:
         index, actors = actor
         agent_config = builder.config_of_actor(agent_config, index % actors, actors)
+    if agent_config.learning_rate_decay_steps is None:
+        agent_config = dataclasses.replace(agent_config, learning_rate_decay_steps=config.learn.train_steps)
     normalizer = ObservationNormalizer(specs.observation) if agent_config.observation_normalizer else None
     agent_specs = AgentSpecs(
         specs.observation, specs.action, specs.time_step, normalizer, _own_encoder(agent_config.networks)

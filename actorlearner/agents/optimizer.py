@@ -20,8 +20,9 @@ def adam(
     import tensorflow as tf
 
     rate: Any = learning_rate
-    steps = config.learning_rate_decay_steps
     if config.learning_rate_decay != "none":
+        steps = config.learning_rate_decay_steps
+        assert steps is not None, "make_agent sets it"
         decays = tf.keras.optimizers.schedules
         linear = config.learning_rate_decay == "linear"
         schedule = (

@@ -87,8 +87,8 @@ class AgentConfig:
         "How all learning rates go to 0 within learning_rate_decay_steps: none, linear or cosine.",
         choices=("none", "linear", "cosine"),
     )
-    learning_rate_decay_steps: int = setting(
-        1_000_000, "Train steps after which decaying learning rates are 0.", at_least=1
+    learning_rate_decay_steps: int | None = setting(
+        None, "Train steps after which decaying learning rates are 0. Null: learn.train_steps.", at_least=1
     )
     global_norm: float | None = setting(
         None,

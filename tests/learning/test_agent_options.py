@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.warm_start import warm_start
@@ -61,6 +61,14 @@ def test_learning_rates_follow_the_train_step(decay: str, expected: float) -> No
     parts.train_step.assign(50)
     rate = parts.agent._optimizer._decayed_lr(tf.float32)
     assert float(rate) == pytest.approx(expected, rel=1e-5)
+
+
+def test_learning_rates_decay_within_the_train_steps_of_the_run() -> None:
+    agent = dataclasses.replace(DQN, learning_rate_decay="linear")
+    parts = make_agent(Config(agent=agent, learn=LearnConfig(train_steps=200)), SPECS)
+    parts.train_step.assign(50)
+    rate = parts.agent._optimizer._decayed_lr(tf.float32)
+    assert float(rate) == pytest.approx(0.0075, rel=1e-5)
 
 
 def test_gradients_are_clipped_by_their_norm_together() -> None:
