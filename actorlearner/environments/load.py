@@ -14,7 +14,7 @@ from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.dm_control_adapter import DmControlAdapter, make_task
 from actorlearner.environments.environment import Environment
 from actorlearner.environments.info import info_keys
-from actorlearner.environments.names import check_environment, registered_specs
+from actorlearner.environments.names import check_environment, registered_spec
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.wrappers import ActionRepeat, FrameStack, TimeLimit
 from actorlearner.errors import ConfigurationError
@@ -80,7 +80,7 @@ def episode_limit(config: EnvironmentConfig) -> int | None:
     """Returns the env steps after which an episode is truncated at the latest; None if unknown or never."""
     limit: int | None = config.max_episode_steps
     if limit is None and config.suite in SUITES and config.suite != "dm_control":
-        limit = registered_specs(config.suite, _NO_SOURCES)[config.name].max_episode_steps
+        limit = registered_spec(config, _NO_SOURCES).max_episode_steps
     return limit and math.ceil(limit / config.action_repeat)
 
 
@@ -90,9 +90,7 @@ def _registered(config: EnvironmentConfig) -> Any:
         return _construct(config, lambda: make_task(config.name, **config.kwargs))
     if config.suite == "gymnasium":
         return _construct(config, lambda: _make_gymnasium(config))
-    import gym
-
-    spec = copy.deepcopy(gym.spec(config.name))
+    spec = copy.deepcopy(registered_spec(config, _NO_SOURCES))
     if config.max_episode_steps is not None:
         # Only in the copy, so that other environments keep their limits.
         spec.max_episode_steps = config.max_episode_steps
@@ -103,13 +101,14 @@ def _make_gymnasium(config: EnvironmentConfig) -> Any:
     import gymnasium
 
     # An environment can be filmed only if it is made for that; this costs nothing until it renders.
-    entry: Any = gymnasium.spec(config.name).entry_point
+    spec = registered_spec(config, _NO_SOURCES)
+    entry = spec.entry_point
     made = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
     films = "rgb_array" in (getattr(made, "metadata", None) or {}).get("render_modes", ())
     kwargs = {**({"render_mode": "rgb_array"} if films else {}), **config.kwargs}
     # The checker would warn of what the adapter handles, such as float64 actions.
     return gymnasium.make(
-        config.name, max_episode_steps=config.max_episode_steps, disable_env_checker=True, **kwargs
+        spec, max_episode_steps=config.max_episode_steps, disable_env_checker=True, **kwargs
     )
 
 

@@ -54,16 +54,33 @@ def environment_problems(config: Config, sources: Sources, broken: Collection[st
     return ()
 
 
-def registered_specs(suite: str, sources: Sources) -> dict[str, Any]:
-    """Returns what is registered in gym, pybullet or gymnasium, by name.
+def registered_spec(environment: EnvironmentConfig, sources: Sources) -> Any:
+    """Returns what gym, pybullet or gymnasium has registered under the environment's name.
+
+    As in `gym.make`, a name may begin with the module whose import registers it: "ale_py:ALE/Pong-v5".
 
     Args:
-      suite: pybullet has gym's and its own environments, which register when they are imported.
+      environment: an environment of one of these suites.
       sources: the source of each key, for error lines.
 
     Raises:
-      ConfigurationError: the suite cannot be imported.
+      ConfigurationError: no such environment is registered, or a module cannot be imported.
     """
+    source = sources.get(_NAME, DEFAULT_SOURCE)
+    module, colon, name = environment.name.rpartition(":")
+    if module:
+        _import(module, _NAME, environment.name, source, _advice_on_missing(module))
+    registered = _registry(environment.suite, sources)
+    if name not in registered:
+        wrong = f"unknown environment {show(environment.name)} in suite {environment.suite}"
+        allowed = f"a name that {_REGISTERED_BY[environment.suite]} registers, or module:name"
+        meant = [f"{module}{colon}{each}" for each in closest(name, registered, _SUGGESTIONS)]
+        raise ConfigurationError([problem(_NAME, wrong, source, allowed, meant)])
+    return registered[name]
+
+
+def _registry(suite: str, sources: Sources) -> dict[str, Any]:
+    """Returns what is registered by name; pybullet's environments register when they are imported."""
     source = sources.get(_SUITE, DEFAULT_SOURCE)
     if suite == "gymnasium":
         return dict(_import("gymnasium", _SUITE, suite, source).registry)
@@ -75,19 +92,11 @@ def registered_specs(suite: str, sources: Sources) -> dict[str, Any]:
 
 
 def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
-    registered = registered_specs(environment.suite, sources)
-    name = environment.name
-    source = sources.get(_NAME, DEFAULT_SOURCE)
-    if name not in registered:
-        wrong = f"unknown environment {show(name)} in suite {environment.suite}"
-        allowed = f"a name that {_REGISTERED_BY[environment.suite]} registers"
-        raise ConfigurationError(
-            [problem(_NAME, wrong, source, allowed, closest(name, registered, _SUGGESTIONS))]
-        )
-    make = registered[name].entry_point
+    make = registered_spec(environment, sources).entry_point
     if isinstance(make, str):
         module_name, _, attribute = make.partition(":")
-        make = getattr(_import(module_name, _NAME, name, source), attribute, None)
+        source = sources.get(_NAME, DEFAULT_SOURCE)
+        make = getattr(_import(module_name, _NAME, environment.name, source), attribute, None)
     if callable(make):
         _check_call(make, [], environment, sources)
 

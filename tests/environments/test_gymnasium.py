@@ -61,6 +61,13 @@ def test_mujoco_trains_in_single_precision() -> None:
     environment.close()
 
 
+def test_a_game_of_atari_by_the_module_that_registers_it() -> None:
+    environment = load_environment(config("ale_py:ALE/Pong-v5", kwargs={"frameskip": 4}), seed=1)
+    (_, step) = play(environment, 1)
+    assert (step.observation.shape, step.observation.dtype) == ((210, 160, 3), np.uint8)
+    environment.close()
+
+
 def test_pictures() -> None:
     environment = load_environment(config("CartPole-v1"), seed=1)
     environment.reset()

@@ -49,16 +49,31 @@ def test_known_environments(suite: str, name: str) -> None:
 def test_unknown_environment_names_the_closest() -> None:
     assert problem_of("gym", "Pendulum-v7", {"environment.name": "exp.yaml:3"}) == (
         'environment.name: unknown environment "Pendulum-v7" in suite gym (exp.yaml:3); '
-        "did you mean Pendulum-v1 or InvertedPendulum-v2? allowed: a name that gym registers"
+        "did you mean Pendulum-v1 or InvertedPendulum-v2? allowed: a name that gym registers, or module:name"
     )
     problem = problem_of("pybullet", "HalfCheetaBulletEnv-v0")
     assert 'unknown environment "HalfCheetaBulletEnv-v0" in suite pybullet (default)' in problem
     assert "did you mean HalfCheetahBulletEnv-v0" in problem
 
 
-@pytest.mark.parametrize("name", ["pendulum-v1", "Pendulum", "no such thing", "a/b/c", "Pendulum-v0", "x:y"])
+@pytest.mark.parametrize("name", ["pendulum-v1", "Pendulum", "no such thing", "a/b/c", "Pendulum-v0"])
 def test_unknown_names(name: str) -> None:
     assert problem_of("gym", name).startswith(f'environment.name: unknown environment "{name}" in suite gym')
+
+
+@pytest.mark.parametrize("suite", ["gym", "gymnasium"])
+def test_a_name_may_begin_with_the_module_that_registers_it(suite: str, module) -> None:
+    module(
+        f"import {suite}\n"
+        f"{suite}.register(id='{suite}/Own-v0', entry_point='my_environments:make')\n"
+        f"def make(size=1): ...\n"
+    )
+    check_environment(EnvironmentConfig(suite, f"my_environments:{suite}/Own-v0", {"size": 2}))
+    mistyped = problem_of(suite, f"my_environments:{suite}/Onw-v0")
+    assert f"did you mean my_environments:{suite}/Own-v0? allowed: a name that {suite} registers" in mistyped
+    assert problem_of(suite, "no_module:Own-v0").startswith(
+        'environment.name: "no_module:Own-v0" cannot be loaded: ModuleNotFoundError'
+    )
 
 
 def test_environment_whose_library_is_missing() -> None:

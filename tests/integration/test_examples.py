@@ -55,3 +55,15 @@ def test_building(train: Callable[..., Path]) -> None:
     assert all(energy > 0 for energy in last["info"]["sum:energy"]) or last["returns"] == [0.0, 0.0]
     (collected,) = records(run / "metrics" / "collect-0.jsonl")[-1:]
     assert collected["faults"] == 0
+
+
+def test_atari(train: Callable[..., Path]) -> None:
+    run = train(
+        "atari",
+        *("learn.train_steps=40", "learn.batch_size=8", "collect.envs_per_actor=2"),
+        *("replay.capacity=2000", "replay.min_size=200", "collect.initial_random_steps=200"),
+        *("evaluate.interval=40", "evaluate.episodes=1", "evaluate.max_steps=100"),
+    )
+    last = records(run / "metrics" / "eval.jsonl")[-1]
+    assert last["lengths"] == [100]
+    assert last["average_return"] <= 0  # Nobody wins 100 env steps of Pong without training.
