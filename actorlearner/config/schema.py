@@ -227,7 +227,9 @@ class LearnConfig:
         20, "Train steps between two publications of the policy variables.", at_least=1
     )
     checkpoint_interval: int = setting(
-        10_000, "Train steps between two checkpoints with their SavedModels.", at_least=1
+        10_000,
+        "Train steps between two checkpoints with their SavedModels, which are at most ten minutes apart.",
+        at_least=1,
     )
     summary_interval: int = setting(1_000, "Train steps between two TensorBoard summaries.", at_least=1)
     intra_op_threads: int = setting(

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import time
 from collections.abc import Callable
 
 import reverb
@@ -34,6 +35,9 @@ _log = logging.getLogger(__name__)
 
 _STATUS_TIMEOUT_S = 5
 _PUBLISH_TIMEOUT_S = 3.0
+_SAVE_AFTER_S = 600.0
+"""Seconds after which a checkpoint is due, however few train steps were taken since the last one. With a slow
+simulator, 10,000 train steps may take an hour."""
 _ROOM_INTERVAL_S = 1.0
 """Seconds between two attempts to save the results of a run on a full disk."""
 
@@ -128,6 +132,7 @@ class Outputs:
         self._time = TimeShares("graph", "publish")
         self._unrecorded: tuple[int, LossInfo] | None = None
         self._saved = True
+        self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         self._profiler.update(self._train_step)
 
     def after_call(self, train_step: int, loss: LossInfo) -> None:
@@ -152,8 +157,9 @@ class Outputs:
             self._restart_rates()  # Rates leave out the first call, which optimises the graph.
         elif self._metrics.due or self._last(train_step):
             self._record()
-        if self._due(learn.checkpoint_interval, train_step):
+        if self._due(learn.checkpoint_interval, train_step) or time.monotonic() >= self._save_due_at:
             self._saved = self._save()
+            self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         if self._save_initial_policies():
             self._restart_rates()
         self._profiler.update(train_step)

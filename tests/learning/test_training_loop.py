@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.learning import outputs as outputs_module
 from actorlearner.learning.group import Group
@@ -39,6 +40,20 @@ class Clock:
         return act
 
 
+def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> Outputs:
+    """Returns outputs that publish and save nothing."""
+    directory.metrics("learner").parent.mkdir()
+    outputs = Outputs(directory, parts, config, stop)
+    outputs._monitor = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
+    nothing = SimpleNamespace(
+        publish=lambda: True, publish_for_evaluation=lambda inserts: None, pending_evaluations=list
+    )
+    outputs._publisher = nothing
+    outputs._checkpoint = SimpleNamespace(save=lambda evaluations: True, generation=0)
+    outputs._export = SimpleNamespace(save=lambda: True, begun=True)
+    return outputs
+
+
 @pytest.mark.parametrize(
     ("slow", "longest", "interval", "requested"),
     [
@@ -62,16 +77,10 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
     requests: list[int] = []
     parts, stop = make_parts(), Stop()
     directory = RunDirectory(tmp_path)
-    directory.metrics("learner").parent.mkdir()
-    outputs = Outputs(directory, parts, config, stop)
-    outputs._monitor = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
-    outputs._publisher = SimpleNamespace(
-        publish=clock.slow(slow == "publish"),
-        publish_for_evaluation=requests.append,
-        pending_evaluations=list,
-    )
-    outputs._checkpoint = SimpleNamespace(save=clock.slow(slow == "save"), generation=0)
-    outputs._export = SimpleNamespace(save=lambda: True, begun=True)
+    outputs = make_outputs(directory, parts, config, stop)
+    outputs._publisher.publish = clock.slow(slow == "publish")
+    outputs._publisher.publish_for_evaluation = requests.append
+    outputs._checkpoint.save = clock.slow(slow == "save")
     learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
     train_steps = learner.train
 
@@ -89,3 +98,21 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
     assert {key: newest[key] for key in fractions} == pytest.approx(fractions, abs=0.02)
     assert newest["train_step"] == _STEPS
     assert len(requests) == requested
+
+
+@pytest.mark.parametrize(("after_s", "expected"), [(600.0, [4, 8, 10]), (0.0, [*range(2, 11, 2)])])
+def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
+    after_s: float, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs_module, "_SAVE_AFTER_S", after_s)
+    learn = LearnConfig(
+        train_steps=_STEPS, batch_size=6, train_steps_per_call=2, publish_interval=2, checkpoint_interval=4
+    )
+    config, parts, stop = Config(learn=learn), make_parts(), Stop()
+    outputs = make_outputs(RunDirectory(tmp_path), parts, config, stop)
+    saved: list[int] = []
+    outputs._checkpoint.save = lambda evaluations: saved.append(int(parts.train_step)) is None
+    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
+    outputs.begin_training(learner)
+    train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
+    assert saved == expected
