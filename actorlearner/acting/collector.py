@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.environment import EnvSteps
-from actorlearner.process.heartbeat import beat
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
 from actorlearner.records.time_shares import TimeShares
@@ -78,6 +79,8 @@ class Collector:
             len(parts.environments.first), ended=self._episode_ended, info_metrics=parts.info_metrics
         )
         self._env_steps = 0
+        self._slowest_s = 0.0
+        beat("taking the first env step", patience_s=LONG_PATIENCE_S)
         self._policy = RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables", "learner")
         self._blocked = BlockedTime()
@@ -99,7 +102,9 @@ class Collector:
         self._time.spent("variables")  # Everything since the last env step.
         action = policy(self._parts.environments.observations, self._parts.environments.first)
         self._time.spent("policy")
+        began = time.monotonic()
         steps = self._parts.environments.step(action, order.train_step)
+        self._slowest_s = max(self._slowest_s, time.monotonic() - began)
         if self._parts.in_sequences:
             generation = np.full(len(steps.reward), order.generation, np.int64)
             steps = steps._replace(
@@ -111,7 +116,7 @@ class Collector:
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
         self._episodes.add(steps)
-        beat("env step", self._env_steps)
+        beat("env step", self._env_steps, patience_after(self._slowest_s))
         self._time.spent()
         self._wait_for_replay()
         self._report()

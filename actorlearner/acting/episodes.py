@@ -1,5 +1,6 @@
 """Plays whole episodes with a policy."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.info import EpisodeInfo
-from actorlearner.process.heartbeat import beat
+from actorlearner.process.heartbeat import beat, patience_after
 from actorlearner.process.stop import Stop
 from actorlearner.records.notify import warn
 
@@ -41,12 +42,16 @@ class EpisodeInPlay:
       observation: the newest one.
       episode_return: undiscounted sum of the rewards so far.
       length: env steps so far.
-      over: whether the episode has ended.
+      over: whether the episode has ended, or was cut off.
       failed: whether it ended because the environment failed.
     """
 
     def __init__(
-        self, environment: GuardedEnvironment, policy: PolicyFunction, info_metrics: Sequence[str] = ()
+        self,
+        environment: GuardedEnvironment,
+        policy: PolicyFunction,
+        info_metrics: Sequence[str] = (),
+        max_steps: int | None = None,
     ) -> None:
         """Resets the environment; `step` needs a policy for batches of one.
 
@@ -54,13 +59,15 @@ class EpisodeInPlay:
           environment: where it is played.
           policy: chooses the actions of `step`.
           info_metrics: the metrics of `environment.info_metrics`.
+          max_steps: env steps after which the episode is cut off; None for no limit.
         """
         self._environment = environment
+        self._max_steps = max_steps
         self._policy = policy
         self._info = EpisodeInfo(info_metrics)
         self.observation: Nest = environment.reset()
         self.episode_return, self.length = 0.0, 0
-        self.over = self.failed = False
+        self.over = self.failed = self._cut_off = False
 
     def step(self) -> None:
         """Takes the next env step.
@@ -82,9 +89,11 @@ class EpisodeInPlay:
         if step is None:
             self.over = self.failed = True
             return
-        self.observation, self.over = step.observation, step.last
+        self.observation = step.observation
         self.episode_return += step.reward
         self.length += 1
+        self._cut_off = self.length == self._max_steps and not step.last
+        self.over = step.last or self._cut_off
         self._info.add(step.info)
         if self.length == _LONG_EPISODE:
             warn(
@@ -93,16 +102,8 @@ class EpisodeInPlay:
             )
 
     def result(self) -> Episode:
-        """Returns the episode as played so far; call it once."""
-        return Episode(self.episode_return, self.length, self._info.take(), cut_off=not self.over)
-
-
-def play_episode(
-    environment: GuardedEnvironment, policy: PolicyFunction, stop: Stop, info_metrics: Sequence[str] = ()
-) -> Episode | None:
-    """Plays one whole episode, as `play_episodes` does; returns None at a stop."""
-    played = play_episodes([environment], policy, 1, stop, info_metrics=info_metrics)
-    return played[0] if played else None
+        """Returns the episode once it is over; call it once."""
+        return Episode(self.episode_return, self.length, self._info.take(), self._cut_off)
 
 
 def play_episodes(
@@ -138,14 +139,16 @@ def play_episodes(
     numbers = [next(turn, None) for turn in turns]
 
     def begin(j: int) -> EpisodeInPlay:
-        return EpisodeInPlay(environments[j], policy, info_metrics)
+        return EpisodeInPlay(environments[j], policy, info_metrics, max_steps)
 
     in_play = [begin(j) for j in range(len(environments))]
     played: dict[int, Episode] = {}
+    slowest_s: float | None = None
     while len(played) < episodes:
         if stop.requested:
             return None
-        beat("playing, env step", max(episode.length for episode in in_play))
+        beat("playing, env step", max(episode.length for episode in in_play), patience_after(slowest_s))
+        began = time.monotonic()
         batch = tree.map_structure(lambda *leaves: np.stack(leaves), *(each.observation for each in in_play))
         actions = policy(batch, np.array([episode.length == 0 for episode in in_play]))
         for j, number in enumerate(numbers):
@@ -155,9 +158,10 @@ def play_episodes(
             episode.act(tree.map_structure(lambda leaf, j=j: leaf[j], actions))
             if episode.failed:
                 in_play[j] = begin(j)
-            elif episode.over or episode.length == max_steps:
+            elif episode.over:
                 played[number] = episode.result()
                 numbers[j] = next(turns[j], None)
                 if numbers[j] is not None:
                     in_play[j] = begin(j)
+        slowest_s = max(slowest_s or 0.0, time.monotonic() - began)
     return [played[number] for number in range(episodes)]

@@ -124,14 +124,20 @@ class FilmedEpisode(EpisodeInPlay):
     state is one frame. States that fall between two frames of the video are not rendered.
     """
 
-    def __init__(self, environment: GuardedEnvironment, policy: PolicyFunction, video: VideoFile) -> None:
-        """Resets the environment and adds its first state to the video.
+    def __init__(
+        self,
+        environment: GuardedEnvironment,
+        policy: PolicyFunction,
+        video: VideoFile,
+        max_steps: int | None = None,
+    ) -> None:
+        """Resets the environment and adds its first state to the video; `max_steps` cuts the episode off.
 
         Raises:
           RenderError: the environment cannot render.
           OSError: the video cannot be written.
         """
-        super().__init__(environment, policy)
+        super().__init__(environment, policy, max_steps=max_steps)
         rate = environment.frame_rate or video.fps
         self._video = video
         self._frames_per_state = video.fps / Fraction(rate).limit_denominator(1_000_000)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from actorlearner.agents.configuration import load_config
-from actorlearner.config.checks import SUITES, can_be_looked_up
+from actorlearner.config.checks import can_be_looked_up, imports_own_code
 from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
@@ -107,7 +107,7 @@ def _load(config: Path) -> Config:
 
 def _environment_problems(config: Config, sources: Sources, broken: Collection[str]) -> Sequence[str]:
     """Checks the environment; first configures TensorFlow, which the user's own code may use."""
-    if config.environment.suite not in SUITES and can_be_looked_up(config.environment):
+    if imports_own_code(config.environment) and can_be_looked_up(config.environment):
         with quiet_output():
             from actorlearner.process.tensorflow_setup import use_cpu
 

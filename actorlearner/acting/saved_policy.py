@@ -9,7 +9,7 @@ import tree
 from tf_agents.environments import py_environment
 from tf_agents.policies import greedy_policy
 
-from actorlearner.acting.episodes import Episode, play_episode, play_episodes
+from actorlearner.acting.episodes import Episode, play_episodes
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import ALLOWED, PolicySource, find_policy
 from actorlearner.agents.make import make_agent, restore_agent
@@ -113,7 +113,7 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
     adapter.seed(seed)
     try:
         guarded = GuardedEnvironment(lambda attempt: adapter, "the environment", max_faults=0)
-        return play_episodes([guarded], policy.function, episodes, _NEVER, info_metrics=metrics) or []
+        return _play(policy, guarded, episodes)
     finally:
         if not given:
             adapter.close()
@@ -123,11 +123,24 @@ def play_in_own_environment(policy: Policy, seed: int, number: int) -> Episode:
     """Plays one whole episode in a new environment of the policy's run."""
     environment = episode_environment(policy.config, seed, number)
     try:
-        episode = play_episode(environment, policy.function, _NEVER, policy.config.environment.info_metrics)
+        (episode,) = _play(policy, environment, 1)
+        return episode
     finally:
         environment.close()
-    assert episode is not None
-    return episode
+
+
+def _play(policy: Policy, environment: GuardedEnvironment, episodes: int) -> list[Episode]:
+    """Plays episodes one after another, as evaluations of the policy's run do."""
+    played = play_episodes(
+        [environment],
+        policy.function,
+        episodes,
+        _NEVER,
+        max_steps=policy.config.evaluate.max_steps,
+        info_metrics=policy.config.environment.info_metrics,
+    )
+    assert played is not None
+    return played
 
 
 def episode_environment(config: Config, seed: int, number: int) -> GuardedEnvironment:

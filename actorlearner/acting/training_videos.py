@@ -114,7 +114,8 @@ class TrainingVideos:
             self._video = VideoFile(self._folder / f"{train_step}.mp4", _FPS, threads=1)
         assert self._video is not None
         if self._episode is None or self._episode.failed:
-            self._episode = FilmedEpisode(self._environment, self._policy, self._video)
+            max_steps = self._config.evaluate.max_steps
+            self._episode = FilmedEpisode(self._environment, self._policy, self._video, max_steps)
         elif not self._episode.over:
             beat("filming, env step", self._episode.length)
             self._episode.step()

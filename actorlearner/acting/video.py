@@ -65,7 +65,7 @@ def _film(source: PolicySource, policy: Policy, video: VideoFile, seed: int, num
     environment = episode_environment(source.config, seed, number)
     try:
         while True:
-            episode = FilmedEpisode(environment, policy.function, video)
+            episode = FilmedEpisode(environment, policy.function, video, source.config.evaluate.max_steps)
             while not episode.over:
                 episode.step()
             if not episode.failed:

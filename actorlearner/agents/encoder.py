@@ -26,6 +26,12 @@ from actorlearner.environments.specs import EnvironmentSpecs
 MAX_CATEGORIES = 1_024
 """More values than this are not one-hot encoded but refused."""
 
+_MAX_ONE_HOT = 65_536
+"""More numbers than this of one part are refused: a grey image without channels would be a million."""
+
+_MOST_CHANNELS, _LEAST_WIDTH = 16, 32
+"""An image of fewer rows than the one, whose other sizes are at least the other, has its channels first."""
+
 _IMAGE_UNITS = 256
 _LARGE_IMAGE = 36
 _LARGE_CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
@@ -43,12 +49,12 @@ def needs_encoder(specs: EnvironmentSpecs) -> bool:
 
 def can_be_encoded(spec: tf.TensorSpec) -> bool:
     """Returns whether the encoder takes this part of an observation."""
-    return (
-        spec.dtype.is_floating
-        or spec.dtype.is_bool
-        or is_image(spec)
-        or 0 < categories(spec) <= MAX_CATEGORIES
-    )
+    if is_image(spec):
+        height, *others = spec.shape
+        return bool(height >= _MOST_CHANNELS or min(others) < _LEAST_WIDTH)
+    count = categories(spec)
+    one_hot = 0 < count <= MAX_CATEGORIES and count * math.prod(spec.shape) <= _MAX_ONE_HOT
+    return bool(spec.dtype.is_floating or spec.dtype.is_bool or one_hot)
 
 
 def is_image(spec: tf.TensorSpec) -> bool:

@@ -10,7 +10,7 @@ from actorlearner.agents.configuration import load_with_sources
 from actorlearner.agents.registry import agent_classes
 from actorlearner.cli.arguments import add_run_dir, checked_run_dir, count
 from actorlearner.cli.command import offer, parsed_by
-from actorlearner.config.checks import MULTI_WORKER, SUITES
+from actorlearner.config.checks import MULTI_WORKER, imports_own_code
 from actorlearner.config.explain import all_keys
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
@@ -105,7 +105,7 @@ def load_experiment(
     if problems:
         raise ConfigurationError(problems)
     may_import = True
-    if prepare is not None and (config.environment.suite not in SUITES or config.callbacks):
+    if prepare is not None and (imports_own_code(config.environment) or config.callbacks):
         with quiet_output():
             may_import = prepare(config)
         if may_import and (found := list(environment_problems(config, sources))):
@@ -150,5 +150,5 @@ def callback_problems(config: Config, sources: Sources) -> Iterator[str]:
 def _shipped_environment_problems(
     config: Config, sources: Sources, broken: Collection[str] = ()
 ) -> Iterable[str]:
-    """Checks an environment whose suite comes with the package, and leaves the user's own for later."""
-    return environment_problems(config, sources, broken) if config.environment.suite in SUITES else ()
+    """Checks an environment of a library's, and leaves the user's own for later."""
+    return () if imports_own_code(config.environment) else environment_problems(config, sources, broken)

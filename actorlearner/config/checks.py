@@ -30,6 +30,11 @@ def can_be_looked_up(environment: EnvironmentConfig) -> bool:
     return _IMPORTED.fullmatch(environment.suite) is not None
 
 
+def imports_own_code(environment: EnvironmentConfig) -> bool:
+    """Returns whether looking the environment up imports a module of the user's."""
+    return environment.suite not in SUITES or ":" in environment.name
+
+
 def replicas(strategy: str) -> int | None:
     """Returns N for the strategy mirrored:N, and None for others."""
     match = _MIRRORED.fullmatch(strategy)

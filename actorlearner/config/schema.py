@@ -98,8 +98,8 @@ class AgentConfig:
     )
     start_from: str | None = setting(
         None,
-        "Where the learner of a new run reads its first weights: a run directory, a saved policy (only the "
-        "policy's weights) or a learner's checkpoint. Null: random weights.",
+        "Where the learner of a new run reads its first weights: a run directory (its newest checkpoint), a "
+        "learner's checkpoint, or a saved policy (only the policy's weights). Null: random weights.",
     )
 
 
@@ -228,7 +228,8 @@ class LearnConfig:
     )
     checkpoint_interval: int = setting(
         10_000,
-        "Train steps between two checkpoints with their SavedModels, which are at most ten minutes apart.",
+        "Train steps between two checkpoints, each with its SavedModels. One is also written if ten minutes "
+        "have passed since the last one.",
         at_least=1,
     )
     summary_interval: int = setting(1_000, "Train steps between two TensorBoard summaries.", at_least=1)
@@ -289,8 +290,8 @@ class EvaluateConfig:
     )
     max_steps: int | None = setting(
         None,
-        "Env steps after which an episode of an evaluation is cut off; its return so far counts. Null: no "
-        "limit.",
+        "Env steps after which an episode of an evaluation, a rollout or a video is cut off; its return so "
+        "far counts. Null: no limit.",
         at_least=1,
     )
     video_interval: int | None = setting(

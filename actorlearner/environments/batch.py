@@ -11,6 +11,7 @@ import tree
 from actorlearner.environments.environment import EnvSteps, Nest, Step
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.info import EpisodeInfo, average_info, info_of_episodes
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 
 
 class EnvironmentBatch:
@@ -33,7 +34,7 @@ class EnvironmentBatch:
         """
         self._environments = list(environments)
         self._steps_left = np.array(first_lengths or [0] * len(environments))
-        self.observations = _stack([environment.reset() for environment in self._environments])
+        self.observations = _stack([self._first_observation(i) for i in range(len(self._environments))])
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
     def step(self, actions: Nest, policy_train_step: int) -> EnvSteps:
@@ -75,6 +76,10 @@ class EnvironmentBatch:
             cut=cut,
             info=[step.info for step in steps],
         )
+
+    def _first_observation(self, i: int) -> Nest:
+        beat(f"resetting environment {i}", patience_s=LONG_PATIENCE_S)
+        return self._environments[i].reset()
 
     def _cut(self) -> npt.NDArray[np.bool_]:
         """Returns whose episode is cut off at this env step."""

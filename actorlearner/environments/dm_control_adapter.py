@@ -68,6 +68,12 @@ class DmControlAdapter:
         return frame
 
     @property
+    def step_limit(self) -> int | None:
+        """Env steps after which the task truncates an episode; None: never."""
+        limit = self._environment._step_limit
+        return int(limit) if np.isfinite(limit) else None
+
+    @property
     def frame_rate(self) -> float | None:
         """Env steps per simulated second."""
         return 1.0 / float(self._environment.control_timestep())

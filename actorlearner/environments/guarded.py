@@ -13,6 +13,7 @@ from actorlearner.environments.load import load_environment
 from actorlearner.environments.process_environment import ProcessEnvironment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.errors import RunError, one_line
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.records.notify import warn
 
 _log = logging.getLogger(__name__)
@@ -155,6 +156,7 @@ def load_guarded(
     """
 
     def make(faults: int) -> Environment:
+        beat(f"making environment {environment}", patience_s=LONG_PATIENCE_S)
         stream = role if faults == 0 else f"{role}, after fault {faults}"
         report: Callable[[str], None] = _log.info
         if index == environment == 0:  # The warning holds for all environments: only the first reports it.

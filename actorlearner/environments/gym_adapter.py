@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from actorlearner.environments.adapter import Adapter, observation_cast, single_precision
+from actorlearner.environments.adapter import Adapter, Cast, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.info import named_numbers
 
@@ -36,13 +36,14 @@ class GymAdapter(Adapter):
 
         specs = gym_wrapper.spec_from_gym_space
         action_space = gym_space(environment.action_space)
+        observation_space = gym_space(environment.observation_space)
         super().__init__(
             environment,
-            single_precision(specs(gym_space(environment.observation_space), name="observation")),
+            single_precision(specs(observation_space, name="observation")),
             single_precision(specs(action_space, name="action")),
             info_keys,
         )
-        self._observation = observation_cast(self.observation_spec)
+        self._observation = _observation_cast(observation_space, self.observation_spec)
         self._action = _action_cast(action_space)
         # Bound once: looking it up through gym's wrappers takes longer than the rest of `step`.
         self._env_step = environment.step
@@ -72,10 +73,11 @@ class GymAdapter(Adapter):
 
         In gym 0.23 environments take seeds through `seed`, `reset` or both, so both are tried.
         """
-        by_method = hasattr(_unwrapped(self._environment), "seed")
+        method: Any = getattr(_unwrapped(self._environment), "seed", None)
+        by_method = callable(method)
         by_reset = _reset_takes_seed(self._environment)
-        if by_method:
-            self._environment.seed(seed)
+        if by_method:  # gymnasium's wrappers have no such method.
+            getattr(self._environment, "seed", method)(seed)
         if by_reset:
             self._environment.reset(seed=seed)
         return by_method or by_reset
@@ -104,6 +106,8 @@ def gym_space(space: Any) -> "gym.Space":
     if kind == "Discrete":
         return own.Discrete(int(space.n), start=int(space.start))
     if kind == "MultiDiscrete":
+        if np.any(getattr(space, "start", 0)):
+            raise ValueError("MultiDiscrete spaces that do not start at 0 are not supported")
         return own.MultiDiscrete(space.nvec, space.dtype.type)
     if kind == "MultiBinary":
         return own.MultiBinary(space.n)
@@ -131,6 +135,21 @@ def _reset_takes_seed(environment: "gym.Env") -> bool:
         if not passes_on and "seed" not in parameters:
             return False
         layer = layer.env
+
+
+def _observation_cast(space: "gym.Space", spec: Nest) -> Cast:
+    """Returns `observation_cast` of the spec, in which discrete parts count from 0."""
+    import gym
+
+    if isinstance(space, gym.spaces.Dict):
+        children = {key: _observation_cast(child, spec[key]) for key, child in space.spaces.items()}
+        return lambda value: {key: cast(value[key]) for key, cast in children.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        casts = [_observation_cast(*pair) for pair in zip(space.spaces, spec, strict=True)]
+        return lambda value: tuple(cast(part) for cast, part in zip(casts, value, strict=True))
+    cast = observation_cast(spec)
+    start = int(getattr(space, "start", 0)) if isinstance(space, gym.spaces.Discrete) else 0
+    return (lambda value: cast(value - start)) if start else cast
 
 
 def _action_cast(space: "gym.Space") -> Callable[[Any], Any]:

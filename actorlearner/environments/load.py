@@ -79,7 +79,11 @@ def load_environment(
 def episode_limit(config: EnvironmentConfig) -> int | None:
     """Returns the env steps after which an episode is truncated at the latest; None if unknown or never."""
     limit: int | None = config.max_episode_steps
-    if limit is None and config.suite in SUITES and config.suite != "dm_control":
+    if limit is None and config.suite == "dm_control":
+        task: DmControlAdapter = _registered(config)
+        limit = task.step_limit
+        task.close()
+    elif limit is None and config.suite in SUITES:
         limit = registered_spec(config, _NO_SOURCES).max_episode_steps
     return limit and math.ceil(limit / config.action_repeat)
 

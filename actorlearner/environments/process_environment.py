@@ -109,10 +109,13 @@ def _serve(
     parent: int,
 ) -> None:
     """Answers until the other end is closed."""
-    # A Ctrl-C reaches all processes of a terminal, and Slurm signals all of a job: the actor ends this one.
+    # A Ctrl-C reaches all processes of a terminal, and Slurm signals all of a job: the actor ends this one. A
+    # function, because simulators that the environment starts would inherit SIG_IGN.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: None)
     die_with_parent(parent)
+    # The environment may start processes itself, which a daemon may not; the actor's end still ends this one.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     try:
         config, seed, role, index = place
         environment = load_environment(config, seed, role=role, index=index)

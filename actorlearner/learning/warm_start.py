@@ -1,35 +1,47 @@
 """The first weights of a new run, from what another run has saved."""
 
 import logging
+from collections.abc import Sequence
+from pathlib import Path
 
 import tensorflow as tf
 
-from actorlearner.acting.policy_source import find_policy
-from actorlearner.agents.make import AgentParts, restore_agent
+from actorlearner.acting.policy_source import PolicySource, find_policy
+from actorlearner.agents.make import AgentParts, make_agent, restore_agent
 from actorlearner.config.problems import problem, show
+from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError, one_line
 from actorlearner.records.plain_path import plain_path
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.seal import newest_complete
 
 _log = logging.getLogger(__name__)
 
 
-def warm_start(path: str, parts: AgentParts) -> None:
-    """Sets the weights of an agent to those that were saved; the train step stays 0.
+def warm_start(path: str, parts: AgentParts, specs: EnvironmentSpecs) -> None:
+    """Sets the weights of an agent to those that were saved; train step and optimisers begin anew.
 
     Args:
-      path: `agent.start_from`; a checkpoint has all weights, and a saved policy those of the policy.
+      path: `agent.start_from`. A run directory means its newest checkpoint. A checkpoint has all weights, a
+        saved policy only those of the policy.
       parts: the agent.
+      specs: of its environment.
 
     Raises:
       ConfigurationError: there are no weights that fit the agent.
     """
     try:
-        source = find_policy(path)
+        source = _source(path)
         if source.is_checkpoint:
-            restore_agent(source.path, parts)
+            # Through an agent with the other run's configuration: a checkpoint also has its learning rates.
+            saved = make_agent(source.config, specs)
+            restore_agent(source.path, saved)
+            _assign(parts.agent.variables, saved.agent.variables)
             parts.train_step.assign(0)
         else:
-            _assign(parts, tf.saved_model.load(plain_path(source.path)).model_variables)
+            # A greedy policy of an actor and a critic may save more than the actor, behind the actor's.
+            variables = tf.saved_model.load(plain_path(source.path)).model_variables
+            _assign(parts.policy_variables, variables[: len(parts.policy_variables)])
             parts.agent.initialize()  # Copies the networks into the target networks.
     except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
         allowed = "a run directory, a saved policy or a learner's checkpoint, with the same networks"
@@ -38,10 +50,18 @@ def warm_start(path: str, parts: AgentParts) -> None:
     _log.info("the first weights are those of %s", source.path)
 
 
-def _assign(parts: AgentParts, saved: list[tf.Variable]) -> None:
-    # A greedy policy of an actor and a critic may save more than the actor; each has the actor's first.
-    own = parts.policy_variables
-    if [v.shape for v in own] != [v.shape for v in saved[: len(own)]]:
+def _source(path: str) -> PolicySource:
+    """Returns what a path names; the best policy of a run without a checkpoint."""
+    run = RunDirectory(Path(path))
+    if run.holds_a_run:
+        newest = newest_complete(run.learner_checkpoints, lambda name, error: None)
+        if newest is not None:
+            return find_policy(str(run.learner_checkpoints / newest[0]))
+    return find_policy(path)
+
+
+def _assign(own: Sequence[tf.Variable], saved: Sequence[tf.Variable]) -> None:
+    if [variable.shape for variable in own] != [variable.shape for variable in saved]:
         raise ValueError("the shapes of its variables differ from this agent's")
-    for variable, value in zip(own, saved, strict=False):
+    for variable, value in zip(own, saved, strict=True):
         variable.assign(value)

@@ -17,13 +17,14 @@ from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
-from actorlearner.process.heartbeat import LONG_PATIENCE_S
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, read_heartbeat
 from actorlearner.process.stop import Stop
 from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory
 
 _READY_DEADLINE_S = 360.0
-"""A minute more than a role waits for the replay server, which may restore a lot, before it reports that."""
+"""Seconds that a starting role may be without a heartbeat: a minute more than it waits for the replay
+server, which may restore a lot, before it reports that."""
 
 # Seconds that each kind of role gets to save and close.
 _LEARNER_GRACE_S = 7.0
@@ -157,8 +158,8 @@ class Supervisor:
         if name in self._restart_at:
             return
         if child.exit_code is None:
-            if not child.ready and now - child.started > _READY_DEADLINE_S:
-                raise RunError(f"not ready within {_READY_DEADLINE_S:.0f} s: {name}")
+            if not child.ready and self._silent_s(child, now) > _READY_DEADLINE_S:
+                raise RunError(f"{name} is not ready, and made no progress for {_READY_DEADLINE_S:.0f} s")
             return
         if child.exit_code == 0 and name != REPLAY_SERVER:
             return
@@ -176,6 +177,16 @@ class Supervisor:
             others = set(self._children) - {REPLAY_SERVER, EVAL_ACTOR}
             finished = [other for other in others if self._children[other].exit_code == 0]
             self._restart_at |= dict.fromkeys(finished, now + delay_s)
+
+    def _silent_s(self, child: Supervised, now: float) -> float:
+        """Returns the seconds since a starting role began, or since its last heartbeat on this machine."""
+        started_s = now - child.started
+        if started_s <= _READY_DEADLINE_S:
+            return started_s
+        try:
+            return min(started_s, time.time() - read_heartbeat(self._directory.heartbeat(child.name)).time)
+        except (OSError, ValueError, TypeError):  # It has none, or not here.
+            return started_s
 
     def _restart_delay_s(self, child: Supervised, now: float) -> float:
         """Returns the seconds until a dead process is restarted; raises a RunError if it never is."""

@@ -20,6 +20,8 @@ PATIENCE_S = 60.0
 LONG_PATIENCE_S = 900.0
 """The same for steps that take long on a slow machine: tracing graphs, writing checkpoints and policies."""
 
+_SLOW_S = PATIENCE_S / 6
+
 _BYTES = 2048
 _MAX_CHARACTERS = 200  # Of `doing`; they fit into the file in any encoding.
 
@@ -102,6 +104,11 @@ def beat(doing: str, count: int | None = None, patience_s: float = PATIENCE_S) -
     """
     if _writer is not None:
         _writer.beat(doing, count, patience_s)
+
+
+def patience_after(slowest_s: float | None) -> float:
+    """Returns the patience for env steps, of which the slowest so far took `slowest_s`; None: unknown."""
+    return LONG_PATIENCE_S if slowest_s is None or slowest_s > _SLOW_S else PATIENCE_S
 
 
 def end() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import importlib.metadata
+import os
 import platform
 import sys
 from collections.abc import Iterator
@@ -57,6 +58,13 @@ def use_cpu(threads: int, gpus: bool = False) -> None:
         tf.config.set_visible_devices([], "GPU")
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+def limit_children(threads: int, gpus: bool) -> None:
+    """Limits TensorFlow as `use_cpu` does, in the processes that this one starts from now on."""
+    if not gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    os.environ |= dict.fromkeys(("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), str(threads))
 
 
 def share_cpus(intra_op_threads: int) -> None:

@@ -23,7 +23,7 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_children, use_cpu
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect
@@ -62,6 +62,8 @@ def run(
     name = f"{_ROLE}-{actor_index}"
     callbacks = Callbacks(config, name)
     count = envs_per_actor(config.collect)
+    if config.collect.environment_processes:
+        limit_children(config.collect.threads, config.collect.gpus)
     environments = _load_environments(config, actor_index)
     specs = environment_specs(environments[0])
     start_up.ended("environments")

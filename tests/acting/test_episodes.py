@@ -24,7 +24,7 @@ def test_an_episode_that_does_not_end_is_reported_once(
         return SimpleNamespace(observation=np.zeros(2), last=False, reward=1.0, info={})
 
     environment: Any = SimpleNamespace(reset=lambda: np.zeros(2), step=step)
-    assert episodes.play_episode(environment, lambda *_: np.zeros(1), stop) is None
+    assert episodes.play_episodes([environment], lambda *_: np.zeros((1, 1)), 1, stop) is None
     assert len(steps) == 60
     warning = "an episode has lasted 20 env steps and goes on; environment.max_episode_steps"
     assert caplog.text.count(warning) == 1
@@ -91,6 +91,6 @@ def test_long_episodes_are_cut_off_with_their_return_so_far() -> None:
 def test_episodes_have_their_info() -> None:
     environment: Any = Numbered(0, [3])
     policy: Any = lambda observation, first: observation  # noqa: E731
-    episode = episodes.play_episode(environment, policy, Stop(), ["energy", "sum:energy"])
-    assert episode is not None
+    metrics = ["energy", "sum:energy"]
+    (episode,) = episodes.play_episodes([environment], policy, 1, Stop(), info_metrics=metrics) or []
     assert episode.info == {"energy": 3.0, "sum:energy": 6.0}

@@ -148,3 +148,10 @@ def test_an_environment_that_cannot_draw_is_said_once(
     assert not (tmp_path / "videos").exists()
     with pytest.raises(RenderError):
         load_guarded(environment_of(1, draws=False), 0, "test", 0, 0).render()
+
+
+def test_a_film_ends_where_evaluations_are_cut_off(tmp_path: Path) -> None:
+    episode = FilmedEpisode(clock(None), act, VideoFile(tmp_path / "a.mp4", 30), max_steps=4)
+    while not episode.over:
+        episode.step()
+    assert episode.length == 4

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import gym
 import numpy as np
@@ -24,6 +25,7 @@ from actorlearner.records.run_directory import RunDirectory
 CONFIG = Config(
     environment=EnvironmentConfig(suite="gym", name="CartPole-v1"),
     agent=DqnConfig(layers=[8], epsilon_start=0.0, epsilon_end=0.0),
+    evaluate=EvaluateConfig(max_steps=600),  # Random weights may balance for ever where there is no limit.
 )
 
 
@@ -74,6 +76,10 @@ def test_it_plays_in_a_given_environment(policy: Policy) -> None:
     assert len(by_gym) == 3
     assert by_gym == evaluate(policy, lambda: gym.make("CartPole-v1"), episodes=3)
     assert len(evaluate(policy, CartPoleEnv, episodes=1)) == 1, "a class is a callable that makes one"
+    never_ends: Any = type(
+        "NeverEnds", (CartPoleEnv,), {"step": lambda self, action: (self.state, 1.0, False, {})}
+    )
+    assert [episode.length for episode in evaluate(policy, never_ends, episodes=1)] == [600]
     by_tf_agents = evaluate(policy, suite_gym.load("CartPole-v1"), episodes=3)
     assert all(episode.length > 0 for episode in by_tf_agents)
 

@@ -7,7 +7,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import policy_step, time_step, trajectory
 
 from actorlearner.acting.policy_function import PolicyFunction
-from actorlearner.agents.encoder import EncodedNetwork, ObservationEncoder
+from actorlearner.agents.encoder import EncodedNetwork, ObservationEncoder, can_be_encoded
 from actorlearner.agents.registry import agent_classes
 from actorlearner.environments.specs import EnvironmentSpecs
 from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
@@ -135,3 +135,11 @@ def test_critics_and_targets_have_encoders_of_their_own(agents, specs_of, contin
 
 def test_a_single_vector_is_not_encoded(agents, continuous):
     assert not isinstance(agents("sac", continuous)._actor_network, EncodedNetwork)
+
+
+@pytest.mark.parametrize(
+    ("shape", "taken"),
+    [([84, 84, 4], True), ([8, 8, 111], True), ([128], True), ([84, 84], False), ([4, 84, 84], False)],
+)
+def test_images_with_their_channels_first_or_without_any_are_refused(shape, taken):
+    assert can_be_encoded(tensor_spec.BoundedTensorSpec(shape, tf.uint8, 0, 255)) is taken

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.environments.load import load_environment
+from actorlearner.environments.load import episode_limit, load_environment
 from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
 
@@ -43,3 +43,8 @@ def test_a_keyword_that_the_task_does_not_take_is_refused():
     with pytest.raises(ConfigurationError) as refusal:
         load_environment(config(kwargs={"no_such": 1}), 0)
     assert refusal.value.problems[0].startswith("environment.kwargs: ")
+
+
+def test_the_limit_of_a_task_is_known():
+    assert episode_limit(config(action_repeat=4)) == 250
+    assert episode_limit(config(max_episode_steps=8)) == 8

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from actorlearner.config.schema import EnvironmentConfig
-from actorlearner.environments.gym_adapter import gym_space
+from actorlearner.environments.gym_adapter import GymAdapter, gym_space
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.rendering import RenderError
 from actorlearner.errors import ConfigurationError
@@ -117,6 +117,8 @@ def test_spaces(space: Any, expected: gym.Space) -> None:
 def test_a_space_without_a_counterpart_is_refused() -> None:
     with pytest.raises(ValueError, match="Text spaces are not supported"):
         gym_space(SPACES.Text(5))
+    with pytest.raises(ValueError, match="MultiDiscrete spaces that do not start at 0"):
+        gym_space(SPACES.MultiDiscrete([2, 5], start=[0, 1]))
 
 
 def test_an_unknown_name_is_refused() -> None:
@@ -125,3 +127,25 @@ def test_an_unknown_name_is_refused() -> None:
     (line,) = refusal.value.problems
     assert line.startswith('environment.name: unknown environment "Pendulum-v11" in suite gymnasium')
     assert "did you mean Pendulum-v1" in line
+
+
+class Counting(gymnasium.Env[Any, Any]):
+    """Discrete observations that do not start at 0, and the old method for seeds."""
+
+    observation_space = SPACES.Dict(
+        {"at": SPACES.Discrete(5, start=-2), "of": SPACES.Tuple([SPACES.Discrete(3, start=7)])}
+    )
+    action_space = SPACES.Discrete(2)
+
+    def seed(self, seed: int) -> None:
+        self.at = -2
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        return {"at": self.at, "of": (9,)}, {}
+
+
+def test_discrete_observations_count_from_0_and_seed_is_found_behind_wrappers() -> None:
+    adapter = GymAdapter(gymnasium.wrappers.TimeLimit(Counting(), 5))  # type: ignore[arg-type]
+    assert adapter.seed(3)
+    assert adapter.reset() == {"at": 0, "of": (2,)}
+    assert adapter.observation_spec["at"].maximum == 4

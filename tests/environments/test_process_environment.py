@@ -1,8 +1,10 @@
 """Environments in processes of their own."""
 
 import dataclasses
+import multiprocessing
 import os
 import signal
+import subprocess
 
 import gym
 import numpy as np
@@ -14,6 +16,7 @@ from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.process_environment import ProcessEnvironment
 from actorlearner.errors import ConfigurationError
+from actorlearner.process.tensorflow_setup import limit_children
 from tests.support.processes import wait_for
 
 CARTPOLE = EnvironmentConfig(suite="gym", name="CartPole-v1")
@@ -88,3 +91,30 @@ def test_what_cannot_be_made_is_refused_as_in_the_same_process():
     config = dataclasses.replace(OWN, kwargs={"no_such": 1})
     with pytest.raises(ConfigurationError, match="no_such"):
         ProcessEnvironment(config, 0, "collect-actor", 0)
+
+
+class Simulating(gym.Env):
+    """Starts a simulator and a process, and reports TensorFlow's threads."""
+
+    observation_space = gym.spaces.Box(-100.0, 100.0, (3,))
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None):
+        simulator = subprocess.Popen(["sleep", "60"])
+        simulator.terminate()
+        process = multiprocessing.get_context("fork").Process(target=int)
+        process.start()
+        process.join()
+        threads = float(os.environ["TF_NUM_INTRAOP_THREADS"])
+        return np.array([simulator.wait(10), process.exitcode, threads], np.float32)
+
+
+def test_an_environment_may_start_processes_and_has_the_threads_of_its_actor(monkeypatch):
+    for name in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.setenv(name, "")  # Restored at the end.
+    limit_children(threads=3, gpus=False)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
+    suite = "tests.environments.test_process_environment:Simulating"
+    environment = ProcessEnvironment(EnvironmentConfig(suite=suite, name=""), 0, "collect-actor", 0)
+    assert environment.reset().tolist() == [-signal.SIGTERM, 0, 3]
+    environment.close()

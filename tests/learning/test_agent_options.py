@@ -8,10 +8,13 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.errors import ConfigurationError
+from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.warm_start import warm_start
+from actorlearner.records.run_directory import RunDirectory
 from tests.support.training import DQN, SPECS, fixed_dataset, make_learner
 
 
@@ -83,7 +86,7 @@ def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
     config = Config(agent=DQN)
     assert PolicyExport(tmp_path, trained, config).save()
     fresh = parts_of()
-    warm_start(str(tmp_path / "greedy_policy"), fresh)
+    warm_start(str(tmp_path / "greedy_policy"), fresh, SPECS)
     for ours, theirs in zip(fresh.policy_variables, trained.policy_variables, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     for target, own in zip(
@@ -91,7 +94,27 @@ def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
     ):
         np.testing.assert_array_equal(target, own)
     with pytest.raises(ConfigurationError):
-        warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]))
+        warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]), SPECS)
     with pytest.raises(ConfigurationError) as refusal:
-        warm_start(str(tmp_path / "absent"), fresh)
+        warm_start(str(tmp_path / "absent"), fresh, SPECS)
     assert refusal.value.problems[0].startswith("agent.start_from: ")
+
+
+@pytest.mark.parametrize("names", ["the run", "the checkpoint"])
+def test_a_checkpoint_gives_all_weights_but_not_its_learning_rate(names: str, tmp_path: Path) -> None:
+    agent = dataclasses.replace(DQN, learning_rate=0.5, learning_rate_decay="linear")
+    run = RunDirectory(tmp_path)
+    run.config.write_text(to_yaml(Config(agent=agent)))
+    trained = parts_of(learning_rate=0.5, learning_rate_decay="linear")
+    make_learner(tmp_path, trained, lambda: fixed_dataset(6, 4)).train(4)
+    LearnerCheckpoint(run.learner_checkpoints, trained).save()
+    fresh = parts_of(learning_rate=0.25)
+    start = run.path if names == "the run" else run.learner_checkpoints / "ckpt-4"
+    warm_start(str(start), fresh, SPECS)
+    agents = fresh.agent, trained.agent
+    for network in ("_q_network", "_target_q_network"):
+        ours, theirs = (getattr(agent, network).variables for agent in agents)
+        for own, saved in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(own, saved)
+    assert int(fresh.train_step) == 0
+    assert float(fresh.agent._optimizer._decayed_lr(tf.float32)) == 0.25

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from actorlearner.config.schema import Config, EvaluateConfig
 from actorlearner.errors import RunError
 from actorlearner.local import supervisor as supervising
 from actorlearner.local.supervisor import Restarts, Supervisor
+from actorlearner.process.heartbeat import Heartbeat
 from actorlearner.records.run_directory import RunDirectory
 
 
@@ -80,3 +82,15 @@ def test_without_evaluation_no_eval_actor_is_started(
     assert not supervised.finished
     monkeypatch.setattr(Ended, "poll", lambda self: 0)
     assert supervised.finished
+
+
+def test_a_role_that_is_still_making_environments_is_not_given_up(supervisor: Any, tmp_path: Path) -> None:
+    supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
+    role = supervised.child("learner")
+    late = role.started + 1_000.0
+    assert supervised._silent_s(role, late) == 1_000.0
+    path = RunDirectory(tmp_path).heartbeat("learner")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beat = Heartbeat(time.time() - 5.0, ready=True, doing="making environment 3")
+    path.write_text(json.dumps(dataclasses.asdict(beat)))
+    assert supervised._silent_s(role, late) == pytest.approx(5.0, abs=2.0)

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from actorlearner.process import heartbeat
-from actorlearner.process.heartbeat import INTERVAL_S, LONG_PATIENCE_S, PATIENCE_S, beat, read_heartbeat
+from actorlearner.process.heartbeat import (
+    INTERVAL_S,
+    LONG_PATIENCE_S,
+    PATIENCE_S,
+    beat,
+    patience_after,
+    read_heartbeat,
+)
 
 
 class Clock:
@@ -85,3 +92,7 @@ def test_a_long_text_is_cut_and_overwritten(path: Path, clock: Clock, letter: st
     beat("train step", 3)
     assert read_heartbeat(path).doing == "train step 3"
     assert path.stat().st_size == size  # It needs no more room on the disk than at the start.
+
+
+def test_slow_env_steps_have_a_long_patience() -> None:
+    assert [patience_after(slowest_s) for slowest_s in (None, 0.5, 30.0)] == [900.0, 60.0, 900.0]
