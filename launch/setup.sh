@@ -20,7 +20,7 @@ assert pathlib.Path(".venv/bin/actorlearner").exists()
 PYTHON
 
 need="actorlearner needs CPython 3.11 on Linux x86-64 (dm-reverb 0.14.0 has no wheels for a newer Python or elsewhere)"
-with_uv="uv venv --python 3.11 .venv && uv pip install --python .venv -r requirements.lock -e ."
+with_uv="uv venv --seed --python 3.11 .venv && uv pip install --python .venv -r requirements.lock -e ."
 user=requirements.lock
 dev=requirements-dev.lock # holds all of the other as well
 lock=${1:-$user}

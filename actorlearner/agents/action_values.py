@@ -71,7 +71,7 @@ def epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Ca
     """Returns a function that returns the probability of a random action at the present train step.
 
     It reads the variable at every call, also in a graph: actors get the train step with the weights, so that
-    all explore with the same probability.
+    all follow the same schedule.
     """
     import tensorflow as tf
 

@@ -36,7 +36,7 @@ class C51Config(ActionValueConfig):
     """The keys of C51.
 
     The defaults are those of "A Distributional Perspective on Reinforcement Learning" (Bellemare et al. 2017,
-    https://arxiv.org/abs/1707.06887), with smaller networks.
+    https://arxiv.org/abs/1707.06887), with smaller networks and target networks that follow slowly.
     """
 
     name: str = setting("c51", "The algorithm: Categorical DQN, for one discrete action.")

@@ -7,7 +7,7 @@ Details that matter:
   episodes, hardly count; squared follows the mean.
 - With a memory (`lstm_units`), for tasks whose observations do not tell everything, see recurrent_dqn.py.
 - Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
-  so that all explore with the same epsilon.
+  so that all follow the same schedule.
 """
 
 import dataclasses

@@ -166,7 +166,10 @@ def _covers(convolutions: Sequence[tuple[int, int, int]], size: int) -> bool:
 
 
 class EncodedNetwork(network.Network):
-    """A network behind an encoder of observations; a critic also takes actions. Copies share no variables."""
+    """A network behind an encoder of observations; a critic also takes actions.
+
+    Copies share only the normalizer.
+    """
 
     def __init__(
         self,

@@ -59,7 +59,9 @@ class PpoConfig(OnPolicyConfig):
         "whole fragments. Null: none.",
         at_least=1,
     )
-    initial_std: float = setting(1.0, "Standard deviation of continuous actions at the beginning.", above=0)
+    initial_std: float = setting(
+        1.0, "Standard deviation of continuous actions at the beginning, in halves of their range.", above=0
+    )
     reward_normalizer: bool = setting(
         False,
         "Divides rewards by the standard deviation of returns, which are summed within a fragment: "

@@ -34,7 +34,7 @@ class QrDqnConfig(ActionValueConfig):
     """The keys of QR-DQN.
 
     The defaults are those of "Distributional Reinforcement Learning with Quantile Regression" (Dabney et al.
-    2017, https://arxiv.org/abs/1710.10044), with smaller networks.
+    2017, https://arxiv.org/abs/1710.10044), with smaller networks and target networks that follow slowly.
     """
 
     name: str = setting("qr_dqn", "The algorithm: Quantile Regression DQN, for one discrete action.")

@@ -49,7 +49,7 @@ def add_to(commands: Commands) -> None:
         summary="act in environments and write transitions into replay",
         description=(
             "Steps environments with the newest collect policy and writes the transitions into replay. Start "
-            "as many as you like, each with an index of its own."
+            "as many as you like (with PPO as many as collect.actors), each with an index of its own."
         ),
         example="--config sac_pendulum --replay_address replay.host:8008 --actor_index 0",
     )

@@ -174,7 +174,7 @@ class CollectConfig:
     envs_per_actor: int | None = setting(
         None,
         "Environments of one actor, which acts in all of them with one policy call. Null: eight, divided "
-        "equally among the actors.",
+        "equally among collect.actors.",
         at_least=1,
         at_most=10_000,
     )

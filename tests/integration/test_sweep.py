@@ -33,7 +33,7 @@ def test_a_sweep_is_stopped_in_a_trial_and_continues_it(
     wait_for(lambda: any(record["train_step"] > 0 for record in records(learner)), "the second trial")
     command.interrupt()
     assert command.finish(timeout_s=120) == 130, command.out + command.err
-    assert "stopped after 1 of 2 trials; the same command continues" in command.out
+    assert "stopped after 1 of 2 trials; the same command with --sweep_dir continues" in command.out
     assert marked_processes(mark) == []
 
     command = _sweep(start)

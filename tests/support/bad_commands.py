@@ -144,7 +144,7 @@ _SUITES = {
 
 _NAMES = (
     ("gym", "Pendulum-v7"), ("gym", "Pendulum"), ("gym", "pendulum-v1"), ("gym", "''"), ("gym", "' '"),
-    ("gym", "gym:Pendulum-v1"), ("gym", "../Pendulum-v1"), ("gym", "Ant-v3"),
+    ("gym", "gym:Pendulum-v7"), ("gym", "../Pendulum-v1"), ("gym", "Ant-v3"),
     ("gym", "Pendulum\u2010v1"), ("gym", "x" * 10_000), ("pybullet", "MinitaurBulletEnv-v9"),
     ("pybullet", "Minitaur"), ("pybullet", "''"),
 )  # fmt: skip

@@ -140,7 +140,9 @@ def test_a_stopped_trial_is_resumed(
         return (0, 1, 1, 1, 1)
 
     first = run(returns, trials=3)
-    assert "stopped after 1 of 3 trials; the same command continues" in capsys.readouterr().out
+    assert (
+        "stopped after 1 of 3 trials; the same command with --sweep_dir continues" in capsys.readouterr().out
+    )
     second = run(returns, trials=3)
     assert second[0] == first[1] == tmp_path / "study" / "trials" / "1" / "seed-0"
     assert gammas[2] == gammas[1]
