@@ -39,7 +39,7 @@ def endings(tasks: Sequence[Sequence[Curve]]) -> list[str]:
     header = ("configuration", "seed: AverageReturn at the end (best)", "env steps", "minutes")
     lines = markdown.table(header, [_ending(curves) for curves in tasks])
     curves = [curve for task in tasks for curve in task]
-    return [*lines, "", _falls(curves), "", *_sources(curves)]
+    return [*lines, "", _falls(curves), "", *_sources_of_tasks(tasks)]
 
 
 def _ending(curves: Sequence[Curve]) -> tuple[str, ...]:
@@ -73,12 +73,22 @@ def _falls(curves: Sequence[Curve]) -> str:
 
 def _sources(curves: Sequence[Curve]) -> list[str]:
     """Returns the commit, date and machine of the runs, each once."""
-    return sorted(
-        {
-            f"Commit {curve.facts['commit']}, {curve.facts['date']}, {curve.facts['machine']}."
-            for curve in curves
-        }
-    )
+    return sorted({f"Commit {_source(curve)}." for curve in curves})
+
+
+def _sources_of_tasks(tasks: Sequence[Sequence[Curve]]) -> list[str]:
+    """Returns a list of the commits, dates and machines, each with the configurations that ran there."""
+    configurations: dict[str, list[str]] = {}
+    for curves in tasks:
+        for source in dict.fromkeys(map(_source, curves)):
+            seeds = ", ".join(str(curve.seed) for curve in curves if _source(curve) == source)
+            some = f" (seed {seeds})" if len({_source(curve) for curve in curves}) > 1 else ""
+            configurations.setdefault(source, []).append(_configuration(curves[0].facts["command"]) + some)
+    return [f"- {'; '.join(names)}: commit {source}." for source, names in configurations.items()]
+
+
+def _source(curve: Curve) -> str:
+    return f"{curve.facts['commit']}, {curve.facts['date']}, {curve.facts['machine']}"
 
 
 def _row(curve: Curve, env_step: int, minute: float) -> tuple[str, ...]:

@@ -72,8 +72,8 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
     for line in table_lines(study, plan):
         _print(line)
     if stop.requested:
-        ended = f"stopped after {len(_ended(study))} of {plan.trials} trials"
-        _print(f"{ended}; the same command with --sweep_dir continues")
+        done = f"{len(_ended(study))} of {plan.trials} trials"
+        _print(f"stopped after {done}; the same command with --sweep_dir continues")
         return stop.exit_code
     return EXIT_FINISHED
 

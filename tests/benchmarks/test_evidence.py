@@ -62,17 +62,18 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_endings_have_a_row_for_each_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, path in (("DOCS", ""), ("EVIDENCE", "evidence")):
         monkeypatch.setattr(evidence, name, tmp_path / path)
-    for seed, last in ((0, 5.0), (1, 0.5)):
+    for seed, last, commit in ((0, 5.0, "abc1234"), (1, 0.5, "abc1234"), (2, 0.5, "def5678")):
         run = _run(tmp_path / f"run-{seed}", seed, {0: [1.0], 100: [7.0], 200 + seed: [last]})
-        evidence.keep("tasks/walk", run, "an idle machine", "abc1234")
+        evidence.keep("tasks/walk", run, "an idle machine", commit)
     page = "<!-- endings: tasks -->\nold\n<!-- /endings -->\n"
     assert evidence.with_tables(page) == (
         "<!-- endings: tasks -->\n\n"
         "| configuration | seed: AverageReturn at the end (best) | env steps | minutes |\n"
         "| --- | --- | --- | --- |\n"
-        "| `ppo_minitaur` | 0: 5.00 (7.00); 1: 0.50 (7.00) | 201 | 2.0 |\n\n"
-        "Evaluations of the second half that are no better than their run's first: 1 of 2.\n\n"
-        "Commit abc1234, 2026-01-01, an idle machine.\n\n"
+        "| `ppo_minitaur` | 0: 5.00 (7.00); 1: 0.50 (7.00); 2: 0.50 (7.00) | 202 | 2.0 |\n\n"
+        "Evaluations of the second half that are no better than their run's first: 2 of 3.\n\n"
+        "- `ppo_minitaur` (seed 0, 1): commit abc1234, 2026-01-01, an idle machine.\n"
+        "- `ppo_minitaur` (seed 2): commit def5678, 2026-01-01, an idle machine.\n\n"
         "<!-- /endings -->\n"
     )
 
