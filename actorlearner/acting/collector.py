@@ -13,7 +13,7 @@ from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
 from actorlearner.environments.environment import EnvSteps
-from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
+from actorlearner.process.heartbeat import beat, patience_after
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
 from actorlearner.records.time_shares import TimeShares
@@ -79,8 +79,7 @@ class Collector:
             len(parts.environments.first), ended=self._episode_ended, info_metrics=parts.info_metrics
         )
         self._env_steps = 0
-        self._slowest_s = 0.0
-        beat("taking the first env step", patience_s=LONG_PATIENCE_S)
+        self._slowest_s: float | None = None
         self._policy = RANDOM
         self._time = TimeShares("environment", "policy", "writing", "variables", "learner")
         self._blocked = BlockedTime()
@@ -102,9 +101,10 @@ class Collector:
         self._time.spent("variables")  # Everything since the last env step.
         action = policy(self._parts.environments.observations, self._parts.environments.first)
         self._time.spent("policy")
+        beat("env step", self._env_steps, patience_after(self._slowest_s))
         began = time.monotonic()
         steps = self._parts.environments.step(action, order.train_step)
-        self._slowest_s = max(self._slowest_s, time.monotonic() - began)
+        self._slowest_s = max(self._slowest_s or 0.0, time.monotonic() - began)
         if self._parts.in_sequences:
             generation = np.full(len(steps.reward), order.generation, np.int64)
             steps = steps._replace(
@@ -116,7 +116,6 @@ class Collector:
         self._env_steps += int(np.count_nonzero(steps.valid))
         self._policy = order
         self._episodes.add(steps)
-        beat("env step", self._env_steps, patience_after(self._slowest_s))
         self._time.spent()
         self._wait_for_replay()
         self._report()

@@ -50,7 +50,8 @@ def title(source: PolicySource, train_step: int) -> str:
 def episode_line(number: int, episode: Episode) -> str:
     """Formats one episode; `number` counts from 0."""
     total = episode.episode_return
-    return f"Episode #{number}: reward: {total:.{decimals(total)}f}, length: {episode.length}"
+    cut_off = ", cut off" if episode.cut_off else ""
+    return f"Episode #{number}: reward: {total:.{decimals(total)}f}, length: {episode.length}{cut_off}"
 
 
 def mean_line(played: Sequence[Episode]) -> str:

@@ -89,7 +89,9 @@ def load_policy(path: str | Path) -> Policy:
 
 
 def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0) -> list[Episode]:
-    """Plays whole episodes and returns the return, the length and the info metrics of each.
+    """Plays episodes and returns the return, the length and the info metrics of each.
+
+    `evaluate.max_steps` of the policy's run cuts them off.
 
     Args:
       policy: from `load_policy`.

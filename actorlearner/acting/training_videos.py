@@ -10,7 +10,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.rendering import RenderError
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.process.heartbeat import beat
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
@@ -117,7 +117,7 @@ class TrainingVideos:
             max_steps = self._config.evaluate.max_steps
             self._episode = FilmedEpisode(self._environment, self._policy, self._video, max_steps)
         elif not self._episode.over:
-            beat("filming, env step", self._episode.length)
+            beat("filming, env step", self._episode.length, LONG_PATIENCE_S)
             self._episode.step()
         else:
             self._video.close()

@@ -61,7 +61,7 @@ def run_video(
 
 
 def _film(source: PolicySource, policy: Policy, video: VideoFile, seed: int, number: int) -> Episode:
-    """Films one whole episode; episodes in which the environment failed stay in the video."""
+    """Films one episode; episodes in which the environment failed stay in the video."""
     environment = episode_environment(source.config, seed, number)
     try:
         while True:
@@ -69,7 +69,7 @@ def _film(source: PolicySource, policy: Policy, video: VideoFile, seed: int, num
             while not episode.over:
                 episode.step()
             if not episode.failed:
-                return Episode(episode.episode_return, episode.length)
+                return episode.result()
     finally:
         environment.close()
 

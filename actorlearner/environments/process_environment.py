@@ -15,6 +15,7 @@ from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.child_process import die_with_parent
 from actorlearner.process.heartbeat import beat
 
+_SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 _BEAT_S = 1.0
 _END_S = 2.0
 
@@ -48,7 +49,7 @@ class ProcessEnvironment:
         self._process.start()
         theirs.close()
         self._sent = False
-        answer = self._receive()
+        answer = self._receive(beats=False)  # One that hangs at its start must not look alive for ever.
         if isinstance(answer, list):
             raise ConfigurationError(answer)
         self.observation_spec, self.action_spec = answer
@@ -87,10 +88,11 @@ class ProcessEnvironment:
         except OSError as error:
             raise self._died() from error
 
-    def _receive(self) -> Any:
+    def _receive(self, *, beats: bool = True) -> Any:
         try:
             while not self._connection.poll(_BEAT_S):
-                beat("waiting for an environment")
+                if beats:
+                    beat("waiting for an environment")
             answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error
@@ -103,6 +105,11 @@ class ProcessEnvironment:
         return RunError(f"its process has died, exit code {self._process.exitcode}")
 
 
+def _end_by_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _serve(
     connection: multiprocessing.connection.Connection,
     place: tuple[EnvironmentConfig, int, str, int],
@@ -111,8 +118,9 @@ def _serve(
     """Answers until the other end is closed."""
     # A Ctrl-C reaches all processes of a terminal, and Slurm signals all of a job: the actor ends this one. A
     # function, because simulators that the environment starts would inherit SIG_IGN.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         signal.signal(number, lambda *_: None)
+    os.register_at_fork(after_in_child=_end_by_signals)
     die_with_parent(parent)
     # The environment may start processes itself, which a daemon may not; the actor's end still ends this one.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
@@ -132,6 +140,8 @@ def _serve(
             what, action = connection.recv()
         except (EOFError, OSError):
             environment.close()
+            for process in multiprocessing.active_children():
+                process.terminate()
             os._exit(0)  # At once: an actor that ends waits for it.
         try:
             answer = calls[what](action)

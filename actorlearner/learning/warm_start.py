@@ -18,14 +18,20 @@ from actorlearner.records.seal import newest_complete
 _log = logging.getLogger(__name__)
 
 
-def warm_start(path: str, parts: AgentParts, specs: EnvironmentSpecs) -> None:
+def warm_start(
+    path: str, parts: AgentParts, specs: EnvironmentSpecs, strategy: tf.distribute.Strategy
+) -> None:
     """Sets the weights of an agent to those that were saved; train step and optimisers begin anew.
+
+    Call it outside of the strategy's scope: in a group, only the chief does, and making variables there would
+    wait for the other learners.
 
     Args:
       path: `agent.start_from`. A run directory means its newest checkpoint. A checkpoint has all weights, a
         saved policy only those of the policy.
       parts: the agent.
       specs: of its environment.
+      strategy: of the agent's variables.
 
     Raises:
       ConfigurationError: there are no weights that fit the agent.
@@ -36,13 +42,15 @@ def warm_start(path: str, parts: AgentParts, specs: EnvironmentSpecs) -> None:
             # Through an agent with the other run's configuration: a checkpoint also has its learning rates.
             saved = make_agent(source.config, specs)
             restore_agent(source.path, saved)
-            _assign(parts.agent.variables, saved.agent.variables)
-            parts.train_step.assign(0)
+            with strategy.scope():
+                _assign(parts.agent.variables, saved.agent.variables)
+                parts.train_step.assign(0)
         else:
             # A greedy policy of an actor and a critic may save more than the actor, behind the actor's.
             variables = tf.saved_model.load(plain_path(source.path)).model_variables
-            _assign(parts.policy_variables, variables[: len(parts.policy_variables)])
-            parts.agent.initialize()  # Copies the networks into the target networks.
+            with strategy.scope():
+                _assign(parts.policy_variables, variables[: len(parts.policy_variables)])
+                parts.agent.initialize()  # Copies the networks into the target networks.
     except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
         allowed = "a run directory, a saved policy or a learner's checkpoint, with the same networks"
         wrong = f"{show(path)} cannot be read: {one_line(error)}"

@@ -179,13 +179,13 @@ class Supervisor:
             self._restart_at |= dict.fromkeys(finished, now + delay_s)
 
     def _silent_s(self, child: Supervised, now: float) -> float:
-        """Returns the seconds since a starting role began, or since its last heartbeat on this machine."""
+        """Returns the seconds since a starting role began, or since its last heartbeat."""
         started_s = now - child.started
         if started_s <= _READY_DEADLINE_S:
             return started_s
         try:
             return min(started_s, time.time() - read_heartbeat(self._directory.heartbeat(child.name)).time)
-        except (OSError, ValueError, TypeError):  # It has none, or not here.
+        except (OSError, ValueError, TypeError):  # It has none yet.
             return started_s
 
     def _restart_delay_s(self, child: Supervised, now: float) -> float:

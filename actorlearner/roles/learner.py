@@ -85,8 +85,7 @@ def _train(
         if outputs is not None:
             restored = outputs.restore()
             if config.agent.start_from is not None and not restored:
-                with group.strategy.scope():
-                    warm_start(config.agent.start_from, parts, specs)
+                warm_start(config.agent.start_from, parts, specs, group.strategy)
         group.share(parts.agent, parts.train_step)
         if outputs is not None:
             outputs.take_over(servers[0].client, replay)

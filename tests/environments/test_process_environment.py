@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import time
 
 import gym
 import numpy as np
@@ -102,9 +103,10 @@ class Simulating(gym.Env):
     def reset(self, *, seed=None):
         simulator = subprocess.Popen(["sleep", "60"])
         simulator.terminate()
-        process = multiprocessing.get_context("fork").Process(target=int)
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
         process.start()
-        process.join()
+        process.terminate()
+        process.join(10)
         threads = float(os.environ["TF_NUM_INTRAOP_THREADS"])
         return np.array([simulator.wait(10), process.exitcode, threads], np.float32)
 
@@ -116,5 +118,5 @@ def test_an_environment_may_start_processes_and_has_the_threads_of_its_actor(mon
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
     suite = "tests.environments.test_process_environment:Simulating"
     environment = ProcessEnvironment(EnvironmentConfig(suite=suite, name=""), 0, "collect-actor", 0)
-    assert environment.reset().tolist() == [-signal.SIGTERM, 0, 3]
+    assert environment.reset().tolist() == [-signal.SIGTERM, -signal.SIGTERM, 3]
     environment.close()

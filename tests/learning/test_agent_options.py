@@ -17,6 +17,8 @@ from actorlearner.learning.warm_start import warm_start
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.training import DQN, SPECS, fixed_dataset, make_learner
 
+DEFAULT = tf.distribute.get_strategy()
+
 
 def parts_of(**keys) -> AgentParts:
     tf.keras.utils.set_random_seed(5)
@@ -86,7 +88,7 @@ def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
     config = Config(agent=DQN)
     assert PolicyExport(tmp_path, trained, config).save()
     fresh = parts_of()
-    warm_start(str(tmp_path / "greedy_policy"), fresh, SPECS)
+    warm_start(str(tmp_path / "greedy_policy"), fresh, SPECS, DEFAULT)
     for ours, theirs in zip(fresh.policy_variables, trained.policy_variables, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     for target, own in zip(
@@ -94,27 +96,37 @@ def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
     ):
         np.testing.assert_array_equal(target, own)
     with pytest.raises(ConfigurationError):
-        warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]), SPECS)
+        warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]), SPECS, DEFAULT)
     with pytest.raises(ConfigurationError) as refusal:
-        warm_start(str(tmp_path / "absent"), fresh, SPECS)
+        warm_start(str(tmp_path / "absent"), fresh, SPECS, DEFAULT)
     assert refusal.value.problems[0].startswith("agent.start_from: ")
 
 
-@pytest.mark.parametrize("names", ["the run", "the checkpoint"])
-def test_a_checkpoint_gives_all_weights_but_not_its_learning_rate(names: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "strategy"),
+    [
+        ("the run", DEFAULT),
+        ("the checkpoint", DEFAULT),
+        ("the run", tf.distribute.MirroredStrategy(["/cpu:0"])),
+    ],
+)
+def test_a_checkpoint_gives_all_weights_but_not_its_learning_rate(
+    names: str, strategy: tf.distribute.Strategy, tmp_path: Path
+) -> None:
     agent = dataclasses.replace(DQN, learning_rate=0.5, learning_rate_decay="linear")
     run = RunDirectory(tmp_path)
     run.config.write_text(to_yaml(Config(agent=agent)))
     trained = parts_of(learning_rate=0.5, learning_rate_decay="linear")
     make_learner(tmp_path, trained, lambda: fixed_dataset(6, 4)).train(4)
     LearnerCheckpoint(run.learner_checkpoints, trained).save()
-    fresh = parts_of(learning_rate=0.25)
+    with strategy.scope():
+        fresh = parts_of(learning_rate=0.25)
     start = run.path if names == "the run" else run.learner_checkpoints / "ckpt-4"
-    warm_start(str(start), fresh, SPECS)
+    warm_start(str(start), fresh, SPECS, strategy)
     agents = fresh.agent, trained.agent
     for network in ("_q_network", "_target_q_network"):
         ours, theirs = (getattr(agent, network).variables for agent in agents)
         for own, saved in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(own, saved)
-    assert int(fresh.train_step) == 0
+    assert int(fresh.train_step.numpy()) == 0
     assert float(fresh.agent._optimizer._decayed_lr(tf.float32)) == 0.25

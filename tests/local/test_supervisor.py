@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -84,13 +85,18 @@ def test_without_evaluation_no_eval_actor_is_started(
     assert supervised.finished
 
 
-def test_a_role_that_is_still_making_environments_is_not_given_up(supervisor: Any, tmp_path: Path) -> None:
-    supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
-    role = supervised.child("learner")
-    late = role.started + 1_000.0
-    assert supervised._silent_s(role, late) == 1_000.0
-    path = RunDirectory(tmp_path).heartbeat("learner")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beat = Heartbeat(time.time() - 5.0, ready=True, doing="making environment 3")
-    path.write_text(json.dumps(dataclasses.asdict(beat)))
-    assert supervised._silent_s(role, late) == pytest.approx(5.0, abs=2.0)
+def test_a_starting_role_is_given_up_when_it_makes_no_progress(
+    supervisor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Crashing, "fork", lambda *_, **__: SimpleNamespace(pid=0, poll=lambda: None))
+    supervised = supervisor(iter(()))
+    for name in supervised.names:
+        supervised.child(name)._started -= 1_000.0
+        path = RunDirectory(tmp_path).heartbeat(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beat = Heartbeat(time.time() - 300.0, ready=True, doing="making environment 3")
+        path.write_text(json.dumps(dataclasses.asdict(beat)))
+    assert supervised.check() == []
+    path.write_text(json.dumps(dataclasses.asdict(dataclasses.replace(beat, time=time.time() - 400.0))))
+    with pytest.raises(RunError, match=f"{name} is not ready, and made no progress for 360 s"):
+        supervised.check()

@@ -244,7 +244,7 @@ def test_the_network(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) ->
         ({"suite": "gym:make", "name": "CartPole-v1"}, "float32[4] -> int64, no known limit, "),
         (
             {"suite": "dm_control", "name": "cartpole-balance"},
-            "float32[5] -> float32[1], no known limit, ",
+            "float32[5] -> float32[1], limit 1,000, ",
         ),
     ],
 )
