@@ -1,5 +1,6 @@
 """An environment in a process of its own: many step at once, and a crash costs one episode."""
 
+import functools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -108,6 +109,7 @@ class ProcessEnvironment:
 def _end_by_signals() -> None:
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 def _serve(
@@ -120,7 +122,12 @@ def _serve(
     # function, because simulators that the environment starts would inherit SIG_IGN.
     for number in _SIGNALS:
         signal.signal(number, lambda *_: None)
-    os.register_at_fork(after_in_child=_end_by_signals)
+    # Forks end by signals again. A signal that comes at once waits until they have reset the handlers.
+    os.register_at_fork(
+        before=functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK, _SIGNALS),
+        after_in_parent=functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _SIGNALS),
+        after_in_child=_end_by_signals,
+    )
     die_with_parent(parent)
     # The environment may start processes itself, which a daemon may not; the actor's end still ends this one.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
