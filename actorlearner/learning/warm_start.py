@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 def warm_start(
     path: str, parts: AgentParts, specs: EnvironmentSpecs, strategy: tf.distribute.Strategy
 ) -> None:
-    """Sets the weights of an agent to those that were saved; train step and optimisers begin anew.
+    """Copies saved weights into an agent. Its train step is 0; its optimisers are not changed.
 
     Call it outside of the strategy's scope: in a group, only the chief does, and making variables there would
     wait for the other learners.
