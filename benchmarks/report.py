@@ -52,8 +52,8 @@ class Row:
         return f"{self.benchmark}: {what} ({settings}): {figure}, goal {goal}"
 
 
-HEADER = ("benchmark", "what", "settings", "beside", "ours", "figure", "goal", "reached")
-"""The columns of a table; `figure` is ours, or its ratio to what is beside it."""
+HEADER = ("benchmark", "what", "settings", "baseline", "ours", "figure", "goal", "reached")
+"""The columns of a table; `figure` is ours, or its ratio to the baseline."""
 
 
 def cells(row: Row) -> tuple[str, ...]:
