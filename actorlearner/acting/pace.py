@@ -7,6 +7,9 @@ from collections.abc import Callable
 from actorlearner.agents.experience import Iteration
 
 _MIN_PATIENCE_S = 1.0
+_FIRST_PATIENCE_S = 30.0
+"""The least seconds before the third policy, while the usual time is not known."""
+
 _PATIENCE = 2.0
 """Times the usual time between two policies after which an actor takes over from one that may have ended."""
 
@@ -45,7 +48,9 @@ class Pace:
         self._left = 0
         self._train_step: int | None = None
         self._usual_s: float | None = None
-        self._since = clock()
+        self._share_s: float | None = None
+        self._whole = False
+        self._arrived = self._since = clock()
         self._took_over = False
 
     def policy_arrived(self, train_step: int) -> None:
@@ -53,11 +58,13 @@ class Pace:
         passed, now = self._ahead, self._clock()
         if self._train_step is not None and train_step > self._train_step:
             passed = (train_step - self._train_step) // self._train_steps
-            if not self._took_over:
-                self._usual_s = now - self._since
+            # An actor may join in the middle of its first interval.
+            if self._whole and (self._usual_s is None or not self._took_over):
+                self._usual_s = now - self._arrived
+            self._whole = True
         self._train_step = train_step
         self._left = min(self._left + passed * self._share, self._ahead * self._share)
-        self._since = now
+        self._arrived = self._since = now
         self._took_over = False
 
     @property
@@ -66,9 +73,13 @@ class Pace:
         if self._left > 0:
             return True
         waited_s = self._clock() - self._since
-        if self._usual_s is None:  # What its own share of the first policy took.
-            self._usual_s = waited_s
-        if waited_s < max(_MIN_PATIENCE_S, _PATIENCE * self._usual_s):
+        if self._share_s is None:
+            self._share_s = waited_s
+        if self._usual_s is None:
+            patience_s = max(_FIRST_PATIENCE_S, _PATIENCE * self._share_s)
+        else:
+            patience_s = max(_MIN_PATIENCE_S, _PATIENCE * self._usual_s)
+        if waited_s < patience_s:
             return False
         self._left = self._part
         self._since = self._clock()

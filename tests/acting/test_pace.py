@@ -1,9 +1,14 @@
 """How much an actor collects with each policy."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from actorlearner.acting.pace import Pace
 from actorlearner.agents.experience import Iteration
 
 ENV_STEPS, ACTORS, FRAGMENT, TRAIN_STEPS = 800, 2, 100, 40
+COLLECT_S = 2.0
 
 
 class Clock:
@@ -25,6 +30,31 @@ def collect(pace: Pace) -> int:
         pace.collected()
         count += 1
     return count
+
+
+def collected(actors: int, train_s: Sequence[float]) -> list[list[int]]:
+    """Runs actors that collect their shares within COLLECT_S, and a learner that trains for so long.
+
+    Returns:
+      For each call of the training graph, the fragments of each actor until the next policy.
+    """
+    clock = Clock()
+    share = ENV_STEPS // actors // FRAGMENT
+    paces = [Pace(Iteration(ENV_STEPS, 10, 0), FRAGMENT, actors, TRAIN_STEPS, clock) for _ in range(actors)]
+    found: list[list[int]] = []
+    for iteration, seconds in enumerate(train_s):
+        counts = [0] * actors
+        for pace in paces:
+            pace.policy_arrived(iteration * TRAIN_STEPS)
+        trained = clock.now + COLLECT_S + seconds
+        while clock.now < trained:
+            for index, pace in enumerate(paces):
+                if pace.may_collect:
+                    pace.collected()
+                    counts[index] += 1
+            clock.now += COLLECT_S / share
+        found.append(counts)
+    return found
 
 
 def test_an_actor_collects_its_share_of_each_policy() -> None:
@@ -55,13 +85,13 @@ def test_it_takes_over_the_share_of_an_actor_that_died() -> None:
     pace, clock = make()
     pace.policy_arrived(0)
     assert collect(pace) == 4
-    clock.now = 0.9
+    clock.now = 29.9
     assert collect(pace) == 0
-    clock.now = 1.0
+    clock.now = 30.0
     assert collect(pace) == 4
-    clock.now = 1.5
+    clock.now = 59.9
     assert collect(pace) == 0, "what comes after it is waited for"
-    clock.now = 2.0
+    clock.now = 60.0
     assert collect(pace) == 4
 
 
@@ -70,44 +100,94 @@ def test_actors_take_over_a_part_each() -> None:
     pace = Pace(Iteration(900, 10, 0), 100, 3, TRAIN_STEPS, clock)
     pace.policy_arrived(0)
     assert collect(pace) == 3
-    clock.now = 1.0
+    clock.now = 30.0
     assert collect(pace) == 2
+
+
+@pytest.mark.parametrize("actors", [1, 2])
+@pytest.mark.parametrize(
+    "train_s",
+    [(10.0, 10.0, 10.0, 10.0), (8.0, 0.5, 0.5, 0.5)],
+    ids=["slower than collecting", "a slow first call"],
+)
+def test_nothing_is_taken_over_while_the_learner_trains(train_s: Sequence[float], actors: int) -> None:
+    assert collected(actors, train_s) == [[ENV_STEPS // actors // FRAGMENT] * actors] * len(train_s)
 
 
 def test_its_patience_follows_the_time_between_policies() -> None:
     """In a slow simulator it waits for slower actors, however short the last wait was."""
     pace, clock = make()
-    pace.policy_arrived(0)
-    for _ in range(4):
-        assert pace.may_collect
-        clock.now += 2.4
-        pace.collected()
-    assert not pace.may_collect
-    clock.now = 10.0
-    pace.policy_arrived(TRAIN_STEPS)
-    assert collect(pace) == 4
-    clock.now = 29.9
+    for iteration in range(3):
+        clock.now = 10.0 * iteration
+        pace.policy_arrived(iteration * TRAIN_STEPS)
+        assert collect(pace) == 4
+    clock.now = 39.9
     assert collect(pace) == 0
-    clock.now = 30.0
+    clock.now = 40.0
     assert collect(pace) == 4
-    clock.now = 60.0
-    pace.policy_arrived(2 * TRAIN_STEPS)
+    clock.now = 70.0
+    pace.policy_arrived(3 * TRAIN_STEPS)
     assert collect(pace) == 4
-    clock.now = 79.9
+    clock.now = 89.9
     assert collect(pace) == 0, "a policy that came late changes nothing"
+    clock.now = 90.0
+    assert collect(pace) == 4
+
+
+def test_its_patience_has_a_least() -> None:
+    pace, clock = make()
+    for iteration in range(3):
+        clock.now = 0.1 * iteration
+        pace.policy_arrived(iteration * TRAIN_STEPS)
+        assert collect(pace) == 4
+    clock.now = 1.1
+    assert collect(pace) == 0
+    clock.now = 1.3
+    assert collect(pace) == 4
 
 
 def test_before_the_second_policy_its_own_share_is_the_measure() -> None:
+    """In a simulator so slow that 30 s are too short."""
     pace, clock = make()
     pace.policy_arrived(0)
     for _ in range(4):
-        clock.now += 2.5
+        clock.now += 10.0
         pace.collected()
     assert not pace.may_collect
-    clock.now = 19.9
+    clock.now = 79.9
     assert not pace.may_collect
-    clock.now = 20.0
+    clock.now = 80.0
     assert pace.may_collect
+
+
+def test_a_first_interval_with_a_takeover_is_a_measure() -> None:
+    """Otherwise the actor would take over for ever."""
+    pace, clock = make()
+    for iteration in range(2):
+        pace.policy_arrived(iteration * TRAIN_STEPS)
+        assert collect(pace) == 4
+        clock.now += 30.0
+        assert collect(pace) == 4
+        clock.now += 20.0
+    pace.policy_arrived(2 * TRAIN_STEPS)
+    assert collect(pace) == 4
+    clock.now += 99.9
+    assert collect(pace) == 0
+    clock.now += 0.2
+    assert collect(pace) == 4
+
+
+@pytest.mark.parametrize("late_s", [0.5, 4.0, 9.0])
+def test_an_actor_that_joins_in_the_middle_of_an_interval_takes_nothing_over(late_s: float) -> None:
+    pace, clock = make()
+    pace.policy_arrived(0)
+    clock.now = late_s
+    for iteration in range(1, 5):
+        pace.policy_arrived(iteration * TRAIN_STEPS)
+        assert collect(pace) == 4
+        clock.now += 11.9
+        assert collect(pace) == 0
+        clock.now += 0.1
 
 
 def test_a_learner_that_was_started_again_gets_a_share() -> None:
