@@ -47,10 +47,6 @@ class Outputs:
 
     Call in this order: `restore`, `take_over`, `begin_training`, `after_call` after each call of the training
     graph, `after_training`, and `end`.
-
-    Attributes:
-      saving_initial_policies: whether the policies are being saved for the first time, which takes seconds.
-        Safe to read from another thread.
     """
 
     def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> None:
@@ -68,7 +64,6 @@ class Outputs:
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._export = PolicyExport(directory.policies, parts, config)
         self._initial_evaluation: list[EvaluationRequest] = []
-        self.saving_initial_policies = False
 
     @functools.cached_property
     def _summaries(self) -> Summaries:
@@ -116,6 +111,10 @@ class Outputs:
             self._publisher.take_over(self._checkpoint.pending_evaluations(), self._stop)
         if self._train_step == 0 and self._config.evaluate.interval is not None:
             self._initial_evaluation = [self._publisher.request(env_steps=0)]
+
+    def check(self) -> None:
+        """Raises the error with which publishing has failed, if any; a call that waits for data would not."""
+        self._publisher.check()
 
     def publish_initial_policies(self) -> None:
         """Evaluates and saves the policies from before training, unless this is done already."""
@@ -217,10 +216,8 @@ class Outputs:
         """Saves the policies unless this learner has saved some; returns whether it did."""
         if self._export.begun:
             return False
-        self.saving_initial_policies = True
         beat("saving the policies", patience_s=LONG_PATIENCE_S)
         self._export.save()
-        self.saving_initial_policies = False
         return True
 
     def _save(self) -> bool:

@@ -17,7 +17,7 @@ from actorlearner.errors import RunError
 from actorlearner.learning.group import Group
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
-from actorlearner.process.heartbeat import beat
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 
@@ -43,15 +43,19 @@ def train(
       RunError: training has diverged.
     """
     start = step = int(learner.train_step.numpy())
+    slowest_s = 0.0
     while step < config.learn.train_steps and not group.stopped:
         iterations = learner.steps_per_call or _iterations_until_due(config, step)
         group.begin_call()
+        began = time.monotonic()
         loss = _finite_loss(learner, step, iterations)
-        if step == start:
+        if step > start:  # The first call also optimises the graph.
+            slowest_s = max(slowest_s, time.monotonic() - began)
+        else:
             start_up.ended("first train steps")
             start_up.report("started")
         step += iterations
-        beat("train step", step)
+        beat("train step", step, patience_after(slowest_s))
         if outputs is not None:
             outputs.after_call(step, loss)
     if outputs is not None:
@@ -94,7 +98,7 @@ def train_on_thread(
     learner: Learner,
     stop: Stop,
     data: str,
-    saving: Callable[[], bool] = lambda: False,
+    check: Callable[[], None] = lambda: None,
 ) -> Callable[[], bool]:
     """Runs training on a thread, so that this one, which gets the signals, never blocks inside TensorFlow.
 
@@ -106,14 +110,14 @@ def train_on_thread(
       learner: takes the train steps.
       stop: requests the end of training.
       data: what a train step waits for, for messages.
-      saving: returns whether the thread saves the initial policies, where it can be abandoned as well.
+      check: raises an error that ends training, also while it waits for data.
 
     Returns:
       A function that returns whether no train step is in progress: an abandoned thread may still get its
       data. It raises the error that ended the thread.
 
     Raises:
-      Exception: what `body` raises.
+      Exception: what `body` or `check` raises.
     """
     failure: list[BaseException] = []
 
@@ -131,7 +135,7 @@ def train_on_thread(
         ended = not thread.is_alive()
         if failure:
             raise failure[0]
-        return ended or learner.waiting_for_data or saving()
+        return ended or learner.waiting_for_data
 
     while thread.is_alive():
         thread.join(timeout=0.1)
@@ -139,10 +143,8 @@ def train_on_thread(
             if stop.requested:
                 _log.info("stopping while training waits for %s", data)
                 break
-            beat(f"waiting for {data}")
-        if stop.requested and saving():
-            _log.info("stopping while the policies are saved for the first time: this is not completed")
-            break
+            beat(f"waiting for {data}", patience_s=LONG_PATIENCE_S)  # What comes after it may be a long call.
+        check()
     if failure:
         raise failure[0]
     return settled

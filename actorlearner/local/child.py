@@ -78,6 +78,10 @@ class Supervised(ABC):
     def wait(self, timeout_s: float) -> bool:
         """Blocks until the process has ended, at most `timeout_s`; returns whether it has ended."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Releases what its reports came through, once it has ended and another process takes its place."""
+
 
 class Child(Supervised):
     """A role's process on this machine."""
@@ -150,3 +154,7 @@ class Child(Supervised):
                 return False
             time.sleep(_POLL_INTERVAL_S)
         return True
+
+    def close(self) -> None:
+        """Closes the pipe of its reports."""
+        os.close(self._reader)

@@ -6,7 +6,8 @@ from typing import Any
 
 from actorlearner.config.schema import Config
 from actorlearner.inspect.status.run_status import RunStatus, read_status
-from actorlearner.records.metrics import MetricsTail, newest_records
+from actorlearner.records.lines import Tail, read_objects
+from actorlearner.records.metrics import newest_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
 
@@ -28,8 +29,10 @@ class Progress:
         self._files = RunFiles([directory])
         self._started = time.monotonic()
         self._started_at = round(time.time(), 3)  # As the records' times are.
-        self._eval = MetricsTail(directory.metrics("eval"))
-        self.evaluations = self._eval.read()
+        self._eval = directory.metrics("eval")
+        self._eval_lines = Tail(self._eval, from_start=True)
+        self.evaluations: list[dict[str, Any]] = []
+        self.new_evaluations()
         self.first_steps_s: tuple[float, float] | None = None
         self.update()
         self._train_step_before, self._env_steps_before = self.train_step, self.env_steps
@@ -42,7 +45,7 @@ class Progress:
 
     def new_evaluations(self) -> list[dict[str, Any]]:
         """Returns the evaluations since the last call; costs little."""
-        new = self._eval.read()
+        new = read_objects(self._eval, self._eval_lines.lines())
         self.evaluations += new
         return new
 

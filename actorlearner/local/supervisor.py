@@ -17,7 +17,7 @@ from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
 from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
-from actorlearner.process.heartbeat import LONG_PATIENCE_S, read_heartbeat
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, is_overdue, read_heartbeat
 from actorlearner.process.stop import Stop
 from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory
@@ -26,15 +26,17 @@ _READY_DEADLINE_S = 360.0
 """Seconds that a starting role may be without a heartbeat: a minute more than it waits for the replay
 server, which may restore a lot, before it reports that."""
 
-# Seconds that each kind of role gets to save and close.
-_LEARNER_GRACE_S = 7.0
-_ACTORS_GRACE_S = 3.5
+# Seconds that roles get to close where nothing is lost without it.
+_ACTORS_GRACE_S = 10.0
 _STARTING_GRACE_S = 5.0
-_SERVER_GRACE_S = LONG_PATIENCE_S
-"""As long as its heartbeat allows: replay may be many gigabytes, and what is not saved is lost."""
 
-_SAVING_NOTICE_S = 2.0
+_SAVING_NOTICE_S = 3.0
 _SAVING_POLL_S = 0.25
+_SAVED = {
+    LEARNER: ("the learner ends its train step and saves", "the train steps since the last checkpoint"),
+    REPLAY_SERVER: ("saving replay", "the transitions since the last checkpoint"),
+}
+"""What the roles do when they are told to end, and what is lost if they are killed instead."""
 
 
 class Supervisor:
@@ -85,6 +87,8 @@ class Supervisor:
             self._start(name)
 
     def _start(self, name: str) -> None:
+        if name in self._children:
+            self._children[name].close()
         options = self._options[name]
         index = options.get("actor_index")
         if self._elsewhere is not None and isinstance(index, int):
@@ -210,35 +214,42 @@ class Supervisor:
     def shut_down(self, stop: Stop, report: Callable[[str], None]) -> None:
         """Ends every role that still runs: the learner first, while data still flows to it.
 
-        Each role gets time to save and close, then it is killed: the learner 7 s, the actors 3.5 s. Replay is
-        last and gets up to 15 minutes; a SIGINT after the report about it gives up. If no role was ever
-        ready, there is nothing to save: all end together, within 5 s. `report` gets each line for the user.
+        The learner and, at last, the replay server get the time that they need to save, see `end_saved`; the
+        others get 10 s to close. If no role was ever ready, there is nothing to save: all end together,
+        within 5 s. `report` gets each line for the user.
         """
         children = self._children
         if self.any_was_ready:
             actors = [child for name, child in children.items() if name not in (REPLAY_SERVER, LEARNER)]
             if self.finished:  # Actors end by themselves; their callbacks may take a while to close.
                 _wait(actors, self._callbacks_grace_s)
-            _end([children[LEARNER]], _LEARNER_GRACE_S)
+            end_saved(children[LEARNER], self._directory, stop, report)
             _end(actors, _ACTORS_GRACE_S)
-            end_server(children[REPLAY_SERVER], stop, report)
+            end_saved(children[REPLAY_SERVER], self._directory, stop, report)
         else:
             _end(children.values(), _STARTING_GRACE_S)
         self._fork_server.kill()
+        for name in children:  # Of those that were killed.
+            self._directory.heartbeat(name).unlink(missing_ok=True)
 
 
-def end_server(server: Supervised, stop: Stop, report: Callable[[str], None]) -> None:
-    """Ends the replay server once it has saved; see `Supervisor.shut_down`."""
-    server.send(signal.SIGTERM)
-    if server.wait(_SAVING_NOTICE_S):
+def end_saved(child: Supervised, directory: RunDirectory, stop: Stop, report: Callable[[str], None]) -> None:
+    """Ends the learner or the replay server once it has saved: a call of a minute, many gigabytes.
+
+    It is killed when its heartbeat is overdue, after 15 minutes, or at a SIGINT after the report about it.
+    """
+    child.send(signal.SIGTERM)
+    if child.wait(_SAVING_NOTICE_S):
         return
     interrupts = stop.interrupts
-    report("saving replay; Ctrl-C gives up, and loses the transitions since the last checkpoint")
-    deadline = time.monotonic() + _SERVER_GRACE_S
-    while not server.wait(_SAVING_POLL_S):
-        if stop.interrupts > interrupts or time.monotonic() >= deadline:
-            server.kill()
-            report("replay was not saved: the transitions since the last checkpoint are lost")
+    doing, lost = _SAVED[child.name]
+    report(f"{doing}; Ctrl-C gives up, and loses {lost}")
+    deadline = time.monotonic() + LONG_PATIENCE_S
+    while not child.wait(_SAVING_POLL_S):
+        late = time.monotonic() >= deadline or is_overdue(directory.heartbeat(child.name))
+        if late or stop.interrupts > interrupts:
+            child.kill()
+            report(f"the {child.name} did not save: {lost} are lost")
             return
 
 

@@ -107,7 +107,7 @@ def beat(doing: str, count: int | None = None, patience_s: float = PATIENCE_S) -
 
 
 def patience_after(slowest_s: float | None) -> float:
-    """Returns the patience for env steps, of which the slowest so far took `slowest_s`; None: unknown."""
+    """Returns the patience for work of which the slowest step so far took `slowest_s`; None: unknown."""
     return LONG_PATIENCE_S if slowest_s is None or slowest_s > _SLOW_S else PATIENCE_S
 
 
@@ -131,6 +131,15 @@ def read_heartbeat(path: Path) -> Heartbeat:
         return Heartbeat(**json.loads(path.read_bytes()))
     except ValueError:  # It may have been in the middle of a write.
         return Heartbeat(**json.loads(path.read_bytes()))
+
+
+def is_overdue(path: Path) -> bool:
+    """Whether a role has written no heartbeat for longer than it announced; False without a heartbeat."""
+    try:
+        heartbeat = read_heartbeat(path)
+    except (OSError, ValueError, TypeError):
+        return False
+    return time.time() - heartbeat.time > heartbeat.patience_s
 
 
 def _deaths(path: Path) -> int:

@@ -21,8 +21,6 @@ _FRESH_S = 30.0
 _STEADY_S = 60.0
 """Seconds of records that a forecast uses: rates of single records fluctuate."""
 
-_RECENT = int(_STEADY_S / METRICS_INTERVAL_S) + 1
-
 _NEWEST_BYTES = 128 * 1024
 
 
@@ -101,35 +99,6 @@ def newest_records(path: Path) -> list[dict[str, Any]]:
         whole, _, _ = file.read().rpartition(b"\n")
     lines = whole.decode(errors="replace").splitlines()
     return read_objects(path, lines[1:] if length > _NEWEST_BYTES else lines)
-
-
-class MetricsTail:
-    """Follows a metrics file that another process appends to.
-
-    Attributes:
-      first: the first record; empty before there is one.
-      recent: the records of at least the last minute, oldest first.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """The file need not exist yet."""
-        self._path = path
-        self._tail = Tail(path, from_start=True)
-        self.first: dict[str, Any] = {}
-        self.recent: list[dict[str, Any]] = []
-
-    @property
-    def newest(self) -> dict[str, Any]:
-        """The last record; empty before there is one."""
-        return self.recent[-1] if self.recent else {}
-
-    def read(self) -> list[dict[str, Any]]:
-        """Returns the complete records appended since the last call."""
-        records = read_objects(self._path, self._tail.lines())
-        if records:
-            self.first = self.first or records[0]
-            self.recent = [*self.recent, *records][-_RECENT:]
-        return records
 
 
 class MetricsWriter:

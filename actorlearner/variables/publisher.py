@@ -12,9 +12,9 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.environments.finite import all_finite
 from actorlearner.errors import RunError, one_line
-from actorlearner.process.heartbeat import beat
 from actorlearner.process.stop import Stop
-from actorlearner.process.waiting import WaitReport
+from actorlearner.process.waiting import WaitReport, wait_until
+from actorlearner.records.notify import warn
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables.container import (
     EVALUATIONS_KEPT,
@@ -45,8 +45,8 @@ class Publisher:
     restarted replay server that has lost the last versions gets them again.
 
     The methods do not block unless they say so. An error in the thread is raised by the next call of
-    `publish`, `publish_for_evaluation`, `queue`, `finish`, `delivered` or `flush`; a RunError if another
-    learner has taken over the run.
+    `check`, `publish`, `publish_for_evaluation`, `queue`, `finish`, `delivered` or `flush`; a RunError if
+    another learner has taken over the run.
     """
 
     def __init__(
@@ -82,8 +82,14 @@ class Publisher:
         self._versions = 0  # The count that the container should report, as far as this learner knows.
         self._changed = threading.Condition()
         self._failure: Exception | None = None
+        self._warned = False
         # A daemon, because it may be blocked by a server that does not answer.
         threading.Thread(target=self._push_until_failure, name="publisher", daemon=True).start()
+
+    def check(self) -> None:
+        """Raises the error of the thread, if any."""
+        with self._changed:
+            self._raise_failure()
 
     def publish(self) -> None:
         """Makes this train step's variables the newest.
@@ -126,8 +132,17 @@ class Publisher:
         The queued ones may belong to train steps after the checkpoint, which were rolled back and will be
         repeated. Blocks until the server has dropped them; after a stop nothing is queued.
         """
-        what = "to drop the evaluations that an earlier learner queued"
-        if self._until_stored(what, self._container.clear_evaluations, stop):
+
+        def dropped() -> bool:
+            try:
+                self._container.status(_TIMEOUT_S)  # Its deadline is shorter.
+                self._container.clear_evaluations()
+            except UNREACHABLE:
+                return False
+            return True
+
+        what = "the replay server to drop the evaluations that an earlier learner queued"
+        if wait_until(what, dropped, stop, deadline_s=None, interval_s=_RETRY_S):
             self.queue(pending_evaluations)
 
     def pending_evaluations(self) -> list[EvaluationRequest]:
@@ -208,6 +223,7 @@ class Publisher:
             newest, end = self._newest, self._end
         # Each stays queued until it is stored; `pending_evaluations` must find an evaluation in one place.
         if request is not None:
+            self._warn_of_slow_evaluations()
             self._push_evaluation(request)
             with self._changed:
                 self._evaluations_pushed.append(self._evaluations.popleft())
@@ -224,6 +240,17 @@ class Publisher:
         with self._changed:
             self._changed.notify_all()
 
+    def _warn_of_slow_evaluations(self) -> None:
+        """Warns once that the server, which keeps the newest EVALUATIONS_KEPT, is about to drop one."""
+        if len(self._evaluations_pushed) == EVALUATIONS_KEPT and not self._warned:
+            self._poll()  # Some may have been evaluated since.
+            if len(self._evaluations_pushed) == EVALUATIONS_KEPT:
+                self._warned = True
+                warn(
+                    f"{EVALUATIONS_KEPT} policies wait for their evaluation, and further ones replace the "
+                    "oldest: raise evaluate.interval, or lower evaluate.episodes"
+                )
+
     def _push(self, version: PolicyVariables) -> None:
         self._until_stored("to take the policy variables", lambda: self._container.push(version))
         self._newest_pushed = version
@@ -235,7 +262,7 @@ class Publisher:
     def _push_end(self, end: RunEnd) -> None:
         self._until_stored("to take the end of the run", lambda: self._container.push_end(end))
 
-    def _until_stored(self, what: str, push: Callable[[], None], stop: Stop | None = None) -> bool:
+    def _until_stored(self, what: str, push: Callable[[], None]) -> None:
         """Pushes until it succeeds, however long the server does not answer; pushing twice does no harm.
 
         Pauses _RETRY_S between two attempts, because some failures are immediate.
@@ -243,10 +270,6 @@ class Publisher:
         Args:
           what: completes "waiting for the replay server ..." in messages.
           push: the call of the container.
-          stop: ends the wait, with heartbeats meanwhile; for the thread that does the role's work.
-
-        Returns:
-          Whether it succeeded; False only at a stop.
         """
         report = WaitReport()
         while True:
@@ -254,15 +277,10 @@ class Publisher:
                 # Its deadline is shorter than that of a push.
                 self._container.status(_TIMEOUT_S)
                 push()
-                return True
+                return
             except UNREACHABLE as error:
                 report.log(f"the replay server {what} ({one_line(error)})")
-            if stop is None:
-                time.sleep(_RETRY_S)
-                continue
-            beat(f"waiting for the replay server {what}")
-            if stop.wait(_RETRY_S):
-                return False
+            time.sleep(_RETRY_S)
 
     def _poll(self) -> None:
         """Checks whether the server still has what was pushed, and whether another learner pushes."""

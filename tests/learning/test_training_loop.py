@@ -1,6 +1,8 @@
 """Where the learner's time outside of the training graph goes."""
 
 import functools
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +13,12 @@ import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
+from actorlearner.errors import RunError
 from actorlearner.learning import outputs as outputs_module
+from actorlearner.learning import training_loop
 from actorlearner.learning.group import Group
 from actorlearner.learning.outputs import Outputs
-from actorlearner.learning.training_loop import train
+from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import read_records
@@ -116,3 +120,41 @@ def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
     outputs.begin_training(learner)
     train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
     assert saved == expected
+
+
+def test_an_error_ends_training_that_waits_for_data() -> None:
+    data = threading.Event()
+    learner = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
+
+    def check() -> None:
+        raise RunError("another learner has taken over this run")
+
+    began = time.monotonic()
+    try:
+        with pytest.raises(RunError, match="another learner has taken over this run"):
+            train_on_thread(data.wait, learner, Stop(), "data", check=check)
+    finally:
+        data.set()
+    assert time.monotonic() - began < 1.0
+
+
+def test_a_slow_call_gets_the_patience_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call, which also optimises the graph, is no measure."""
+    clock, beats = Clock(), list[tuple[int, float]]()
+    monkeypatch.setattr(training_loop, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(
+        training_loop, "beat", lambda what, step, patience_s: beats.append((step, patience_s))
+    )
+    parts = make_parts()
+    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
+    took_s = iter([100.0, 5.0, 5.0, 100.0, 5.0])
+    train_steps = learner.train
+
+    def slowly(iterations: int) -> Any:
+        clock.now += next(took_s)
+        return train_steps(iterations)
+
+    monkeypatch.setattr(learner, "train", slowly)
+    config = Config(learn=LearnConfig(train_steps=_STEPS, batch_size=6, train_steps_per_call=2))
+    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, None, StartupTimer())
+    assert beats == [(2, 60.0), (4, 60.0), (6, 60.0), (8, 900.0), (10, 900.0)]

@@ -1,17 +1,23 @@
-"""The end of the replay server: it gets time to save, and a second Ctrl-C gives up."""
+"""The end of the learner and the replay server: they get time to save, and a second Ctrl-C gives up."""
 
+import dataclasses
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from actorlearner.local import supervisor
 from actorlearner.local.child import Child
+from actorlearner.process import heartbeat
 from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
 
 SAVES = """
 import os, pathlib, signal, sys
@@ -26,14 +32,24 @@ while True:
     signal.pause()
 """
 
+DOING = {
+    "learner": "the learner ends its train step and saves",
+    "replay-server": "saving replay",
+}
+LOST = {
+    "learner": "the train steps since the last checkpoint",
+    "replay-server": "the transitions since the last checkpoint",
+}
 
-class Server:
+
+class Role:
     """A process that saves when it is told to end, which takes until `finish` is called."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, name: str, path: Path) -> None:
         self._pipe, self.saved = path / "pipe", path / "saved"
         os.mkfifo(self._pipe)
-        self.child = Child("replay-server", self._launch, path / "log")
+        self.directory = RunDirectory(path / "run")
+        self.child = Child(name, self._launch, path / "log")
 
     def _launch(self, writer: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", SAVES, str(self._pipe), str(self.saved)]
@@ -43,30 +59,42 @@ class Server:
         return process
 
     def finish(self) -> None:
-        self._pipe.write_bytes(b"go")
+        """Lets it save; does not block."""
+        threading.Thread(target=self._pipe.write_bytes, args=(b"go",), daemon=True).start()
+
+    def beat(self, age_s: float) -> None:
+        """Writes its heartbeat of some time ago."""
+        path = self.directory.heartbeat(self.child.name)
+        path.parent.mkdir(parents=True)
+        beat = heartbeat.Heartbeat(time.time() - age_s, ready=True, doing="saving", patience_s=60.0)
+        path.write_text(json.dumps(dataclasses.asdict(beat)))
 
 
-@pytest.fixture(name="server")
-def _server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+@pytest.fixture(name="role", params=["learner", "replay-server"])
+def _role(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Role]:
     monkeypatch.setattr(supervisor, "_SAVING_NOTICE_S", 0.01)
-    return Server(tmp_path)
+    monkeypatch.setattr(supervisor, "_SAVING_POLL_S", 0.01)
+    role = Role(request.param, tmp_path)
+    yield role
+    role.child.kill()
 
 
-def test_the_replay_server_gets_the_time_that_saving_takes(server: Server) -> None:
+def test_a_role_gets_the_time_that_saving_takes(role: Role) -> None:
     lines: list[str] = []
 
     def report(line: str) -> None:
         lines.append(line)
-        threading.Thread(target=server.finish).start()
+        role.finish()
 
-    supervisor.end_server(server.child, Stop(), report)
-    assert lines == ["saving replay; Ctrl-C gives up, and loses the transitions since the last checkpoint"]
-    assert server.saved.exists()
-    assert server.child.exit_code == 143
+    supervisor.end_saved(role.child, role.directory, Stop(), report)
+    name = role.child.name
+    assert lines == [f"{DOING[name]}; Ctrl-C gives up, and loses {LOST[name]}"]
+    assert role.saved.exists()
+    assert role.child.exit_code == 143
 
 
 @pytest.mark.parametrize(("number", "gives_up"), [(signal.SIGINT, True), (signal.SIGHUP, False)])
-def test_only_ctrl_c_gives_up_saving(server: Server, number: signal.Signals, gives_up: bool) -> None:
+def test_only_ctrl_c_gives_up_saving(role: Role, number: signal.Signals, gives_up: bool) -> None:
     stop = Stop()
     stop._handle(signal.SIGINT, None)  # What has ended the run.
     lines: list[str] = []
@@ -76,10 +104,33 @@ def test_only_ctrl_c_gives_up_saving(server: Server, number: signal.Signals, giv
         if len(lines) == 1:
             stop._handle(number, None)
             if not gives_up:
-                threading.Thread(target=server.finish).start()
+                role.finish()
 
-    supervisor.end_server(server.child, stop, report)
-    assert server.saved.exists() is not gives_up
-    assert server.child.exit_code == (-signal.SIGKILL if gives_up else 143)
-    lost = "replay was not saved: the transitions since the last checkpoint are lost"
-    assert lines[1:] == [lost] * gives_up
+    supervisor.end_saved(role.child, role.directory, stop, report)
+    assert role.saved.exists() is not gives_up
+    assert role.child.exit_code == (-signal.SIGKILL if gives_up else 143)
+    name = role.child.name
+    assert lines[1:] == [f"the {name} did not save: {LOST[name]} are lost"] * gives_up
+
+
+def test_a_role_whose_heartbeat_is_overdue_is_killed(role: Role) -> None:
+    role.beat(age_s=61.0)
+    lines: list[str] = []
+    supervisor.end_saved(role.child, role.directory, Stop(), lines.append)
+    assert role.child.exit_code == -signal.SIGKILL
+    name = role.child.name
+    assert lines[1:] == [f"the {name} did not save: {LOST[name]} are lost"]
+
+
+def test_a_role_that_makes_progress_is_waited_for(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
+    role.beat(age_s=1.0)
+
+    def is_overdue(path: Path) -> bool:
+        role.finish()  # Only after this look at its heartbeat.
+        return heartbeat.is_overdue(path)
+
+    monkeypatch.setattr(supervisor, "is_overdue", is_overdue)
+    lines: list[str] = []
+    supervisor.end_saved(role.child, role.directory, Stop(), lines.append)
+    assert role.child.exit_code == 143
+    assert len(lines) == 1

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from actorlearner.errors import RunError
 from actorlearner.local import supervisor as supervising
 from actorlearner.local.supervisor import Restarts, Supervisor
 from actorlearner.process.heartbeat import Heartbeat
+from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 
 
@@ -26,6 +28,9 @@ class Ended:
 
     def poll(self) -> int:
         return 1
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """No-op."""
 
 
 class Crashing:
@@ -40,6 +45,9 @@ class Crashing:
         reports = [{"state": "crashed", "message": next(self._messages)}]
         os.write(notify, "".join(json.dumps(each) + "\n" for each in reports).encode())
         return Ended()
+
+    def kill(self) -> None:
+        """No-op."""
 
 
 @pytest.fixture(name="supervisor")
@@ -68,6 +76,30 @@ def test_a_role_that_crashes_differently_each_time_is_restarted(supervisor: Any)
     supervised = supervisor(map("RuntimeError: attempt {}".format, range(100)))
     for _ in range(5):
         supervised.check()
+
+
+def test_restarts_leave_no_open_pipes(supervisor: Any) -> None:
+    supervised = supervisor(map("RuntimeError: attempt {}".format, range(1_000)))
+    supervised.check()
+    before, started = len(os.listdir("/proc/self/fd")), len(supervised.started)
+    for _ in range(5):
+        supervised.check()
+    assert len(supervised.started) == started + 5 * len(supervised.names)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("was_ready", [False, True])
+def test_the_heartbeats_of_killed_roles_are_removed_at_the_end(
+    supervisor: Any, tmp_path: Path, was_ready: bool
+) -> None:
+    supervised = supervisor(iter(lambda: "not important here", None))
+    directory = RunDirectory(tmp_path)
+    directory.heartbeats.mkdir()
+    for name in supervised.names:
+        supervised.child(name).ready = was_ready
+        directory.heartbeat(name).touch()
+    supervised.shut_down(Stop(), lambda line: None)
+    assert list(directory.heartbeats.iterdir()) == []
 
 
 def test_without_evaluation_no_eval_actor_is_started(

@@ -11,6 +11,7 @@ from actorlearner.process.heartbeat import (
     LONG_PATIENCE_S,
     PATIENCE_S,
     beat,
+    is_overdue,
     patience_after,
     read_heartbeat,
 )
@@ -81,6 +82,27 @@ def test_a_role_that_ended_leaves_no_file(path: Path) -> None:
     assert list(path.parent.iterdir()) == []
     beat("train step", 2)  # Outside of a role.
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_heartbeat_is_overdue_after_the_announced_time(path: Path, clock: Clock) -> None:
+    beat("train step", 1)
+    clock.now += PATIENCE_S
+    assert not is_overdue(path)
+    clock.now += 1
+    assert is_overdue(path)
+    beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
+    clock.now += LONG_PATIENCE_S
+    assert not is_overdue(path)
+    clock.now += 1
+    assert is_overdue(path)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"time": 3}'])
+def test_no_heartbeat_is_not_overdue(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "learner.json"
+    if text is not None:
+        path.write_text(text)
+    assert not is_overdue(path)
 
 
 @pytest.mark.parametrize("letter", ["x", "\x00", "\udcff", "\U0001f9be", '"'])

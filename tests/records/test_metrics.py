@@ -14,7 +14,6 @@ import pytest
 from actorlearner.records import metrics
 from actorlearner.records.metrics import (
     METRICS_INTERVAL_S,
-    MetricsTail,
     MetricsWriter,
     Rate,
     newest_records,
@@ -141,20 +140,6 @@ def test_a_record_is_due_after_the_interval(clock: Clock) -> None:
     assert not rate.due
 
 
-def test_a_tail_takes_each_record_once_and_only_when_it_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "learner.jsonl"
-    tail = MetricsTail(path)
-    assert tail.read() == []
-    with path.open("w") as file:
-        file.write('{"a": 1}\n{"a": 2}\n{"a"')
-        file.flush()
-        assert tail.read() == [{"a": 1}, {"a": 2}]
-        assert tail.read() == []
-        file.write(": 3}\n")
-    assert tail.read() == [{"a": 3}]
-    assert tail.newest == {"a": 3}
-
-
 @pytest.mark.parametrize("spoilt", [b"\0\0\0", b'{"a": 1', b'{"a": 1{"a": 2}', b"[1]", b"\xff"])
 def test_what_a_spoilt_line_takes_with_it_is_itself_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, spoilt: bytes
@@ -162,7 +147,7 @@ def test_what_a_spoilt_line_takes_with_it_is_itself_only(
     path = tmp_path / "learner.jsonl"
     path.write_bytes(b'{"a": 0}\n' + spoilt + b'\n{"a": 3}\n' + spoilt + b"\n")
     for _ in range(2):
-        assert read_records(path) == newest_records(path) == MetricsTail(path).read() == [{"a": 0}, {"a": 3}]
+        assert read_records(path) == newest_records(path) == [{"a": 0}, {"a": 3}]
     assert caplog.messages == [f"{path} is damaged: lines that cannot be read are skipped"]
 
 
@@ -194,16 +179,3 @@ def test_a_forecast_goes_by_the_rate_of_the_last_minute(rates: list[float], expe
 def test_a_learner_that_has_gone_silent_has_no_forecast() -> None:
     old = [record | {"time": record["time"] - 40} for record in learner_records(50.0, 50.0)]
     assert time_left_s(old, train_steps=1_000) is None
-
-
-def test_a_tail_keeps_a_minute_of_records(path: Path) -> None:
-    tail = MetricsTail(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for index, line in enumerate(learner_records(*[50.0] * 100)):
-        with path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-        if index % 7 == 0:
-            tail.read()
-    tail.read()
-    assert len(tail.recent) == 31
-    assert tail.newest == tail.recent[-1] == read_records(path)[-1]

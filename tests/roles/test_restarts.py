@@ -124,13 +124,16 @@ def test_an_eval_actor_plays_other_episodes_in_its_second_life(
 
 
 def test_a_learner_goes_on_with_other_random_numbers() -> None:
-    def drawn(restored: int) -> float:
-        tf.random.set_seed(3)
-        seed_training(0, restored)
+    def drawn(index: int, starts: int) -> float:
+        """The first number of the training graph; at its first start a learner is seeded with its agent."""
+        tf.random.set_seed(seed_for(0, "learner", index))
+        if starts:
+            seed_training(0, index, starts)
         return float(tf.function(lambda: tf.random.uniform([]))())
 
-    assert len({drawn(0), drawn(500), drawn(1_000)}) == 3
-    assert drawn(500) == drawn(500)
+    all_of_them = [(index, starts) for index in range(2) for starts in range(3)]
+    assert len({drawn(*each) for each in all_of_them}) == len(all_of_them)
+    assert drawn(1, 2) == drawn(1, 2)
 
 
 @pytest.mark.parametrize("name", ["sac_pendulum", "td3_pendulum", "dqn_cartpole"])

@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
+from actorlearner.process import waiting
 from actorlearner.process.stop import Stop
 from actorlearner.variables import publisher as publisher_module
-from actorlearner.variables.container import ContainerStatus, EvaluationRequest, PolicyVariables, RunEnd
+from actorlearner.variables.container import (
+    EVALUATIONS_KEPT,
+    ContainerStatus,
+    EvaluationRequest,
+    PolicyVariables,
+    RunEnd,
+)
 from actorlearner.variables.publisher import Publisher
 from tests.support.training import make_parts
 
@@ -157,8 +165,9 @@ def test_a_failed_push_is_raised_on_the_training_thread(
     container.let.release()
     with pytest.raises(ValueError, match="shapes differ"):
         publisher.flush(LONG_S)
-    with pytest.raises(ValueError, match="shapes differ"):
-        publisher.publish()
+    for call in (publisher.publish, publisher.check):
+        with pytest.raises(ValueError, match="shapes differ"):
+            call()
 
 
 @pytest.mark.parametrize("spoilt", [float("nan"), float("inf")])
@@ -255,6 +264,40 @@ def test_policies_that_were_evaluated_are_not_kept(
     assert container.pushed[before:] == [("evaluation after 30 env steps", 30, 30.0), ("newest", 10, 10.0)]
 
 
+def warnings_of_slow_evaluations(
+    container: PausedContainer, publisher: Publisher, evaluated: int, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Queues two policies more than the server keeps, of which so many are evaluated by then."""
+    said: list[str] = []
+    monkeypatch.setattr(publisher_module, "warn", said.append)
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Only what the warning asks for.
+    for _ in range(EVALUATIONS_KEPT + 2):
+        container.let.release()
+    publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)] * EVALUATIONS_KEPT)
+    assert publisher.flush(LONG_S)
+    assert not said
+    container.evaluated = evaluated
+    for _ in range(2):
+        publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)])
+        assert publisher.flush(LONG_S)
+    return said
+
+
+def test_evaluations_that_fall_behind_are_warned_of_once(
+    container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert warnings_of_slow_evaluations(container, publisher, 0, monkeypatch) == [
+        f"{EVALUATIONS_KEPT} policies wait for their evaluation, and further ones replace the oldest: raise "
+        "evaluate.interval, or lower evaluate.episodes"
+    ]
+
+
+def test_evaluations_that_keep_up_are_not_warned_of(
+    container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert warnings_of_slow_evaluations(container, publisher, 2, monkeypatch) == []
+
+
 def test_a_learner_that_was_replaced_ends(
     parts: AgentParts,
     container: PausedContainer,
@@ -266,11 +309,15 @@ def test_a_learner_that_was_replaced_ends(
     container.let.release()
     publisher.publish()
     assert publisher.flush(LONG_S)
+    publisher.check()
     container.other = PolicyVariables(7, [], generation=1)
     container.versions += 1
     eventually(lambda: publisher._failure is not None)
-    with pytest.raises(RunError, match="another learner, which is at train step 7, has taken over this run"):
-        publisher.publish()
+    for call in (publisher.check, publisher.publish):
+        with pytest.raises(
+            RunError, match="another learner, which is at train step 7, has taken over this run"
+        ):
+            call()
 
 
 def test_it_returns_the_versions_that_are_not_evaluated(
@@ -319,6 +366,34 @@ def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
     assert len(tries) == 3
     assert stop.pauses_s == [publisher_module._RETRY_S] * 3
     assert publisher.pending_evaluations() == []
+
+
+def test_a_learner_takes_over_once_the_server_is_back(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = container.status
+    tries = []
+
+    def away_at_first(timeout_s: int) -> ContainerStatus:
+        tries.append(1)
+        if len(tries) < 3:
+            raise RuntimeError("failed to connect to all addresses")
+        return status(timeout_s)
+
+    def cleared() -> None:
+        assert len(tries) == 3, "the call without a deadline comes after the one with one"
+
+    beats: list[str] = []
+    monkeypatch.setattr(waiting, "beat", beats.append)
+    monkeypatch.setattr(container, "status", away_at_first)
+    monkeypatch.setattr(container, "clear_evaluations", cleared)
+    monkeypatch.setattr(publisher_module, "_RETRY_S", 0.01)
+    container.let.release()
+    publisher.take_over([publisher.request(env_steps=60)], Stop())
+    assert publisher.flush(LONG_S)
+    assert [what for what, _, _ in container.pushed] == ["evaluation after 60 env steps"]
+    said = "waiting for the replay server to drop the evaluations that an earlier learner queued"
+    assert beats == [said] * 2
 
 
 def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(

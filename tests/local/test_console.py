@@ -1,0 +1,26 @@
+"""The console of a run: it goes on when nobody reads what it prints."""
+
+import os
+import sys
+
+import pytest
+
+from actorlearner.local.train import _console
+from actorlearner.records.disk import lasting
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_what_nobody_reads_is_dropped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `actorlearner local | tee log`, when Ctrl-C has ended tee."""
+    reader, writer = os.pipe()
+    stream = lasting(writer)
+    monkeypatch.setattr(sys, name, stream)
+    console = _console(stderr=name == "stderr")
+    console.print("is read")
+    assert os.read(reader, 100) == b"is read\n"
+    os.close(reader)
+    console.print("is lost")
+    console.print("is lost as well")
+    assert os.readlink(f"/proc/self/fd/{writer}") == os.devnull
+    stream.close()
+    os.close(writer)
