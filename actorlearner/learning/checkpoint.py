@@ -160,16 +160,27 @@ class LearnerCheckpoint:
           RunError: a train step did not end in time; nothing was saved.
           Exception: an error of `settled`.
         """
+        failure: list[Exception] = []
+
+        def no_train_step() -> bool:
+            try:
+                return settled()
+            except Exception as error:  # Training's, which may be of the same type as the disk's.
+                failure.append(error)
+                raise
+
         with self._lock:
             step = int(self._train_step.numpy())
             if step == self._saved:
                 return True
             try:
-                step = self._write(settled)
+                step = self._write(no_train_step)
                 write_pending_evaluations(self._pending_evaluations(step), pending_evaluations)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
             except (OSError, tf.errors.OpError) as error:
+                if failure:
+                    raise
                 self._outage.failed(error)
                 self._remove(_name(step))
                 return False

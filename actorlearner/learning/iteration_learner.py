@@ -42,9 +42,13 @@ class IterationLearner(Learner):
         replicas = keywords["group"].strategy.num_replicas_in_sync
         env_steps_per_example = length if iteration.whole_sequences else 1
         examples, batch = iteration.env_steps // env_steps_per_example, batch_size // env_steps_per_example
-        if examples % replicas or batch % replicas:  # With `mirrored`, their number is not known before.
+        # With `mirrored`, their number is not known before. Each takes whole sequences.
+        if self._sequences % replicas or batch % replicas:
             line = f"learn.strategy: {replicas} replicas cannot work"
-            allowed = f"a number that divides the {examples} examples of an iteration, {batch} in a minibatch"
+            allowed = (
+                f"a number that divides the {self._sequences} fragments of an iteration and the {batch} "
+                "examples of a minibatch"
+            )
             raise ConfigurationError([f"{line}; allowed: {allowed}"])
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)

@@ -27,10 +27,17 @@ _SCALE_DECAY = 0.999
 
 
 def importance_weights(drawn: Drawn, priorities: Priorities) -> tf.Tensor:
-    """Returns the weights of the units of a batch, see `Priorities`: float32 [batch], at most 1."""
+    """Returns the weights of the units of a replica's batch, see `Priorities`: float32 [batch], at most 1.
+
+    The largest weight is that of the whole batch, of all replicas.
+    """
     expected = tf.cast(drawn.table_size, tf.float64) * drawn.probability
     weights = tf.pow(expected, -priorities.importance_exponent)
-    return tf.cast(weights / tf.reduce_max(weights), tf.float32)
+    largest = tf.reduce_max(weights)
+    replicas = tf.distribute.get_replica_context()
+    if replicas is not None and replicas.num_replicas_in_sync > 1:
+        largest = tf.reduce_max(replicas.all_gather(largest[None], axis=0))
+    return tf.cast(weights / largest, tf.float32)
 
 
 class PriorityWriter:

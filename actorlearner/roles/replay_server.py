@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import reverb
 
+from actorlearner.agents.experience import Experience
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, ReplayConfig
 from actorlearner.environments.specs import load_specs
@@ -80,7 +81,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
     start_up.report("ready")
-    _record_metrics(monitor, directory, stop, save, last_policies, config)
+    _record_metrics(monitor, directory, stop, save, last_policies, config, layout.experience)
     if save_last(save, stop):
         server.stop()
 
@@ -137,6 +138,7 @@ def _record_metrics(
     save: Callable[[], bool],
     last_policies: LastPolicies,
     config: Config,
+    experience: Experience,
 ) -> None:
     """Writes a record every METRICS_INTERVAL_S, and saves at its interval, until `stop`."""
     save_interval_s = config.replay.checkpoint_interval_s
@@ -166,6 +168,8 @@ def _record_metrics(
         metrics.write(record)
         # The sampled transitions in train steps. Each of several servers serves a share of them.
         train_step = status.samples // config.learn.batch_size
+        if experience.iteration is not None:
+            train_step *= experience.iteration.epochs
         summaries.scalars({f"replay/{key}": value for key, value in record.items()}, train_step)
         summaries.flush()
         if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:

@@ -237,6 +237,20 @@ def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch
     assert not list(tmp_path.glob("*"))
 
 
+def test_an_error_of_training_is_not_one_of_the_disk(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of a group's collective is of the same type."""
+
+    def settled() -> bool:
+        raise tf.errors.UnavailableError(None, None, "another learner is gone")
+
+    with pytest.raises(tf.errors.UnavailableError, match="another learner is gone"):
+        LearnerCheckpoint(tmp_path, make_parts()).save(settled=settled)
+    assert "for now" not in caplog.text
+    assert not list(tmp_path.glob("*"))
+
+
 def test_without_a_checkpoint_nothing_is_restored(tmp_path: Path) -> None:
     parts = make_parts()
     parts.train_step.assign(3)

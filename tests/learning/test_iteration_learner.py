@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.experience import Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.ppo_agent import PolicyInfo
@@ -17,6 +19,7 @@ from actorlearner.agents.recurrent_ppo import STATE, RecurrentPpoAgent
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.errors import ConfigurationError
 from actorlearner.learning.group import Group
 from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.process.stop import Stop
@@ -173,6 +176,28 @@ def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run:
     assert run.trained[-1] == numbers
     assert not set(first) & {number for batch in run.trained for number in batch}
     assert run.learner.dropped > 0
+
+
+@pytest.mark.parametrize(
+    ("fragments", "batch_size", "whole_sequences", "minibatch"),
+    [(3, 4, False, 4), (6, 3, False, 3), (6, 3 * LENGTH, True, 3)],
+    ids=["an odd number of fragments", "an odd minibatch", "an odd minibatch of whole sequences"],
+)
+def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
+    fragments: int, batch_size: int, whole_sequences: bool, minibatch: int
+) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        IterationLearner(
+            group=SimpleNamespace(strategy=SimpleNamespace(num_replicas_in_sync=2)),
+            iteration=Iteration(LENGTH * fragments, EPOCHS, 0, whole_sequences),
+            length=LENGTH,
+            width=1,
+            batch_size=batch_size,
+        )
+    assert refusal.value.problems == (
+        f"learn.strategy: 2 replicas cannot work; allowed: a number that divides the {fragments} fragments "
+        f"of an iteration and the {minibatch} examples of a minibatch",
+    )
 
 
 @pytest.mark.parametrize("lstm_units", [None, 3])

@@ -1,6 +1,10 @@
 """Prioritised replay on a real server: probabilities, weights and updates against their formulas."""
 
 import dataclasses
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,11 +21,50 @@ from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import Drawn
 from actorlearner.replay.tables import experience_table, start_server
-from tests.support.processes import wait_for
+from tests.support.processes import REPOSITORY, wait_for
 from tests.support.replay import SPECS, Replay, with_replay
 
 UNITS = 40
 EXPONENT = 0.6
+
+ON_TWO_REPLICAS = """
+import json
+
+import tensorflow as tf
+
+from actorlearner.agents.experience import Priorities
+from actorlearner.learning.priorities import importance_weights
+from actorlearner.learning.strategy import make_strategy
+from actorlearner.replay.packed import Drawn
+
+strategy = make_strategy("mirrored:2", 6)
+whole = Drawn(
+    key=tf.range(6),
+    probability=tf.constant([0.1, 0.02, 0.5, 0.3, 0.004, 0.2], tf.float64),
+    table_size=tf.fill([6], tf.constant(10, tf.int64)),
+)
+priorities = Priorities(0.6, importance_exponent=0.4)
+
+
+def half(context):
+    first = 3 * context.replica_id_in_sync_group
+    return tf.nest.map_structure(lambda part: part[first : first + 3], whole)
+
+
+@tf.function
+def weights(halves):
+    return strategy.run(lambda own: importance_weights(own, priorities), args=(halves,))
+
+
+found = strategy.experimental_local_results(
+    weights(strategy.experimental_distribute_values_from_function(half))
+)
+print(json.dumps({
+    "whole": importance_weights(whole, priorities).numpy().tolist(),
+    "halves": [part.numpy().tolist() for part in found],
+}))
+"""
+"""In a process of its own, because logical devices can be made only before TensorFlow is used."""
 
 
 @pytest.fixture
@@ -85,6 +128,22 @@ def test_weights_follow_the_formula() -> None:
     weights = importance_weights(drawn, Priorities(EXPONENT, importance_exponent=0.4)).numpy()
     formula = (10 * chances) ** -0.4
     np.testing.assert_allclose(weights, formula / formula.max(), rtol=1e-6)
+
+
+def test_the_largest_weight_is_that_of_all_replicas() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ON_TWO_REPLICAS],
+        cwd=REPOSITORY,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    weights = json.loads(done.stdout.splitlines()[-1])
+    assert max(weights["whole"]) == 1.0
+    np.testing.assert_allclose(np.concatenate(weights["halves"]), weights["whole"], rtol=1e-6)
 
 
 def test_the_scale_of_errors_does_not_matter() -> None:

@@ -1,12 +1,19 @@
-"""The last checkpoint of a replay server that somebody has started by hand."""
+"""A replay server: the last checkpoint, if somebody has started it by hand, and what its curves are over."""
 
+import dataclasses
 import logging
 import signal
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from actorlearner.agents.experience import Experience, Iteration
+from actorlearner.config.schema import Config
 from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.roles import replay_server
 
 
@@ -43,3 +50,30 @@ def test_the_last_save_takes_its_time_unless_ctrl_c_gives_up(
         allowed.set()
     assert saved.is_set() or gives_up
     assert any("replay was not saved" in line for line in caplog.messages) is gives_up
+
+
+@pytest.mark.parametrize(
+    ("experience", "train_step"),
+    [(Experience(), 6), (Experience(iteration=Iteration(env_steps=24, epochs=3, max_policy_lag=0)), 18)],
+    ids=["drawn again and again", "in iterations of three epochs"],
+)
+def test_its_curves_are_over_train_steps(
+    experience: Experience,
+    train_step: int,
+    small_config: Config,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = dataclasses.replace(small_config, learn=dataclasses.replace(small_config.learn, batch_size=8))
+    directory = RunDirectory(tmp_path)
+    directory.metrics("replay").parent.mkdir()
+    written: list[int] = []
+    summaries = SimpleNamespace(scalars=lambda values, step: written.append(step), flush=lambda: None)
+    monkeypatch.setattr(replay_server, "Summaries", lambda directory: summaries)
+    replay = SimpleNamespace(status=lambda timeout_s: ReplayStatus(size=48, inserts=48, samples=48))
+    stop = Stop()
+    stop.request()  # It still writes the last record.
+    replay_server._record_metrics(
+        replay, directory, stop, lambda: True, SimpleNamespace(), config, experience
+    )
+    assert written == [train_step]
