@@ -18,7 +18,7 @@ class OnPolicyConfig(AgentConfig):
     fragment_length: int = setting(
         128,
         "Env steps of one environment that travel together; env_steps_per_iteration must be a multiple, and "
-        "should be one of fragment_length x collect.actors x collect.envs_per_actor.",
+        "one of fragment_length x collect.actors x collect.envs_per_actor where both are given.",
         at_least=2,
     )
     epochs: int = setting(10, "How often an iteration trains on its env steps.", at_least=1)

@@ -133,6 +133,8 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
     except ConfigurationError as error:
         # Local mode wrote the file that this process read, and knows where the values come from.
         known = {} if is_supervised() else start.sources
+        if not is_supervised():
+            directory.withdraw()
         process.fail([with_source(line, known) for line in error.problems], EXIT_USAGE)
     except RunError as error:
         process.fail([str(error)], EXIT_FAILED)
@@ -183,13 +185,14 @@ class _RoleProcess:
             if not is_supervised():
                 print(f"actorlearner: error: {self._name}: {problem}", file=self._terminal)
         notify(state, "\n".join(problems))
-        self.end(exit_code, FAILED, *problems)
+        self.end(exit_code, FAILED, *problems, crashed=state == "crashed")
 
-    def end(self, exit_code: int, event: str, *texts: str) -> NoReturn:
+    def end(self, exit_code: int, event: str, *texts: str, crashed: bool = False) -> NoReturn:
         """Records an event for each text, and ends this process without the interpreter's shutdown.
 
         Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
-        has closed everything that has to be closed.
+        has closed everything that has to be closed. A crashed role leaves its heartbeat behind: it tells the
+        next process that this was a restart.
         """
         self._ending.acquire()
         for text in texts:
@@ -197,7 +200,8 @@ class _RoleProcess:
                 self._events.record(event, text)
             except OSError as error:  # It must not change the exit code.
                 print(f"the events cannot be written: {error}", file=sys.stderr)
-        heartbeat.end()
+        if not crashed:
+            heartbeat.end()
         self._temporary.cleanup()
         logging.shutdown()
         sys.stdout.flush()

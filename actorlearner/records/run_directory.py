@@ -54,6 +54,7 @@ class RunDirectory:
         self.videos = self.path / "videos"
         self.heartbeats = self.path / "health"
         self._made: list[Path] = []
+        self._is_new = False
 
     def metrics(self, name: str) -> Path:
         """Returns the metrics file of `learner`, `collect-<i>`, `eval`, `best` or `replay`."""
@@ -160,6 +161,7 @@ class RunDirectory:
             self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
             # Last, because `holds_a_run` checks this file.
             write_atomically(self.config, to_yaml(config))
+            self._is_new = True
         except OSError as error:
             raise self._unusable(error) from error
 
@@ -178,15 +180,12 @@ class RunDirectory:
     def discard(self) -> None:
         """Removes the directory after a refused start, so that a corrected start can use the same path.
 
-        Parent directories that this object created are removed too, if empty. Nothing is removed if the
-        directory existed before, or contains more than configuration, manifest, events, logs and heartbeats.
+        Parent directories that this object created are removed too, if empty. A directory that existed before
+        is left without the configuration, as by `withdraw`; one that contains more is left as it is.
         """
         if not self._made:
-            return
-        held = {path.name for path in self.path.iterdir()}
-        files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
-        ours = files | {self.log("").parent.name, self.heartbeats.name}
-        if held - ours:
+            self.withdraw()
+        if not self._made or not self._is_bare:
             return
         shutil.rmtree(self.path)
         for above in self._made[1:]:
@@ -194,7 +193,34 @@ class RunDirectory:
                 return
             above.rmdir()
 
-    def _check(self, config: Config) -> None:
+    def withdraw(self) -> None:
+        """Removes the configuration that a refused start has written, so that a corrected one is not refused.
+
+        Nothing is removed if the directory contains more than a refused start leaves, or held a run before.
+        """
+        if self._is_new and self._is_bare:
+            self.config.unlink(missing_ok=True)
+            self.manifest.unlink(missing_ok=True)
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether the directory contains only configuration, manifest, events, lock, logs and heartbeats."""
+        files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
+        ours = files | {self.log("").parent.name, self.heartbeats.name}
+        return not {path.name for path in self.path.iterdir()} - ours
+
+    def check_same(self, config: Config) -> None:
+        """Checks that the run that goes on here has this configuration; writes nothing.
+
+        Raises:
+          ConfigurationError: it has another one, if only in `learn.train_steps`.
+        """
+        there = self._read_config(config)
+        if fingerprint(there) != fingerprint(config):
+            raise self._differs(config, canonical(there))
+
+    def _read_config(self, config: Config) -> Config:
+        """Returns the configuration in the directory; raises a ConfigurationError for another algorithm."""
         document = read_document(str(self.config))
         agent = document.tree.get("agent")
         name = agent.get("name", "") if isinstance(agent, dict) else ""
@@ -208,6 +234,10 @@ class RunDirectory:
             return type(config.agent)
 
         there, _ = load_with_sources(str(self.config), (), agent_class)
+        return there
+
+    def _check(self, config: Config) -> None:
+        there = self._read_config(config)
         if fingerprint(there) == fingerprint(config):
             if there != config:  # In what only looks on.
                 write_atomically(self.config, to_yaml(config))

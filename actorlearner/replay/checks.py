@@ -77,6 +77,14 @@ def _experience_problems(
     size, batch = iteration.env_steps, config.learn.batch_size
     if size % experience.length:
         yield refuse("agent.env_steps_per_iteration", f"a multiple of fragment_length ({experience.length})")
+    elif config.collect.actors and config.collect.envs_per_actor:
+        together = experience.length * config.collect.actors * config.collect.envs_per_actor
+        if size % together:  # Actors collect whole fragments; those beyond an iteration would be dropped.
+            allowed = (
+                f"a multiple of {together}, agent.fragment_length x collect.actors x collect.envs_per_actor"
+            )
+            others = ("collect.actors", "collect.envs_per_actor")
+            yield refuse("agent.env_steps_per_iteration", allowed, *others)
     if size % batch:
         yield refuse("learn.batch_size", f"what divides agent.env_steps_per_iteration ({size})")
     elif iteration.whole_sequences and batch % experience.length:
@@ -116,6 +124,9 @@ def _table_problems(
     if replay.min_size > replay.capacity:
         allowed = f"at most replay.capacity ({replay.capacity}), or sampling never starts"
         yield refuse("replay.min_size", allowed, "replay.capacity")
+    if replay.updates_per_env_step is None and replay.error_buffer is not None:
+        allowed = "null without replay.updates_per_env_step"
+        yield refuse("replay.error_buffer", allowed, "replay.updates_per_env_step")
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
         least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size * experience.stride)
         if replay.error_buffer < least:

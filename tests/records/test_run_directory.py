@@ -328,11 +328,84 @@ def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Co
     (tmp_path / "runs" / "another").mkdir()
     directory.discard()
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["another"]
-    (tmp_path / "empty").mkdir()
-    found = RunDirectory(tmp_path / "empty")
-    found.prepare(small_config)
-    found.discard()
-    assert found.holds_a_run
+
+
+def test_a_directory_that_was_only_held_is_discarded(tmp_path: Path) -> None:
+    """As when the port for Prometheus is in use."""
+    directory = RunDirectory(tmp_path / "runs" / "run")
+    directory.hold()
+    directory.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_in_which_another_process_was_refused_is_discarded(
+    tmp_path: Path, small_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `train` of the API does: it makes the directory, and runs the command as a process."""
+    monkeypatch.chdir(tmp_path)
+    directory = new_run_directory("sac_pendulum")
+    other = RunDirectory(directory.path)
+    other.hold()
+    other.prepare(small_config)
+    other.discard()
+    directory.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("free", ["discard", "withdraw"])
+def test_a_directory_that_was_there_before_can_be_used_after_a_refused_start(
+    tmp_path: Path, small_config: Config, free: str
+) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.hold()
+    directory.prepare(small_config)
+    directory.log("learner").parent.mkdir()
+    directory.log("learner").write_text("refused\n")
+    getattr(directory, free)()
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", "logs"}
+    assert directory.log("learner").read_text() == "refused\n"
+    RunDirectory(tmp_path).prepare(dataclasses.replace(small_config, seed=7))
+
+
+@pytest.mark.parametrize("kept", ["metrics", "checkpoints", "notes.txt"])
+def test_a_directory_with_more_than_a_start_leaves_is_not_withdrawn(
+    tmp_path: Path, small_config: Config, kept: str
+) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.prepare(small_config)
+    (tmp_path / kept).mkdir()
+    before = directory.config.read_bytes(), directory.manifest.read_bytes()
+    assert not directory.withdraw()
+    directory.discard()
+    assert (directory.config.read_bytes(), directory.manifest.read_bytes()) == before
+
+
+def test_a_run_that_was_there_before_is_not_withdrawn(tmp_path: Path, small_config: Config) -> None:
+    RunDirectory(tmp_path).prepare(small_config)
+    resumed = RunDirectory(tmp_path)
+    resumed.prepare(learning(small_config, train_steps=small_config.learn.train_steps + 1))
+    assert not resumed.withdraw()
+    assert resumed.holds_a_run
+
+
+def test_a_run_that_goes_on_is_looked_at_without_a_change(
+    directory: RunDirectory, small_config: Config
+) -> None:
+    directory.prepare(small_config)
+    paths = directory.config, directory.manifest
+    before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
+    directory.check_same(small_config)
+    with pytest.raises(ConfigurationError) as refusal:
+        directory.check_same(learning(small_config, train_steps=101))
+    start = f"--run_dir: {directory.path} holds a run of another configuration: "
+    assert refusal.value.problems == (f"{start}learn.train_steps: 101 here, 100 there",)
+    assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths] == before
+
+
+def test_a_run_of_another_algorithm_is_not_the_same(directory: RunDirectory) -> None:
+    directory.prepare(load_config("sac_pendulum"))
+    with pytest.raises(ConfigurationError, match=r'agent\.name: "td3" here, "sac" there'):
+        directory.check_same(load_config("td3_pendulum"))
 
 
 @pytest.mark.parametrize("command", ["local", "learner --replay_address localhost:1"])

@@ -11,12 +11,18 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.config.resolved import to_yaml
-from actorlearner.config.schema import Config, LearnConfig
+from actorlearner.config.schema import CollectConfig, Config, LearnConfig
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.errors import ConfigurationError
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import plan_rate_limit
+from tests.support.processes import REPOSITORY
+
+_EXAMPLES = sorted(
+    path.name for path in (REPOSITORY / "examples").glob("*.yaml") if not path.name.startswith("sweep_")
+)
+"""Those that `local` takes; the others are search spaces."""
 
 
 def config_with(**keys: Any) -> Config:
@@ -79,6 +85,15 @@ def test_rate_limiter_that_would_deadlock() -> None:
     (problem,) = replay_problems(config, {"replay.error_buffer": "--set"})
     allowed = f"at least {MAX_ROWS} env steps"
     assert problem.startswith(f"replay.error_buffer: 4.0 cannot work (--set); allowed: {allowed}")
+
+
+def test_an_error_buffer_is_for_a_rate_limiter() -> None:
+    config = config_with(replay__updates_per_env_step=None, replay__error_buffer=1e6)
+    assert replay_problems(config, {"replay.error_buffer": "--set"}) == [
+        "replay.error_buffer: 1000000.0 cannot work (--set); "
+        "allowed: null without replay.updates_per_env_step"
+    ]
+    assert replay_problems(config, {}, {"replay.updates_per_env_step"}) == []
 
 
 @pytest.mark.parametrize(
@@ -152,6 +167,33 @@ def test_iterations_that_work(agent: dict[str, Any]) -> None:
     ppo = PpoConfig(env_steps_per_iteration=256, fragment_length=32, **agent)
     learn = LearnConfig(batch_size=64, train_steps=80, strategy="mirrored:2")
     assert replay_problems(Config(agent=ppo, learn=learn), {}) == []
+
+
+@pytest.mark.parametrize(
+    ("actors", "envs_per_actor", "works"),
+    [(2, 4, True), (1, 8, True), (3, 1, False), (2, 8, False), (None, 3, True), (3, None, True)],
+)
+def test_the_actors_collect_iterations_together(
+    actors: int | None, envs_per_actor: int | None, works: bool
+) -> None:
+    """An iteration of 256 env steps is 8 fragments of 32. Without a number of actors it is not known here."""
+    agent = PpoConfig(env_steps_per_iteration=256, fragment_length=32)
+    collect = CollectConfig(actors=actors, envs_per_actor=envs_per_actor)
+    config = Config(agent=agent, collect=collect, learn=LearnConfig(batch_size=32, train_steps=80))
+    found = replay_problems(config, {"agent.env_steps_per_iteration": "e.yaml:1"})
+    together = 32 * (actors or 1) * (envs_per_actor or 1)
+    problem = (
+        f"agent.env_steps_per_iteration: 256 cannot work (e.yaml:1); allowed: a multiple of {together}, "
+        "agent.fragment_length x collect.actors x collect.envs_per_actor"
+    )
+    assert found == [problem] * (not works)
+    for key in ("collect.actors", "collect.envs_per_actor"):
+        assert replay_problems(config, {}, {key}) == []
+
+
+@pytest.mark.parametrize("name", _EXAMPLES)
+def test_examples_are_configurations(name: str) -> None:
+    load_config(str(REPOSITORY / "examples" / name), checks=(replay_problems,))
 
 
 @pytest.mark.parametrize("name", shipped_configs())

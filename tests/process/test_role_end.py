@@ -1,0 +1,72 @@
+"""The end of a role's process: its exit code, and what it leaves in its run directory."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from actorlearner.agents.configuration import load_config
+from actorlearner.records.run_directory import RunDirectory
+
+_ROLE = """
+import sys
+from actorlearner.agents.configuration import load_config
+from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.process import process
+
+def run(config, directory, stop):
+    assert directory.heartbeat("learner").exists()
+    error = eval(sys.argv[2])
+    if error is not None:
+        raise error
+
+process.stop_tensor_leak = lambda: True  # It imports TensorFlow.
+start = process.Start(load_config("td3_pendulum"), {}, sys.argv[1], "experiment", {})
+process.run_role("learner", lambda: run, start)
+"""
+
+_REFUSED = "ConfigurationError(['seed: 0 cannot work; allowed: 1'])"
+
+
+def _end(run_dir: Path, error: str) -> int:
+    """Starts the learner by hand, whose work raises the error, if any; returns its exit code."""
+    command = [sys.executable, "-c", _ROLE, str(run_dir), error]
+    return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, check=False).returncode
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "is_left"),
+    [
+        ("None", 0, False),
+        ("RunError('the loss is not finite')", 1, False),
+        (_REFUSED, 2, False),
+        ("ValueError('no such shape')", 1, True),
+    ],
+)
+def test_only_a_role_that_crashed_leaves_its_heartbeat(
+    tmp_path: Path, error: str, code: int, is_left: bool
+) -> None:
+    assert _end(tmp_path, error) == code
+    assert RunDirectory(tmp_path).heartbeat("learner").exists() is is_left
+
+
+def test_a_refused_configuration_does_not_stay(tmp_path: Path) -> None:
+    assert _end(tmp_path, _REFUSED) == 2
+    directory = RunDirectory(tmp_path)
+    assert not directory.config.exists()
+    assert "seed: 0 cannot work" in directory.log("learner").read_text()
+    directory.prepare(load_config("td3_pendulum", ["seed=1"]))
+
+
+def test_a_run_that_was_there_before_stays(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.prepare(load_config("td3_pendulum"))
+    assert _end(tmp_path, _REFUSED) == 2
+    assert directory.config.exists()
+
+
+@pytest.mark.parametrize("error", ["None", "RunError('no data')", "ValueError('no such shape')"])
+def test_another_end_keeps_the_configuration(tmp_path: Path, error: str) -> None:
+    _end(tmp_path, error)
+    assert RunDirectory(tmp_path).holds_a_run
