@@ -87,8 +87,9 @@ class _Gate:
         await _accept(self._listener, self._let_in)
 
     async def _let_in(self, connection: socket.socket) -> None:
-        peer = connection.getpeername()[0].removeprefix("::ffff:")
+        peer = "a client that has gone"
         try:
+            peer = connection.getpeername()[0].removeprefix("::ffff:")
             outside = await _accepted(connection, self._context)
         except (OSError, TimeoutError) as error:
             self._tell_refusal(peer, error)

@@ -18,6 +18,7 @@ from actorlearner.local.child import Child, Supervised
 from actorlearner.network.certificate import write_certificate
 from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.process.health import COLLECT_ACTOR
+from actorlearner.records.disk import Appender, is_full
 from actorlearner.records.notify import NOTIFY_VARIABLE
 from actorlearner.records.run_directory import RunDirectory
 
@@ -90,7 +91,8 @@ class CollectActor:
         self._temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
         here = Path(self._temporary.name)
         (here / "experiment.yaml").write_text(task.config, encoding="utf-8")
-        write_certificate(here / "run.pem", task.certificate)
+        self._certificate = here / "run.pem"
+        write_certificate(self._certificate, task.certificate)
         self._name = name
         self._directory = RunDirectory(here / "run")
         metrics = self._directory.metrics(f"collect-{index}")
@@ -103,7 +105,7 @@ class CollectActor:
             "--run_dir": self._directory.path,
             "--replay_address": task.replay_address,
             "--actor_index": index,
-            "--tls": here / "run.pem",
+            "--tls": self._certificate,
         }
         words = [str(word) for pair in arguments.items() for word in pair]
         self._child = Child(name, lambda fd: self._launch(words, fd), self._directory.log(name))
@@ -129,13 +131,15 @@ class CollectActor:
         child.wait(_POLL_S)
         code = child.exit_code
         child.receive()
+        if child.ready:  # Its connections are open; this actor is killed in the end, which leaves its folder.
+            self._certificate.unlink(missing_ok=True)
         warnings, child.warnings = child.warnings, []
         heartbeat = self._directory.heartbeat(self._name)
         error = child.error
         if code == EXIT_USAGE and not error:  # Refused before it was a role.
             last_line = child.log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
             error = last_line.removeprefix(ERROR_PREFIX)
-        return Report(
+        report = Report(
             exit_code=code,
             pid=child.pid,
             ready=child.ready,
@@ -146,6 +150,9 @@ class CollectActor:
             added=self._added(whole=code is None),
             heartbeat=heartbeat.read_bytes() if heartbeat.exists() else b"",
         )
+        if code is not None:
+            self._temporary.cleanup()
+        return report
 
     def _added(self, *, whole: bool) -> dict[str, bytes]:
         """Returns the bytes appended to each file since the last call: with `whole`, complete lines only."""
@@ -185,6 +192,7 @@ class RayChild(Supervised):
         self._pid = 0
         self._placed_at: float | None = None
         self._directory = directory
+        self._files: dict[str, Appender] = {}
         actor = ray.remote(CollectActor).options(num_cpus=1, max_concurrency=_CONCURRENT_CALLS)
         metrics = directory.metrics(f"collect-{index}")
         recorded = metrics.read_bytes().splitlines(keepends=True) if metrics.exists() else []
@@ -230,21 +238,29 @@ class RayChild(Supervised):
         self.error, self.may_be_restarted = report.error, report.may_be_restarted
         self.warnings += report.warnings
         for name, new in report.added.items():
-            path = self._directory.path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as file:
-                file.write(new)
+            if name not in self._files:
+                self._files[name] = Appender(self._directory.path / name, f"files of {self.name}")
+            self._files[name].append(new)
         heartbeat = self._directory.heartbeat(self.name)
         if report.exit_code is None:
             if report.heartbeat:
                 heartbeat.parent.mkdir(exist_ok=True)
-                heartbeat.write_bytes(report.heartbeat)
+                self._beat(heartbeat, report.heartbeat)
             self._report = self._actor.poll.remote()
         else:
             self._end(report.exit_code)
 
+    def _beat(self, path: Path, heartbeat: bytes) -> None:
+        try:
+            path.write_bytes(heartbeat)
+        except OSError as error:
+            if not is_full(error):  # As for all roles, a full disk ends nothing.
+                raise
+
     def _end(self, code: int, reason: str = "") -> None:
         self._exit_code, self._reason = code, reason
+        for file in self._files.values():
+            file.flush()
         self._directory.heartbeat(self.name).unlink(missing_ok=True)
         ray.kill(self._actor)
 
@@ -270,6 +286,9 @@ class RayChild(Supervised):
             ray.wait([self._report], timeout=None if left_s == math.inf else left_s)
             self.receive()
         return True
+
+    def close(self) -> None:
+        """No-op: its Ray actor was killed at its end."""
 
 
 def _one_line(error: BaseException) -> str:

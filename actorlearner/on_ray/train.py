@@ -1,6 +1,7 @@
 """The command that starts a run on Ray, or comes back to it, and shows it."""
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -32,6 +33,7 @@ _CONCURRENT_CALLS = 4  # Some commands may follow one run, and one stops it.
 _OWN_CORES = 2  # Of a Ray of this machine alone, beside one for each collect actor.
 _RETRY_S = 1.0
 _CONNECT_S = 5.0
+_TELL_AFTER_S = 10.0
 _NAME_FILE = "ray-actor"
 LOCAL = "local"
 
@@ -58,7 +60,11 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
     with _connection(address, config.collect.actors or 1):
         stop.install()  # Only now: Ctrl-C ends the wait for a connection, and Ray replaces handlers.
         directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
-        actor, offset = _find_or_start(config, directory)
+        actor, offset, is_new = _find_or_start(config, directory)
+        if not _answers(actor, stop):
+            if is_new:
+                ray.kill(actor)
+            return stop.exit_code
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
     if outcome.exit_code == EXIT_USAGE:
@@ -105,8 +111,8 @@ def _probe(address: str) -> None:
     socket.create_connection(host_and_port, _CONNECT_S).close()
 
 
-def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int]:
-    """Returns the run's Ray actor, and from where on its output is shown."""
+def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, bool]:
+    """Returns the run's Ray actor, from where on its output is shown, and whether it was started here."""
     output = directory.log("ray")
     name_file = directory.heartbeats / _NAME_FILE
     try:
@@ -128,10 +134,23 @@ def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int]:
             num_gpus=gpus,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
         )
-        return options.remote(plan), output.stat().st_size if output.exists() else 0
-    directory.prepare(config)  # Refuses another configuration.
+        return options.remote(plan), output.stat().st_size if output.exists() else 0, True
+    directory.check_same(config)
     print(f"back at the run in {directory.path}", flush=True)
-    return actor, output.stat().st_size
+    return actor, output.stat().st_size, False
+
+
+def _answers(actor: Any, stop: Stop) -> bool:
+    """Waits until Ray has started the run's actor; returns False if a stop is requested before."""
+    answer = actor.poll.remote(0)
+    told_at = time.monotonic() + _TELL_AFTER_S
+    while not ray.wait([answer], timeout=_RETRY_S)[0]:
+        if stop.requested:
+            return False
+        if time.monotonic() >= told_at:
+            print("waiting until Ray can start the run on this node, with all of its GPUs", flush=True)
+            told_at = math.inf
+    return True
 
 
 def _follow(actor: Any, offset: int, stop: Stop) -> Outcome:

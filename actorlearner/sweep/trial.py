@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -109,16 +110,34 @@ class Objective:
         arguments = ["--config", self._plan.config_file, "--run_dir", str(run.path), "--set", *overrides]
         process = LocalProcess(*arguments, "--quiet")
         evaluations = Tail(run.metrics("eval"), from_start=True)
+        saves = True
         try:
             while process.running and not self._stop.wait(_POLL_INTERVAL_S):
                 self._report_evaluations(trial, run, evaluations, steps_before)
+        except optuna.TrialPruned:
+            saves = False  # Its experience would be removed.
+            raise
         finally:
-            if process.running:
-                process.interrupt()
-            process.finish()
+            self._end(process, saves=saves)
         if self._stop.requested:
             raise StoppedError
         self._report_evaluations(trial, run, evaluations, steps_before)
+
+    def _end(self, process: LocalProcess, *, saves: bool) -> None:
+        """Stops a run, and blocks until it has saved; without `saves`, or at another Ctrl-C, it gives up."""
+        interrupts, gave_up = self._stop.interrupts, False
+        if process.running:
+            process.interrupt()
+        while process.running:
+            time.sleep(_POLL_INTERVAL_S)
+            if not saves or self._stop.interrupts > interrupts:
+                interrupts, gave_up = self._stop.interrupts, True
+                process.interrupt()
+        try:
+            process.finish()
+        except RunError:
+            if not gave_up:  # An interrupt in the last moment of the process ends it with another exit code.
+                raise
 
     def _report_evaluations(
         self, trial: optuna.Trial, run: RunDirectory, evaluations: Tail, steps_before: int

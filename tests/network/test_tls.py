@@ -3,6 +3,7 @@
 import os
 import socket
 import ssl
+import struct
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -116,6 +117,24 @@ def test_nobody_gets_in_without_the_runs_certificate(
     with pytest.raises(BlockingIOError):
         server.accept()
     assert "refused a connection from 127.0.0.1" in caplog.text
+
+
+def test_a_client_that_is_reset_at_once_does_no_harm(
+    server: socket.socket, certificate: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()  # By a reset, before the gate looks.
+    open_gate(listener, server.getsockname()[1], certificate)
+    (door,) = open_doors([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
+    with _connect(door) as client:
+        served, _ = server.accept()
+        client.sendall(b"x")
+        assert served.recv(1) == b"x"
+        served.close()
+    assert "refused a connection from a client that has gone" in caplog.text
+    assert "never retrieved" not in caplog.text
 
 
 def test_a_door_trusts_no_server_but_the_runs(

@@ -1,12 +1,19 @@
-"""A Ray cluster that cannot be reached; tests/integration/test_ray.py has one that can."""
+"""The command for Ray without a cluster: one that cannot be reached, and one that is busy.
+
+tests/integration/test_ray.py has one that can be reached.
+"""
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from actorlearner.on_ray import train
+from actorlearner.process.stop import Stop
 from tests.support.processes import REPOSITORY
 
 _DEADLINE_S = 90.0
@@ -33,3 +40,54 @@ def test_an_address_without_a_cluster_is_refused(address: str, tmp_path: Path, f
     assert process.returncode == 2
     assert "; allowed: auto or the HOST:PORT of a Ray cluster with this node; " in process.stderr
     assert not list(tmp_path.iterdir())
+
+
+_ACTOR = SimpleNamespace(poll=SimpleNamespace(remote=lambda offset: "an answer"))
+
+
+@pytest.fixture(name="waits")
+def _waits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes Ray start the run's actor after some waits, each of which calls a function."""
+
+    def make(count: int, during: Callable[[], None] = lambda: None) -> None:
+        left = iter(range(count))
+
+        def wait(answers: list[str], timeout: float) -> tuple[list[str], list[str]]:
+            during()
+            return ([], answers) if next(left, None) is not None else (answers, [])
+
+        monkeypatch.setattr(train, "ray", SimpleNamespace(wait=wait))
+
+    return make
+
+
+def test_a_run_that_starts_soon_needs_no_words(
+    waits: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits(3)
+    assert train._answers(_ACTOR, Stop())
+    assert capsys.readouterr().out == ""
+
+
+def test_a_long_wait_for_the_node_is_told_once(
+    waits: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(train, "_TELL_AFTER_S", 0.0)
+    waits(3)
+    assert train._answers(_ACTOR, Stop())
+    line = "waiting until Ray can start the run on this node, with all of its GPUs\n"
+    assert capsys.readouterr().out == line
+
+
+def test_a_stop_ends_the_wait_for_the_node(waits: Callable[..., None]) -> None:
+    stop = Stop()
+    waits(1_000, stop.request)
+    assert not train._answers(_ACTOR, stop)
+
+
+def test_a_run_that_has_started_is_followed_to_its_end(waits: Callable[..., None]) -> None:
+    """Also after a stop, which the run has to be told."""
+    stop = Stop()
+    stop.request()
+    waits(0)
+    assert train._answers(_ACTOR, stop)

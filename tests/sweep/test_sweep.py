@@ -1,6 +1,7 @@
 """Sweeps of scripted runs: which trials are ended early, what a stop leaves, and what is refused."""
 
 import json
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,13 +24,21 @@ Returns = Callable[[float, int], Sequence[float]]
 
 
 class ScriptedRun:
-    """In the place of a LocalProcess: the run has been evaluated and has ended when it is first polled."""
+    """In the place of a LocalProcess: the run has been evaluated when it is first polled, and ends soon.
 
-    def __init__(self, returns: Returns, started: list[Path], *arguments: str) -> None:
+    Attributes:
+      interrupts: how often it was interrupted; it ends at once at the second time.
+    """
+
+    def __init__(
+        self, returns: Returns, started: list[Path], while_saving: Callable[[], None], *arguments: str
+    ) -> None:
         run = RunDirectory(Path(arguments[arguments.index("--run_dir") + 1]))
         overrides = dict(each.split("=") for each in arguments if "=" in each)
         started.append(run.path)
-        self._polls_left = 1
+        self._polls_left = 5
+        self._while_saving = while_saving
+        self.interrupts = 0
         self._error: Exception | None = None
         evaluations = run.metrics("eval")
         evaluations.parent.mkdir(parents=True, exist_ok=True)
@@ -43,19 +52,29 @@ class ScriptedRun:
 
     @property
     def running(self) -> bool:
+        if self.interrupts == 1:
+            self._while_saving()
         self._polls_left -= 1
-        return self._polls_left >= 0
+        return self._polls_left >= 0 and self.interrupts < 2
 
     def interrupt(self) -> None:
-        pass
+        self.interrupts += 1
 
     def finish(self) -> None:
         if self._error is not None:
             raise self._error
 
 
+@pytest.fixture(name="runs")
+def _runs() -> list[ScriptedRun]:
+    """All scripted runs, in the order of their starts."""
+    return []
+
+
 @pytest.fixture(name="run")
-def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Path]]:
+def _run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[ScriptedRun]
+) -> Callable[..., list[Path]]:
     """Runs a sweep of scripted runs; returns their run directories in the order of their starts."""
 
     def run(
@@ -64,10 +83,16 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[
         seeds: int = 1,
         config: str = "td3_pendulum",
         space: tuple[Parameter, ...] = (_GAMMA,),
+        while_saving: Callable[[], None] = lambda: None,
     ) -> list[Path]:
         started: list[Path] = []
         overrides = (f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=100")
-        monkeypatch.setattr(trial, "LocalProcess", lambda *args: ScriptedRun(returns, started, *args))
+
+        def start(*arguments: str) -> ScriptedRun:
+            runs.append(ScriptedRun(returns, started, while_saving, *arguments))
+            return runs[-1]
+
+        monkeypatch.setattr(trial, "LocalProcess", start)
         plan = Plan(config, overrides, load_config(config, overrides), space, trials, seeds)
         sweep.run_sweep(plan, tmp_path / "study", None)
         return started
@@ -116,7 +141,9 @@ def test_the_best_values_of_all_seeds_become_a_configuration(
     assert "3 trials complete, 0 pruned" in capsys.readouterr().out
 
 
-def test_a_trial_below_the_median_ends_early(run: Callable[..., list[Path]], tmp_path: Path) -> None:
+def test_a_trial_below_the_median_ends_early(
+    run: Callable[..., list[Path]], runs: list[ScriptedRun], tmp_path: Path
+) -> None:
     means = iter([*range(10, 15), 9])
 
     def returns(gamma: float, seed: int) -> Sequence[float]:
@@ -126,6 +153,8 @@ def test_a_trial_below_the_median_ends_early(run: Callable[..., list[Path]], tmp
     states = [each.state.name for each in _study(tmp_path).trials]
     assert states == ["COMPLETE"] * 5 + ["PRUNED"]
     assert _study(tmp_path).trials[-1].intermediate_values == {100: 9.0}
+    # The second time, so that it does not save experience that is removed.
+    assert [each.interrupts for each in runs] == [0] * 5 + [2]
 
 
 def test_a_stopped_trial_is_resumed(
@@ -153,6 +182,28 @@ def test_a_stopped_trial_is_resumed(
         "COMPLETE",
         "COMPLETE",
     ]
+
+
+@pytest.mark.parametrize(("times", "interrupts"), [(1, 1), (2, 2)])
+def test_a_second_ctrl_c_gives_up_saving(
+    run: Callable[..., list[Path]],
+    runs: list[ScriptedRun],
+    stops: list[Stop],
+    capsys: pytest.CaptureFixture[str],
+    times: int,
+    interrupts: int,
+) -> None:
+    def ctrl_c() -> None:
+        if stops[-1].interrupts < times:
+            stops[-1].receive(signal.SIGINT)
+
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        ctrl_c()
+        return (0, 1, 1, 1, 1)
+
+    run(returns, trials=3, while_saving=ctrl_c)
+    assert [each.interrupts for each in runs] == [interrupts]
+    assert "stopped after 0 of 3 trials" in capsys.readouterr().out
 
 
 def test_a_failed_trial_counts_and_the_sweep_goes_on(run: Callable[..., list[Path]], tmp_path: Path) -> None:

@@ -1,0 +1,135 @@
+"""A collect actor on another node, without Ray: what it leaves there, and what reaches the run."""
+
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from actorlearner.network.certificate import make_certificate
+from actorlearner.on_ray import collect
+from actorlearner.on_ray.collect import CollectActor, RayChild, Report, Task
+from actorlearner.records.notify import NOTIFY_VARIABLE
+from actorlearner.records.run_directory import RunDirectory
+from tests.support.full_disk import fill, small_disk
+
+_NAME = "collect-actor-0"
+_LOG = f"logs/{_NAME}.log"
+
+_ROLE = f"""
+import os, signal
+print("acts", flush=True)
+os.write(int(os.environ["{NOTIFY_VARIABLE}"]), b'{{"state": "ready", "message": ""}}\\n')
+signal.pause()
+"""
+
+Eventually = Callable[..., None]
+
+
+def _report(*, exit_code: int | None = None, heartbeat: bytes = b"", log: bytes = b"") -> Report:
+    added = {_LOG: log} if log else {}
+    return Report(exit_code, 7, True, "", "", True, [], added, heartbeat)
+
+
+class Node:
+    """In the place of Ray: the actor answers each poll with the next report."""
+
+    def __init__(self) -> None:
+        self.reports: list[Report] = []
+        self._actor = SimpleNamespace(poll=SimpleNamespace(remote=lambda: len(self.reports)))
+
+    def remote(self, actor: type) -> SimpleNamespace:
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: self._actor))
+
+    def wait(self, polls: list[int], timeout: float | None) -> tuple[list[int], list[int]]:
+        return [each for each in polls if each < len(self.reports)], []
+
+    def get(self, poll: int) -> Report:
+        return self.reports[poll]
+
+    def kill(self, actor: object) -> None:
+        """No-op."""
+
+
+@pytest.fixture(name="node")
+def _node(monkeypatch: pytest.MonkeyPatch) -> Node:
+    node = Node()
+    monkeypatch.setattr(collect, "ray", node)
+    return node
+
+
+@pytest.fixture(name="task")
+def _task() -> Task:
+    return Task("seed: 7\n", make_certificate(), "localhost:1", "")
+
+
+def test_what_a_full_disk_does_not_take_comes_later(tmp_path: Path, node: Node, task: Task) -> None:
+    with small_disk(tmp_path, mebibytes=1) as disk:
+        directory = RunDirectory(disk)
+        directory.heartbeats.mkdir()
+        child = RayChild(_NAME, 0, task, directory)
+        filler = fill(disk)
+        for line in (b"one\n", b"two\n"):
+            node.reports.append(_report(log=line, heartbeat=b"a heartbeat"))
+            child.receive()
+        assert child.ready
+        assert child.exit_code is None
+        filler.unlink()
+        node.reports.append(_report(log=b"three\n", heartbeat=b"the next"))
+        child.receive()
+        assert (disk / _LOG).read_bytes() == b"one\ntwo\nthree\n"
+        assert directory.heartbeat(_NAME).read_bytes() == b"the next"
+        node.reports.append(_report(exit_code=0, log=b"four\n"))
+        child.receive()
+        assert child.exit_code == 0
+        assert (disk / _LOG).read_bytes().endswith(b"\nfour\n")
+
+
+def test_what_is_no_full_disk_is_raised(tmp_path: Path, node: Node, task: Task) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.heartbeat(_NAME).mkdir(parents=True)
+    child = RayChild(_NAME, 0, task, directory)
+    node.reports.append(_report(heartbeat=b"a heartbeat"))
+    with pytest.raises(IsADirectoryError):
+        child.receive()
+
+
+@pytest.fixture(name="actor")
+def _actor(tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch) -> Iterator[CollectActor]:
+    """Runs a process that is ready at once; all of the node's files are in tmp_path."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(collect, "_POLL_S", 0.01)
+    monkeypatch.setattr(collect, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
+    actor = CollectActor(_NAME, 0, task, b"")
+    yield actor
+    actor._child.kill()
+
+
+def test_the_key_is_removed_once_its_connections_are_open(
+    actor: CollectActor, tmp_path: Path, eventually: Eventually
+) -> None:
+    assert [path.stat().st_mode & 0o777 for path in tmp_path.rglob("run.pem")] == [0o600]
+    eventually(lambda: actor.poll().ready)
+    assert list(tmp_path.rglob("run.pem")) == []
+    assert not actor.poll().exit_code  # It needs no key any more.
+
+
+def test_an_ended_process_leaves_nothing_on_its_node(
+    actor: CollectActor, tmp_path: Path, eventually: Eventually
+) -> None:
+    reports: list[Report] = []
+
+    def poll() -> Report:
+        reports.append(actor.poll())
+        return reports[-1]
+
+    eventually(lambda: poll().ready)
+    assert list(tmp_path.iterdir())
+    actor.send(signal.SIGTERM)
+    eventually(lambda: poll().exit_code is not None)
+    assert reports[-1].exit_code == -signal.SIGTERM
+    assert b"".join(report.added.get(_LOG, b"") for report in reports) == b"acts\n"
+    assert list(tmp_path.iterdir()) == []
