@@ -10,6 +10,9 @@ _MIN_PATIENCE_S = 1.0
 _FIRST_PATIENCE_S = 30.0
 """The least seconds before the third policy, while the usual time is not known."""
 
+_FADING = 0.75
+"""Factor of the usual time with each takeover: the next interval without one sets it again."""
+
 _PATIENCE = 2.0
 """Times the usual time between two policies after which an actor takes over from one that may have ended."""
 
@@ -58,14 +61,20 @@ class Pace:
         passed, now = self._ahead, self._clock()
         if self._train_step is not None and train_step > self._train_step:
             passed = (train_step - self._train_step) // self._train_steps
-            # An actor may join in the middle of its first interval.
-            if self._whole and (self._usual_s is None or not self._took_over):
-                self._usual_s = now - self._arrived
-            self._whole = True
+            self._measure(now)
         self._train_step = train_step
         self._left = min(self._left + passed * self._share, self._ahead * self._share)
         self._arrived = self._since = now
         self._took_over = False
+
+    def _measure(self, now: float) -> None:
+        """Updates the usual time between two policies."""
+        if not self._whole:  # An actor may join in the middle of its first interval.
+            self._whole = True
+        elif self._usual_s is None or not self._took_over:
+            self._usual_s = now - self._arrived
+        else:  # Without the actor that is missing, the time after a takeover is what counts.
+            self._usual_s = max(now - self._since, _FADING * self._usual_s)
 
     @property
     def may_collect(self) -> bool:

@@ -61,32 +61,19 @@ def cross_problems(config: Config, sources: Sources, broken: Collection[str] = (
     profile = config.learn.profile
     if "learn.profile" not in broken and profile is not None and not profiled_steps(profile):
         problems.append(cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null"))
-    problems += _without_effect(config, sources, broken)
+    if "collect.actor_kwargs" not in broken:
+        problems += _actor_kwargs_problems(config, sources)
     if "callbacks" not in broken:
         problems += _callback_problems(config.callbacks, sources.get("callbacks", DEFAULT_SOURCE))
     return problems
 
 
-def _without_effect(config: Config, sources: Sources, broken: Collection[str]) -> Iterator[str]:
-    """Yields the keys whose values would do nothing, or end the roles that use them."""
-    learn, evaluate = config.learn, config.evaluate
-    profiled = profiled_steps(learn.profile)
-    refused = set(broken)
-    late = profiled is not None and profiled[0] >= learn.train_steps
-    if late and refused.isdisjoint(("learn.profile", "learn.train_steps")):
-        allowed = f"a START below learn.train_steps ({learn.train_steps})"
-        yield cannot_work(config, "learn.profile", sources, allowed)
-    unfilmed = evaluate.interval is None and evaluate.video_interval is not None
-    if unfilmed and refused.isdisjoint(("evaluate.interval", "evaluate.video_interval")):
-        yield cannot_work(config, "evaluate.video_interval", sources, "null without evaluate.interval")
-    if "collect.actor_kwargs" not in refused:
-        for name, values in config.collect.actor_kwargs.items():
-            if not isinstance(values, list) or not values:
-                key = f"collect.actor_kwargs.{name}"
-                source = sources.get(key, sources.get("collect.actor_kwargs", DEFAULT_SOURCE))
-                yield problem(
-                    key, f"{show(values)} cannot work", source, "a list with a value for each actor"
-                )
+def _actor_kwargs_problems(config: Config, sources: Sources) -> Iterator[str]:
+    for name, values in config.collect.actor_kwargs.items():
+        if not isinstance(values, list) or not values:
+            key = f"collect.actor_kwargs.{name}"
+            source = sources.get(key, sources.get("collect.actor_kwargs", DEFAULT_SOURCE))
+            yield problem(key, f"{show(values)} cannot work", source, "a list with a value for each actor")
 
 
 def cannot_work(config: Config, key: str, sources: Sources, allowed: str) -> str:

@@ -194,6 +194,7 @@ class Outputs:
         Raises:
           RunError: a train step is in progress and does not end.
         """
+        beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()
         if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)

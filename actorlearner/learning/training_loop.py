@@ -43,14 +43,14 @@ def train(
       RunError: training has diverged.
     """
     start = step = int(learner.train_step.numpy())
-    slowest_s = 0.0
+    slowest_s: float | None = None
     while step < config.learn.train_steps and not group.stopped:
         iterations = learner.steps_per_call or _iterations_until_due(config, step)
         group.begin_call()
         began = time.monotonic()
         loss = _finite_loss(learner, step, iterations)
         if step > start:  # The first call also optimises the graph.
-            slowest_s = max(slowest_s, time.monotonic() - began)
+            slowest_s = max(slowest_s or 0.0, time.monotonic() - began)
         else:
             start_up.ended("first train steps")
             start_up.report("started")

@@ -119,6 +119,8 @@ class Child(Supervised):
 
     def receive(self) -> None:
         """Processes the reports that have arrived; does not block."""
+        if self._reader < 0:
+            return
         try:
             while received := os.read(self._reader, 65536):
                 self._unread += received
@@ -158,3 +160,4 @@ class Child(Supervised):
     def close(self) -> None:
         """Closes the pipe of its reports."""
         os.close(self._reader)
+        self._reader = -1

@@ -27,8 +27,11 @@ _READY_DEADLINE_S = 360.0
 server, which may restore a lot, before it reports that."""
 
 # Seconds that roles get to close where nothing is lost without it.
-_ACTORS_GRACE_S = 10.0
+_ACTORS_GRACE_S = 5.0
 _STARTING_GRACE_S = 5.0
+
+_ALONE_S = 7.0
+"""Seconds for which only the learner is ending, while data still flows to it."""
 
 _SAVING_NOTICE_S = 3.0
 _SAVING_POLL_S = 0.25
@@ -214,18 +217,24 @@ class Supervisor:
     def shut_down(self, stop: Stop, report: Callable[[str], None]) -> None:
         """Ends every role that still runs: the learner first, while data still flows to it.
 
-        The learner and, at last, the replay server get the time that they need to save, see `end_saved`; the
-        others get 10 s to close. If no role was ever ready, there is nothing to save: all end together,
-        within 5 s. `report` gets each line for the user.
+        The learner and the replay server get the time that they need to save, see `wait_saved`; the others
+        get 5 s to close. If no role was ever ready, there is nothing to save: all end together, within 5 s.
+        `report` gets each line for the user.
         """
         children = self._children
         if self.any_was_ready:
             actors = [child for name, child in children.items() if name not in (REPLAY_SERVER, LEARNER)]
             if self.finished:  # Actors end by themselves; their callbacks may take a while to close.
                 _wait(actors, self._callbacks_grace_s)
-            end_saved(children[LEARNER], self._directory, stop, report)
+            learner, server = children[LEARNER], children[REPLAY_SERVER]
+            learner.send(signal.SIGTERM)
+            learner.wait(_ALONE_S if learner.ready else _STARTING_GRACE_S)
+            if not learner.ready:  # It has nothing to save yet.
+                learner.kill()
             _end(actors, _ACTORS_GRACE_S)
-            end_saved(children[REPLAY_SERVER], self._directory, stop, report)
+            server.send(signal.SIGTERM)
+            for child in (learner, server):
+                wait_saved(child, self._directory, stop, report)
         else:
             _end(children.values(), _STARTING_GRACE_S)
         self._fork_server.kill()
@@ -233,12 +242,13 @@ class Supervisor:
             self._directory.heartbeat(name).unlink(missing_ok=True)
 
 
-def end_saved(child: Supervised, directory: RunDirectory, stop: Stop, report: Callable[[str], None]) -> None:
-    """Ends the learner or the replay server once it has saved: a call of a minute, many gigabytes.
+def wait_saved(child: Supervised, directory: RunDirectory, stop: Stop, report: Callable[[str], None]) -> None:
+    """Waits until the learner or the replay server, which got a SIGTERM, has saved and ended.
 
-    It is killed when its heartbeat is overdue, after 15 minutes, or at a SIGINT after the report about it.
+    That may be a call of a minute, or many gigabytes. The role is killed when its heartbeat is overdue, after
+    15 minutes, or at a SIGINT after the report about it.
     """
-    child.send(signal.SIGTERM)
+    began = time.time()
     if child.wait(_SAVING_NOTICE_S):
         return
     interrupts = stop.interrupts
@@ -246,7 +256,7 @@ def end_saved(child: Supervised, directory: RunDirectory, stop: Stop, report: Ca
     report(f"{doing}; Ctrl-C gives up, and loses {lost}")
     deadline = time.monotonic() + LONG_PATIENCE_S
     while not child.wait(_SAVING_POLL_S):
-        late = time.monotonic() >= deadline or is_overdue(directory.heartbeat(child.name))
+        late = time.monotonic() >= deadline or is_overdue(directory.heartbeat(child.name), began)
         if late or stop.interrupts > interrupts:
             child.kill()
             report(f"the {child.name} did not save: {lost} are lost")

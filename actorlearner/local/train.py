@@ -1,6 +1,5 @@
 """Local mode: one command that trains with all roles on this machine."""
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -116,18 +115,8 @@ def train(
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
 
 
-class _Console(Console):
-    """Goes on when nobody reads what it prints: in `... | tee log`, Ctrl-C ends tee before all is saved."""
-
-    def on_broken_pipe(self) -> None:
-        """Drops all that follows, where rich would end this process."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())
-        os.close(nowhere)
-
-
 def _console(*, quiet: bool = False, stderr: bool = False) -> Console:
-    return _Console(highlight=False, markup=False, emoji=False, quiet=quiet, stderr=stderr)
+    return Console(highlight=False, markup=False, emoji=False, quiet=quiet, stderr=stderr)
 
 
 def _print(console: Console, line: str) -> None:

@@ -64,6 +64,8 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
         if not _answers(actor, stop):
             if is_new:
                 ray.kill(actor)
+            else:
+                actor.stop.remote(int(stop.number))
             return stop.exit_code
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
@@ -141,7 +143,10 @@ def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, b
 
 
 def _answers(actor: Any, stop: Stop) -> bool:
-    """Waits until Ray has started the run's actor; returns False if a stop is requested before."""
+    """Waits until Ray has started the run's actor; returns False if a stop is requested before.
+
+    A run that was there before gets the request once Ray has started it again.
+    """
     answer = actor.poll.remote(0)
     told_at = time.monotonic() + _TELL_AFTER_S
     while not ray.wait([answer], timeout=_RETRY_S)[0]:

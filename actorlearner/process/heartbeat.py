@@ -72,6 +72,10 @@ class _Writer:
             self._write(text, patience_s)
             self._due, self._patience_s = now + INTERVAL_S, patience_s
 
+    def crash(self) -> None:
+        with self._lock:
+            self._write("crashed", 0.0, ready=False)
+
     def _write(self, doing: str, patience_s: float, *, ready: bool = True) -> None:
         heartbeat = Heartbeat(time.time(), ready, doing, patience_s, self._started, self._restarts)
         line = json.dumps(dataclasses.asdict(heartbeat), ensure_ascii=False).encode("utf-8", "replace")
@@ -111,10 +115,15 @@ def patience_after(slowest_s: float | None) -> float:
     return LONG_PATIENCE_S if slowest_s is None or slowest_s > _SLOW_S else PATIENCE_S
 
 
-def end() -> None:
-    """Removes the file: the role ended by itself."""
+def end(*, crashed: bool = False) -> None:
+    """Removes the file: the role ended by itself.
+
+    If it `crashed`, the file stays and says so: the next process counts itself as a restart.
+    """
     global _writer
-    if _writer is not None:
+    if _writer is not None and crashed:
+        _writer.crash()
+    elif _writer is not None:
         _writer.path.unlink(missing_ok=True)
     _writer = None
 
@@ -133,13 +142,18 @@ def read_heartbeat(path: Path) -> Heartbeat:
         return Heartbeat(**json.loads(path.read_bytes()))
 
 
-def is_overdue(path: Path) -> bool:
-    """Whether a role has written no heartbeat for longer than it announced; False without a heartbeat."""
+def is_overdue(path: Path, since: float) -> bool:
+    """Whether a role has written no heartbeat for longer than it announced; False without a heartbeat.
+
+    Args:
+      path: of the heartbeat.
+      since: Unix seconds from which on the time counts, if the heartbeat is older.
+    """
     try:
         heartbeat = read_heartbeat(path)
     except (OSError, ValueError, TypeError):
         return False
-    return time.time() - heartbeat.time > heartbeat.patience_s
+    return time.time() - max(heartbeat.time, since) > heartbeat.patience_s
 
 
 def _deaths(path: Path) -> int:

@@ -200,8 +200,7 @@ class _RoleProcess:
                 self._events.record(event, text)
             except OSError as error:  # It must not change the exit code.
                 print(f"the events cannot be written: {error}", file=sys.stderr)
-        if not crashed:
-            heartbeat.end()
+        heartbeat.end(crashed=crashed)
         self._temporary.cleanup()
         logging.shutdown()
         sys.stdout.flush()

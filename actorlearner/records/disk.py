@@ -132,7 +132,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 class _LastingFile(io.FileIO):
-    """A file that drops output when the disk is full or the terminal is gone.
+    """A file that drops output when the disk is full or its reader is gone.
 
     After a full disk it writes how many bytes are missing.
     """
@@ -147,7 +147,8 @@ class _LastingFile(io.FileIO):
                 self._missing = 0
             return super().write(data)
         except OSError as error:
-            if error.errno == errno.EIO:  # The terminal has hung up.
+            # The terminal has hung up, or nobody reads the pipe: Ctrl-C ends the tee of `... | tee log`, too.
+            if error.errno in (errno.EIO, errno.EPIPE):
                 return length
             if not is_full(error):
                 raise
@@ -156,7 +157,7 @@ class _LastingFile(io.FileIO):
 
 
 def lasting(descriptor: int) -> TextIO:
-    """Returns a line-buffered stream on `descriptor` that survives a full disk and a lost terminal.
+    """Returns a line-buffered stream on `descriptor` that survives a full disk and a lost reader.
 
     It drops such output. Python's own streams raise instead, in whatever code prints, and again at exit.
     """

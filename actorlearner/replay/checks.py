@@ -124,9 +124,6 @@ def _table_problems(
     if replay.min_size > replay.capacity:
         allowed = f"at most replay.capacity ({replay.capacity}), or sampling never starts"
         yield refuse("replay.min_size", allowed, "replay.capacity")
-    if replay.updates_per_env_step is None and replay.error_buffer is not None:
-        allowed = "null without replay.updates_per_env_step"
-        yield refuse("replay.error_buffer", allowed, "replay.updates_per_env_step")
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
         least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size * experience.stride)
         if replay.error_buffer < least:

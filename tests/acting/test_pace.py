@@ -1,5 +1,6 @@
 """How much an actor collects with each policy."""
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -125,13 +126,32 @@ def test_its_patience_follows_the_time_between_policies() -> None:
     assert collect(pace) == 0
     clock.now = 40.0
     assert collect(pace) == 4
-    clock.now = 70.0
+    clock.now = 43.0
     pace.policy_arrived(3 * TRAIN_STEPS)
     assert collect(pace) == 4
-    clock.now = 89.9
-    assert collect(pace) == 0, "a policy that came late changes nothing"
-    clock.now = 90.0
-    assert collect(pace) == 4
+    clock.now = 57.9
+    assert collect(pace) == 0
+    clock.now = 58.0
+    assert collect(pace) == 4, "after a takeover it is shorter"
+
+
+def test_an_actor_that_is_missing_costs_less_with_each_policy() -> None:
+    """Of two actors, one never comes: a part takes a second, and training two."""
+    pace, clock = make()
+    took_s = []
+    for iteration in range(20):
+        pace.policy_arrived(iteration * TRAIN_STEPS)
+        arrived = clock.now
+        assert collect(pace) == 4
+        while not pace.may_collect:
+            clock.now += 0.1
+        assert collect(pace) == 4
+        clock.now += 3.0
+        took_s.append(clock.now - arrived)
+    assert took_s[:2] == pytest.approx([33.0, 33.0], abs=0.2)
+    assert took_s[2] == pytest.approx(2 * 33.0 + 3.0, abs=0.5)
+    assert all(later < earlier for earlier, later in itertools.pairwise(took_s[2:10]))
+    assert took_s[-1] == pytest.approx(2 * 3.0 + 3.0, abs=0.5)
 
 
 def test_its_patience_has_a_least() -> None:

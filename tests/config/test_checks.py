@@ -141,26 +141,6 @@ def test_metrics_of_info_name_a_key_once() -> None:
     assert empty == f'environment.info_metrics: "" names no key (e.yaml:3); {allowed}'
 
 
-@pytest.mark.parametrize(("profile", "works"), [("99,200", True), ("100,200", False), ("200,300", False)])
-def test_a_profile_begins_before_training_ends(profile: str, works: bool) -> None:
-    config = config_with(learn__profile=profile, learn__train_steps=100)
-    problem = (
-        f'learn.profile: "{profile}" cannot work (--set); allowed: a START below learn.train_steps (100)'
-    )
-    assert cross_problems(config, {"learn.profile": "--set"}) == [problem] * (not works)
-    assert cross_problems(config, {}, {"learn.train_steps"}) == []
-
-
-def test_nothing_is_filmed_without_evaluation() -> None:
-    assert cross_problems(config_with(evaluate__interval=None), {}) == []
-    assert cross_problems(config_with(evaluate__interval=1_000, evaluate__video_interval=2_000), {}) == []
-    config = config_with(evaluate__interval=None, evaluate__video_interval=2_000)
-    assert cross_problems(config, {"evaluate.video_interval": "e.yaml:2"}) == [
-        "evaluate.video_interval: 2000 cannot work (e.yaml:2); allowed: null without evaluate.interval"
-    ]
-    assert cross_problems(config, {}, {"evaluate.interval"}) == []
-
-
 @pytest.mark.parametrize(("values", "shown"), [(8080, "8080"), ("abc", '"abc"'), ([], "[]"), (None, "null")])
 def test_what_differs_between_actors_is_a_list(values: object, shown: str) -> None:
     kwargs = {"port": values, "colour": ["red"]}

@@ -21,6 +21,5 @@ def test_what_nobody_reads_is_dropped(name: str, monkeypatch: pytest.MonkeyPatch
     os.close(reader)
     console.print("is lost")
     console.print("is lost as well")
-    assert os.readlink(f"/proc/self/fd/{writer}") == os.devnull
     stream.close()
     os.close(writer)

@@ -86,7 +86,8 @@ def test_a_role_gets_the_time_that_saving_takes(role: Role) -> None:
         lines.append(line)
         role.finish()
 
-    supervisor.end_saved(role.child, role.directory, Stop(), report)
+    role.child.send(signal.SIGTERM)
+    supervisor.wait_saved(role.child, role.directory, Stop(), report)
     name = role.child.name
     assert lines == [f"{DOING[name]}; Ctrl-C gives up, and loses {LOST[name]}"]
     assert role.saved.exists()
@@ -106,17 +107,22 @@ def test_only_ctrl_c_gives_up_saving(role: Role, number: signal.Signals, gives_u
             if not gives_up:
                 role.finish()
 
-    supervisor.end_saved(role.child, role.directory, stop, report)
+    role.child.send(signal.SIGTERM)
+    supervisor.wait_saved(role.child, role.directory, stop, report)
     assert role.saved.exists() is not gives_up
     assert role.child.exit_code == (-signal.SIGKILL if gives_up else 143)
     name = role.child.name
     assert lines[1:] == [f"the {name} did not save: {LOST[name]} are lost"] * gives_up
 
 
-def test_a_role_whose_heartbeat_is_overdue_is_killed(role: Role) -> None:
+def test_a_role_whose_heartbeat_is_overdue_is_killed(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     role.beat(age_s=61.0)
+    monkeypatch.setattr(
+        supervisor, "is_overdue", lambda path, since: heartbeat.is_overdue(path, since - 61.0)
+    )
     lines: list[str] = []
-    supervisor.end_saved(role.child, role.directory, Stop(), lines.append)
+    role.child.send(signal.SIGTERM)
+    supervisor.wait_saved(role.child, role.directory, Stop(), lines.append)
     assert role.child.exit_code == -signal.SIGKILL
     name = role.child.name
     assert lines[1:] == [f"the {name} did not save: {LOST[name]} are lost"]
@@ -125,12 +131,13 @@ def test_a_role_whose_heartbeat_is_overdue_is_killed(role: Role) -> None:
 def test_a_role_that_makes_progress_is_waited_for(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     role.beat(age_s=1.0)
 
-    def is_overdue(path: Path) -> bool:
+    def is_overdue(path: Path, since: float) -> bool:
         role.finish()  # Only after this look at its heartbeat.
-        return heartbeat.is_overdue(path)
+        return heartbeat.is_overdue(path, since)
 
     monkeypatch.setattr(supervisor, "is_overdue", is_overdue)
     lines: list[str] = []
-    supervisor.end_saved(role.child, role.directory, Stop(), lines.append)
+    role.child.send(signal.SIGTERM)
+    supervisor.wait_saved(role.child, role.directory, Stop(), lines.append)
     assert role.child.exit_code == 143
     assert len(lines) == 1

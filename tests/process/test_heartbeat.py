@@ -87,14 +87,15 @@ def test_a_role_that_ended_leaves_no_file(path: Path) -> None:
 def test_a_heartbeat_is_overdue_after_the_announced_time(path: Path, clock: Clock) -> None:
     beat("train step", 1)
     clock.now += PATIENCE_S
-    assert not is_overdue(path)
+    assert not is_overdue(path, since=0.0)
     clock.now += 1
-    assert is_overdue(path)
+    assert is_overdue(path, since=0.0)
+    assert not is_overdue(path, since=read_heartbeat(path).time + 1)
     beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
     clock.now += LONG_PATIENCE_S
-    assert not is_overdue(path)
+    assert not is_overdue(path, since=0.0)
     clock.now += 1
-    assert is_overdue(path)
+    assert is_overdue(path, since=0.0)
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"time": 3}'])
@@ -102,7 +103,7 @@ def test_no_heartbeat_is_not_overdue(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "learner.json"
     if text is not None:
         path.write_text(text)
-    assert not is_overdue(path)
+    assert not is_overdue(path, since=0.0)
 
 
 @pytest.mark.parametrize("letter", ["x", "\x00", "\udcff", "\U0001f9be", '"'])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.agents.configuration import load_config
+from actorlearner.process.heartbeat import is_overdue, read_heartbeat
 from actorlearner.records.run_directory import RunDirectory
 
 _ROLE = """
@@ -48,7 +49,11 @@ def test_only_a_role_that_crashed_leaves_its_heartbeat(
     tmp_path: Path, error: str, code: int, is_left: bool
 ) -> None:
     assert _end(tmp_path, error) == code
-    assert RunDirectory(tmp_path).heartbeat("learner").exists() is is_left
+    path = RunDirectory(tmp_path).heartbeat("learner")
+    assert path.exists() is is_left
+    if is_left:
+        assert read_heartbeat(path).doing == "crashed"
+        assert is_overdue(path, since=0.0)
 
 
 def test_a_refused_configuration_does_not_stay(tmp_path: Path) -> None:

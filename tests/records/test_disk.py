@@ -115,10 +115,11 @@ def test_a_stream_goes_on_where_there_is_room_again(small: Path) -> None:
 
 def test_other_errors_of_a_stream_are_raised() -> None:
     reader, writer = os.pipe()
-    os.close(reader)
-    stream = lasting(writer)
-    with pytest.raises(BrokenPipeError):
+    os.close(writer)
+    stream = lasting(reader)
+    with pytest.raises(OSError, match="Bad file descriptor"):
         print("one", file=stream)
+    os.close(reader)
 
 
 _PRINTING = """

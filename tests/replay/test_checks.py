@@ -87,15 +87,6 @@ def test_rate_limiter_that_would_deadlock() -> None:
     assert problem.startswith(f"replay.error_buffer: 4.0 cannot work (--set); allowed: {allowed}")
 
 
-def test_an_error_buffer_is_for_a_rate_limiter() -> None:
-    config = config_with(replay__updates_per_env_step=None, replay__error_buffer=1e6)
-    assert replay_problems(config, {"replay.error_buffer": "--set"}) == [
-        "replay.error_buffer: 1000000.0 cannot work (--set); "
-        "allowed: null without replay.updates_per_env_step"
-    ]
-    assert replay_problems(config, {}, {"replay.updates_per_env_step"}) == []
-
-
 @pytest.mark.parametrize(
     ("agent", "keys", "least"),
     [
