@@ -29,7 +29,7 @@ _SCALE_DECAY = 0.999
 def importance_weights(drawn: Drawn, priorities: Priorities) -> tf.Tensor:
     """Returns the weights of the units of a replica's batch, see `Priorities`: float32 [batch], at most 1.
 
-    The largest weight is that of the whole batch, of all replicas.
+    They are divided by the largest weight over the batches of all replicas.
     """
     expected = tf.cast(drawn.table_size, tf.float64) * drawn.probability
     weights = tf.pow(expected, -priorities.importance_exponent)

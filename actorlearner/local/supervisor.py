@@ -39,7 +39,7 @@ _SAVED = {
     LEARNER: ("the learner ends its train step and saves", "the train steps since the last checkpoint"),
     REPLAY_SERVER: ("saving replay", "the transitions since the last checkpoint"),
 }
-"""What the roles do when they are told to end, and what is lost if they are killed instead."""
+"""What each role does after SIGTERM, and what is lost if it is killed before it has finished."""
 
 
 class Supervisor:
@@ -238,7 +238,7 @@ class Supervisor:
         else:
             _end(children.values(), _STARTING_GRACE_S)
         self._fork_server.kill()
-        for name in children:  # Of those that were killed.
+        for name in children:  # A killed role leaves its heartbeat.
             self._directory.heartbeat(name).unlink(missing_ok=True)
 
 

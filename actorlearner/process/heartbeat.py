@@ -143,7 +143,7 @@ def read_heartbeat(path: Path) -> Heartbeat:
 
 
 def is_overdue(path: Path, since: float) -> bool:
-    """Whether a role has written no heartbeat for longer than it announced; False without a heartbeat.
+    """Whether the next heartbeat of a role is late; False if it has none.
 
     Args:
       path: of the heartbeat.

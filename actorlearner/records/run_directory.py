@@ -204,7 +204,7 @@ class RunDirectory:
 
     @property
     def _is_bare(self) -> bool:
-        """Whether the directory contains only configuration, manifest, events, lock, logs and heartbeats."""
+        """Whether the directory contains nothing but what a refused start writes."""
         files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
         ours = files | {self.log("").parent.name, self.heartbeats.name}
         return not {path.name for path in self.path.iterdir()} - ours

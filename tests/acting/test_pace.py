@@ -136,7 +136,7 @@ def test_its_patience_follows_the_time_between_policies() -> None:
 
 
 def test_an_actor_that_is_missing_costs_less_with_each_policy() -> None:
-    """Of two actors, one never comes: a part takes a second, and training two."""
+    """One of two actors never starts. Collecting its share takes a second, and training takes two."""
     pace, clock = make()
     took_s = []
     for iteration in range(20):

@@ -240,7 +240,7 @@ def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch
 def test_an_error_of_training_is_not_one_of_the_disk(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """That of a group's collective is of the same type."""
+    """TensorFlow raises this type of error when another learner of the group is lost."""
 
     def settled() -> bool:
         raise tf.errors.UnavailableError(None, None, "another learner is gone")

@@ -11,7 +11,7 @@ from actorlearner.records.disk import lasting
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_what_nobody_reads_is_dropped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in `actorlearner local | tee log`, when Ctrl-C has ended tee."""
+    """Ctrl-C also ends the tee of `actorlearner local | tee log`."""
     reader, writer = os.pipe()
     stream = lasting(writer)
     monkeypatch.setattr(sys, name, stream)

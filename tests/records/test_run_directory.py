@@ -331,7 +331,7 @@ def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Co
 
 
 def test_a_directory_that_was_only_held_is_discarded(tmp_path: Path) -> None:
-    """As when the port for Prometheus is in use."""
+    """`actorlearner local` does this when the port for Prometheus is in use."""
     directory = RunDirectory(tmp_path / "runs" / "run")
     directory.hold()
     directory.discard()
@@ -341,7 +341,7 @@ def test_a_directory_that_was_only_held_is_discarded(tmp_path: Path) -> None:
 def test_a_directory_in_which_another_process_was_refused_is_discarded(
     tmp_path: Path, small_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `train` of the API does: it makes the directory, and runs the command as a process."""
+    """`actorlearner.train` makes the directory, and starts a process that may be refused there."""
     monkeypatch.chdir(tmp_path)
     directory = new_run_directory("sac_pendulum")
     other = RunDirectory(directory.path)

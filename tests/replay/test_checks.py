@@ -22,7 +22,7 @@ from tests.support.processes import REPOSITORY
 _EXAMPLES = sorted(
     path.name for path in (REPOSITORY / "examples").glob("*.yaml") if not path.name.startswith("sweep_")
 )
-"""Those that `local` takes; the others are search spaces."""
+"""The examples that `actorlearner local` takes; the other YAML files are search spaces."""
 
 
 def config_with(**keys: Any) -> Config:
