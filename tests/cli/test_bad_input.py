@@ -20,7 +20,7 @@ CASES = {
     kind: list(cases) for kind, cases in itertools.groupby(bad_input.all_cases(), lambda case: case.kind)
 }
 
-FEWER = {"key": 3, "misspelt key": 3}
+FEWER = {"key": 7, "misspelt key": 7}
 """Of these every so many is given to `main`; `python -m tests.support.bad_input --all` takes every one."""
 
 

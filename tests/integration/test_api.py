@@ -20,14 +20,13 @@ import sys
 
 import actorlearner
 
-def train(train_steps, run_dir):
+def train(train_steps):
     settings = [*sys.argv[1:], f"learn.train_steps={train_steps}"]
-    return actorlearner.train(actorlearner.load_config("td3_pendulum", settings), run_dir)
+    return actorlearner.train(actorlearner.load_config("td3_pendulum", settings), "run")
 
-run = train(1_000_000, "long")
+run = train(2000)
 print("interrupted:", run.finished, flush=True)
-run = train(500, "run")
-run = train(1000, "run")
+run = train(3000)
 run = actorlearner.resume("run")
 print("finished:", run.finished, [record["train_step"] for record in run.evaluations()], flush=True)
 assert "tensorflow" not in sys.modules
@@ -41,17 +40,20 @@ run.plot("plot.png")
 def test_a_script_trains_is_interrupted_resumes_and_plays_the_best_policy(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
-    command = start("-c", _SCRIPT, *TINY_RUN, "evaluate.interval=500", fresh=True)
-    learner = tmp_path / "long" / "metrics" / "learner.jsonl"
+    command = start("-c", _SCRIPT, *TINY_RUN, "evaluate.interval=1000", fresh=True)
+    learner = tmp_path / "run" / "metrics" / "learner.jsonl"
     wait_for(lambda: any(record["train_step"] > 0 for record in records(learner)), "the first train steps")
     # As a notebook's stop button does: the signal reaches this process alone, not its children.
     command.process.send_signal(signal.SIGINT)
     assert command.finish() == 0, command.out + command.err
     lines = command.out.splitlines()
-    interrupted, finished = lines.index("interrupted: False"), lines.index("finished: True [0, 500, 1000]")
-    assert any(line.startswith("stopped at train step ") for line in lines[:interrupted])
-    assert any(line.startswith("resuming at train step 500,") for line in lines[interrupted:finished])
-    assert any(line.startswith("this run has finished at train step 1,000") for line in lines)
+    interrupted = lines.index("interrupted: False")
+    finished = lines.index("finished: True [0, 1000, 2000, 3000]")
+    (stop,) = [line for line in lines[:interrupted] if line.startswith("stopped at train step ")]
+    saved = stop.partition("saved: ")[2].partition(" with ")[0]
+    assert saved.startswith("train step ")
+    assert any(line.startswith(f"resuming at {saved}") for line in lines[interrupted:finished])
+    assert any(line.startswith("this run has finished at train step 3,000") for line in lines)
     assert lines[-2:] == ["action: (1,)", "episodes: [200, 200]"]
     assert (tmp_path / "plot.png").stat().st_size > 10_000
     assert marked_processes(mark) == []

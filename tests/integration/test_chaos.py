@@ -55,6 +55,7 @@ def test_a_run_stands_the_death_of_every_role(
     assert steps == [0, 1000, 2000]
 
 
+@pytest.mark.long
 def test_a_signal_ends_it_with_no_process_left(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:

@@ -264,7 +264,7 @@ def separately(transitions: StoredTransition) -> list[StoredTransition]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.examples
-@hypothesis.settings(max_examples=60, deadline=None, database=None)
+@hypothesis.settings(max_examples=30, deadline=None, database=None)
 @hypothesis.given(
     environments=episodes(),
     observation=st.sampled_from(sorted(OBSERVATIONS)),

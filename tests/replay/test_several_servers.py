@@ -22,8 +22,6 @@ from tests.support.processes import PATIENCE_S
 from tests.support.replay import LONG_S, SPECS, Replay, with_replay
 from tests.support.server_process import replay_server
 
-LAYOUTS = ["packed", "trajectory"]
-
 _COUNT = 512
 """Transitions in each server; those of the second are numbered from here on."""
 
@@ -102,25 +100,23 @@ class _Consumer:
         return all(replay.status().samples - taken >= ahead for replay, taken in looks)
 
 
-@pytest.mark.parametrize(("layout", "rounds"), [("packed", 64), ("trajectory", 200)])
-def test_servers_take_turns(serve: Serve, eventually: Eventually, layout: str, rounds: int) -> None:
-    replays = serve(layout=layout)
+def test_servers_take_turns(serve: Serve, eventually: Eventually) -> None:
+    replays = serve()
     _fill(replays)
-    _take_in_turn(_Consumer(replays), rounds, eventually)
+    _take_in_turn(_Consumer(replays), eventually)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_server_that_blocks_sampling_is_skipped(serve: Serve, eventually: Eventually, layout: str) -> None:
-    replays = serve(layout=layout)
+def test_a_server_that_blocks_sampling_is_skipped(serve: Serve, eventually: Eventually) -> None:
+    replays = serve()
     _fill(replays[:1])
     consumer = _Consumer(replays)
     assert {consumer.take() for _ in range(100)} == {0}
     _fill(replays)
     eventually(lambda: consumer.take() == 1, LONG_S)
-    _take_in_turn(consumer, 64, eventually)
+    _take_in_turn(consumer, eventually)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["packed", "trajectory"])
 def test_batches_have_transitions_of_both(serve: Serve, layout: str) -> None:
     replays = serve(layout=layout)
     _fill(replays)
@@ -131,17 +127,16 @@ def test_batches_have_transitions_of_both(serve: Serve, layout: str) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("layout", LAYOUTS)
 def test_sampling_continues_without_a_killed_server(
-    small_config: Config, tmp_path: Path, eventually: Eventually, layout: str
+    small_config: Config, tmp_path: Path, eventually: Eventually
 ) -> None:
-    config = with_replay(small_config, layout=layout)
     with contextlib.ExitStack() as running:
         servers = [
-            running.enter_context(replay_server(config, SPECS, tmp_path / str(place))) for place in range(2)
+            running.enter_context(replay_server(small_config, SPECS, tmp_path / str(place)))
+            for place in range(2)
         ]
         replays = [
-            Replay(reverb.Client(server.address), server.address, make_layout(config, SPECS))
+            Replay(reverb.Client(server.address), server.address, make_layout(small_config, SPECS))
             for server in servers
         ]
         _fill(replays)
@@ -155,14 +150,14 @@ def test_sampling_continues_without_a_killed_server(
             in_a_row = 0 if consumer.take() else in_a_row + 1
 
         port = int(servers[1].address.rpartition(":")[2])
-        running.enter_context(replay_server(config, SPECS, tmp_path / "1", port))
+        running.enter_context(replay_server(small_config, SPECS, tmp_path / "1", port))
         eventually(consumer.takes_from_both, PATIENCE_S)
 
 
-def _take_in_turn(consumer: _Consumer, rounds: int, eventually: Eventually) -> None:
+def _take_in_turn(consumer: _Consumer, eventually: Eventually) -> None:
     """Takes two items again and again, whenever both servers have some to give: mostly one of each."""
     consumer.take()  # Nothing is on its way before the first.
-    of_both = 0
+    rounds, of_both = 64, 0
     for _ in range(rounds):
         eventually(lambda: consumer.all_are_ready, PATIENCE_S)
         of_both += {consumer.take(), consumer.take()} == {0, 1}

@@ -1,4 +1,4 @@
-"""The page of a real run: whole, in one file, and true."""
+"""The page and the pictures of a real run, while it is going on and at its end."""
 
 import base64
 import json
@@ -26,7 +26,13 @@ def report(start: Callable[..., Command], *arguments: str) -> Command:
     return command
 
 
-def test_the_page_tells_of_a_run_with_a_death(
+def plot(start: Callable[..., Command], *arguments: str) -> Command:
+    command = start("-m", "actorlearner", "plot", *arguments)
+    assert command.finish() == 0, command.err
+    return command
+
+
+def test_page_and_pictures_tell_of_a_run_with_a_death(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
     run = start(
@@ -40,7 +46,13 @@ def test_the_page_tells_of_a_run_with_a_death(
     wait_for(lambda: "died" in events.read_text(), "the death to be recorded", interval_s=0.01)
     early = report(start, "run", "--out", "early.html")
     assert early.out == "written: early.html\n"
+    assert plot(start, "run", "--out", "early.png").out == "written: early.png\nwritten: early.csv\n"
     assert run.finish() == 0, run.err
+
+    assert plot(start, "run").err == ""
+    for picture in ("early.png", "run/plot.png"):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
+    assert b"</svg>" in (tmp_path / "run" / "plot.svg").read_bytes()
 
     best = json.loads((metrics / "best.jsonl").read_text())
     filmed = tmp_path / "run" / "videos" / f"best-{best['train_step']}.mp4"
