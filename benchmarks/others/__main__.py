@@ -8,6 +8,7 @@
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,10 +74,11 @@ _HELP = {
 
 
 def _install(options: argparse.Namespace) -> int:
-    for library in options.only:
-        for command in libraries.install_commands(library):
-            subprocess.run(command, check=True)
-    return 0
+    if shutil.which("uv") is None:
+        _failed("uv is not on the PATH: pip install uv, or see https://docs.astral.sh/uv/")
+        return 1
+    commands = [command for library in options.only for command in libraries.install_commands(library)]
+    return 0 if all(subprocess.run(command, check=False).returncode == 0 for command in commands) else 1
 
 
 def _check(options: argparse.Namespace) -> int:
