@@ -16,12 +16,14 @@ from tests.support.processes import REPOSITORY, wait_for
 
 _FOLDER = REPOSITORY / "launch" / "slurm"
 
-# The id of a step is its process id. `job` is what scontrol shows, ROLE is what a role does.
+# The id of a step is its process id. `job` is what scontrol shows, ROLE is what a role does. A call is noted
+# once `job` was read: a test that has seen the call may replace the file.
 _FAKE = """#!/bin/bash
-cd "$FAKE" && name=${0##*/} && echo "$name $*" >>calls
+cd "$FAKE" && job=$(cat job 2>&-)
+name=${0##*/} && echo "$name $*" >>calls
 case "$name $*" in
   "scontrol --oneliner show job "*)
-    [[ -e job ]] && cat job && exit
+    [[ $job ]] && echo "$job" && exit
     echo "slurm_load_jobs error: Invalid job id specified" >&2
     exit 1 ;;
   "scontrol requeue "*) [[ ! -e forbidden ]] || { echo "Requested operation is disabled" >&2; exit 1; } ;;
@@ -35,7 +37,7 @@ case "$name $*" in
     role=$(grep -o -- '--job-name=[^ ]*' <<<"$*" | cut -d= -f2)
     trap 'rm "steps/$role"' EXIT
     trap 'exit 143' TERM
-    echo $$ >"steps/$role"
+    echo $$ >"$role.step" && mv "$role.step" "steps/$role"
     source "./$role" ;;
 esac
 """
