@@ -9,7 +9,7 @@ from tests.support.processes import REPOSITORY, Command, kill_role, records, wai
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 
-_ITERATION = 20
+_ITERATION = 80
 """Train steps in an iteration of the shipped configuration."""
 
 
@@ -32,7 +32,7 @@ def test_it_solves_cartpole_though_the_learner_and_an_actor_are_killed(
     kill_role(mark, "learner")
     assert command.finish() == 0, command.err
     assert records(evaluations)[-1]["train_step"] == 4_000
-    assert max(record["average_return"] for record in records(evaluations)[-4:]) >= 475
+    assert records(evaluations)[-1]["average_return"] >= 475
     learned = records(tmp_path / "run" / "metrics" / "learner.jsonl")
     assert all(record["staleness_max"] in (0, None) for record in learned)
     assert all(record["train_step"] % _ITERATION == 0 for record in learned)
