@@ -75,5 +75,5 @@ def test_points_of_curves_leave_nothing_behind(tmp_path: Path) -> None:
         summaries.flush()
         return bytes_in_use() - before
 
-    bytes_left(2_000)  # What is made once only.
-    assert bytes_left(2_000) < 2_000 * 50
+    bytes_left(500)  # What is made once only.
+    assert bytes_left(500) < 500 * 50
