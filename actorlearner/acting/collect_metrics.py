@@ -4,10 +4,16 @@ from collections.abc import Callable, Mapping
 
 from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.process.memory import resident_bytes
-from actorlearner.records.metrics import MetricsWriter, Rate, read_records
+from actorlearner.records.metrics import MetricsWriter, Rate, newest_records, read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.variables.container import PolicyOrder
+
+
+def recorded_env_steps(directory: RunDirectory, actor_index: int) -> int:
+    """Returns the env steps of earlier actors with this index, by their last record; 0 without one."""
+    recorded = newest_records(directory.metrics(f"collect-{actor_index}"))
+    return int(recorded[-1]["env_steps"]) if recorded else 0
 
 
 class CollectMetrics:

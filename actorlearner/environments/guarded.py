@@ -137,7 +137,7 @@ def load_guarded(
     role: str,
     index: int,
     environment: int,
-    life: int = 0,
+    restart: int = 0,
     own_process: bool = False,
 ) -> GuardedEnvironment:
     """Loads an environment of a role; its replacements after faults have other seeds.
@@ -145,10 +145,10 @@ def load_guarded(
     Args:
       config: the environment section of the configuration.
       seed: the run's seed.
-      role: as `index`, `environment` and `life` an argument of `seed_for`, for the environment's seed.
+      role: as `index`, `environment` and `restart` an argument of `seed_for`, for the environment's seed.
       index: see `role`.
       environment: see `role`.
-      life: see `role`.
+      restart: see `role`.
       own_process: whether the environment runs in a process of its own.
 
     Raises:
@@ -161,7 +161,7 @@ def load_guarded(
         report: Callable[[str], None] = _log.info
         if index == environment == 0:  # The warning holds for all environments: only the first reports it.
             report = _warn_once
-        own_seed = seed_for(seed, stream, index, environment, life)
+        own_seed = seed_for(seed, stream, index, environment, restart)
         if own_process:
             return ProcessEnvironment(config, own_seed, role, index)
         return load_environment(config, own_seed, report, role, index)

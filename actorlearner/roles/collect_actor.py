@@ -6,7 +6,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from actorlearner.acting.collect_metrics import CollectMetrics
+from actorlearner.acting.collect_metrics import CollectMetrics, recorded_env_steps
 from actorlearner.acting.collector import RANDOM, Collector, CollectorParts
 from actorlearner.acting.pace import Pace
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
@@ -30,7 +30,6 @@ from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ReplayMonitor, ServerMonitor, ServerWatch
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.starts import count_start
 from actorlearner.variables.container import assigner
 from actorlearner.variables.puller import VariablePuller
 
@@ -58,13 +57,15 @@ def run(
     """
     start_up = StartupTimer()
     use_cpu(config.collect.threads, gpus=config.collect.gpus)
-    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index))
+    # With the seeds of before, a restarted actor would meet the same episodes again.
+    restart = recorded_env_steps(directory, actor_index)
+    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index, restart=restart))
     name = f"{_ROLE}-{actor_index}"
     callbacks = Callbacks(config, name)
     count = envs_per_actor(config.collect)
     if config.collect.environment_processes:
         limit_children(config.collect.threads, config.collect.gpus)
-    environments = _load_environments(config, actor_index)
+    environments = _load_environments(config, actor_index, restart)
     specs = environment_specs(environments[0])
     start_up.ended("environments")
     layout = make_layout(config, specs)
@@ -73,13 +74,6 @@ def run(
     if servers is None:
         return
     own = servers[-1]
-    life = count_start(own.client, name, stop)
-    if life > 0:
-        # With the same seeds, replay would receive the transitions of the previous life again.
-        tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index, life=life))
-        for environment in environments:
-            environment.close()
-        environments = _load_environments(config, actor_index, life)
     callbacks.begin(directory)
     start_up.ended("replay server")
     interval_s = config.collect.variables_interval_s
@@ -88,7 +82,7 @@ def run(
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout)
     consumes = layout.experience.iteration is not None
-    first_lengths = _first_lengths(config, actor_index, life) if consumes else None
+    first_lengths = _first_lengths(config, actor_index, restart) if consumes else None
     parts = CollectorParts(
         EnvironmentBatch(environments, first_lengths),
         layout.writer(own.client, count),
@@ -106,7 +100,7 @@ def run(
     collector = Collector(parts)
     start_up.ended("first observations")
     start_up.report("ready")
-    random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, life=life)
+    random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, restart=restart)
     _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
     if not consumes:
         random: RandomFunction | ScriptedFunction
@@ -120,7 +114,7 @@ def run(
     callbacks.close(stopped=stop.requested)
 
 
-def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[GuardedEnvironment]:
+def _load_environments(config: Config, actor_index: int, restart: int) -> list[GuardedEnvironment]:
     own = {name: values[actor_index % len(values)] for name, values in config.collect.actor_kwargs.items()}
     environment = dataclasses.replace(config.environment, kwargs={**config.environment.kwargs, **own})
     return [
@@ -130,14 +124,14 @@ def _load_environments(config: Config, actor_index: int, life: int = 0) -> list[
             _ROLE,
             actor_index,
             i,
-            life,
+            restart,
             own_process=config.collect.environment_processes,
         )
         for i in range(envs_per_actor(config.collect))
     ]
 
 
-def _first_lengths(config: Config, actor_index: int, life: int) -> list[int] | None:
+def _first_lengths(config: Config, actor_index: int, restart: int) -> list[int] | None:
     """Returns lengths of the first episodes that spread the ends of the later ones; None without a limit.
 
     An iteration would otherwise only see one part of an episode.
@@ -146,7 +140,9 @@ def _first_lengths(config: Config, actor_index: int, life: int) -> list[int] | N
     if limit is None:
         return None
     count = envs_per_actor(config.collect)
-    random = np.random.RandomState(seed_for(config.seed, f"{_ROLE} first episodes", actor_index, life=life))
+    random = np.random.RandomState(
+        seed_for(config.seed, f"{_ROLE} first episodes", actor_index, restart=restart)
+    )
     offset = random.uniform()
     return [max(1, round(limit * (i + offset) / count)) for i in range(count)]
 

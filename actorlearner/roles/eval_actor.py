@@ -39,7 +39,6 @@ from actorlearner.records.summaries import Summaries, write_hyperparameters
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.starts import count_start
 from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
 
 _log = logging.getLogger(__name__)
@@ -71,7 +70,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     start_up = StartupTimer()
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
-    environments = _load_environments(config, _ROLE)
+    # With the seeds of before, a restarted eval actor would play the same episodes again.
+    environments = _load_environments(config, _ROLE, restart=_last_train_step(directory) + 1)
     specs = environment_specs(environments[0])
     callbacks = Callbacks(config, _ROLE)
     parts = make_agent(config, specs)
@@ -84,9 +84,6 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
     if servers is None:
         return
-    if life := count_start(servers[0].client, _ROLE, stop):
-        _close(environments)
-        environments = _load_environments(config, _ROLE, life)
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     callbacks.begin(directory)
     record = EvaluationRecorder(directory, config)
@@ -121,11 +118,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     callbacks.close(stopped=stop.requested)
 
 
-def _load_environments(config: Config, role: str, life: int = 0) -> list[GuardedEnvironment]:
+def _load_environments(config: Config, role: str, restart: int = 0) -> list[GuardedEnvironment]:
     """Loads the environments of evaluations, at most one for each episode."""
     count = min(config.evaluate.environments, config.evaluate.episodes)
     environment = config.evaluated_environment
-    return [load_guarded(environment, config.seed, role, 0, j, life) for j in range(count)]
+    return [load_guarded(environment, config.seed, role, 0, j, restart) for j in range(count)]
 
 
 def _close(environments: Sequence[GuardedEnvironment]) -> None:
@@ -226,6 +223,12 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
     wait_until("the replay server to remove a request", removed, stop, deadline_s=None)
 
 
+def _last_train_step(directory: RunDirectory) -> int:
+    """Returns the last train step of which an evaluation is recorded; -1 if there is none."""
+    recorded = read_records(directory.metrics("eval"))
+    return int(recorded[-1]["train_step"]) if recorded else -1
+
+
 class EvaluationRecorder:
     """Writes evaluations to the metrics file and to TensorBoard.
 
@@ -235,8 +238,7 @@ class EvaluationRecorder:
 
     def __init__(self, directory: RunDirectory, config: Config) -> None:
         """Continues after the last record in the run directory."""
-        recorded = read_records(directory.metrics("eval"))
-        self.train_step = int(recorded[-1]["train_step"]) if recorded else -1
+        self.train_step = _last_train_step(directory)
         self._counts_cut_off = config.evaluate.max_steps is not None
         self._metrics = MetricsWriter(directory.metrics("eval"))
         self._summaries = Summaries(directory.summaries("eval"))

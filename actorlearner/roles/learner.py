@@ -10,7 +10,6 @@ from actorlearner.agents.precision import use_bfloat16
 from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
-from actorlearner.learning.cluster import learner_name
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.learning.learner import Learner
@@ -31,7 +30,6 @@ from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.monitor import ReplayMonitor, ReplayWatch, ServerMonitor
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.starts import count_start
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
@@ -92,13 +90,11 @@ def _train(
         if outputs is not None:
             outputs.take_over(servers[0].client, replay)
 
-    life = count_start(servers[0].client, learner_name(group.index), stop)
     alone = group.size == 1
     if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
         begin_run()
-    # The replay server may have lost its count, but not with it what this learner restores.
-    if starts := life + int(parts.train_step.numpy()):
-        seed_training(config.seed, group.index, starts)
+    if restored := int(parts.train_step.numpy()):
+        seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
     writer = tf.summary.create_noop_writer() if outputs is None else outputs.writer
     learner = _make_learner(config, writer, group, parts, servers, layout, stop)
@@ -155,12 +151,12 @@ def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> 
     return parts
 
 
-def seed_training(seed: int, index: int, starts: int) -> None:
-    """Seeds the training graph, before it is traced, of a learner that was started before in this run.
+def seed_training(seed: int, index: int, restored: int) -> None:
+    """Seeds the training graph, before it is traced, of a learner that has restored this train step.
 
     Otherwise it would repeat the random numbers with which training began.
     """
-    tf.random.set_seed(seed_for(seed, _ROLE, index, life=starts))
+    tf.random.set_seed(seed_for(seed, _ROLE, index, restart=restored))
 
 
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:

@@ -28,7 +28,6 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.memory import check_memory
 from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerMonitor
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.starts import starts_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies
@@ -65,8 +64,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     start_up.ended("environment and agent")
     checkpoints = ReplayCheckpoints(directory.replay_checkpoints, config, layout)
     run_id = directory.own_run_id()
-    own_tables = [identity_table(run_id), starts_table()]
-    tables = [experience_table(config, layout), *variable_tables(variables), *own_tables]
+    tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
     server = _start(tables, port, checkpoints)
     client = server.localhost_client()
     monitor = ServerMonitor(client, layout)
@@ -144,7 +142,7 @@ def _record_metrics(
     save_interval_s = config.replay.checkpoint_interval_s
     metrics = MetricsWriter(directory.metrics("replay"))
     summaries = Summaries(directory.summaries("replay"))
-    barred = BlockedTime()
+    blocked = BlockedTime()
     saved = time.monotonic()
     stopped = False
     while not stopped:
@@ -155,7 +153,7 @@ def _record_metrics(
             _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
             continue
         beat("serving, transitions so far", status.inserts)
-        fractions = barred.update(status)
+        fractions = blocked.update(status)
         record = {
             "size": status.size,
             "inserts": status.inserts,

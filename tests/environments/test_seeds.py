@@ -20,6 +20,6 @@ def test_seeds_are_the_same_in_every_process_and_version():
 
 
 def test_a_first_life_has_the_seed_of_always_and_each_later_one_another():
-    seeds = [seed_for(0, "collect-actor", 0, 0, life) for life in range(100)]
+    seeds = [seed_for(0, "collect-actor", 0, 0, restart) for restart in range(100)]
     assert seeds[0] == 1627660658
     assert len(set(seeds)) == 100

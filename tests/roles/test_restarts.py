@@ -19,10 +19,10 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
 from actorlearner.learning.group import Group
 from actorlearner.process.stop import Stop
+from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.starts import starts_table
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import collect_actor, eval_actor
 from actorlearner.roles.learner import make_seeded_agent, seed_training
@@ -65,14 +65,14 @@ def config(small_config: Config) -> Config:
 def address(config: Config, free_port: int) -> Iterator[str]:
     layout = make_layout(config, load_specs(config.environment))
     tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
-    server = start_server([*tables, identity_table("abc"), starts_table()], free_port)
+    server = start_server([*tables, identity_table("abc")], free_port)
     announce(reverb.Client(f"localhost:{free_port}"), "abc", config)
     yield f"localhost:{free_port}"
     server.stop()
 
 
 def life(config: Config, address: str, path: Path, index: int = 0) -> list[Any]:
-    """Runs a collect actor in a new run directory; returns all that its environments were asked to do."""
+    """Runs a collect actor; returns all that its environments were asked to do."""
     global _stop
     _stop = Stop()
     _acted.clear()
@@ -88,8 +88,8 @@ def test_a_second_life_starts_and_acts_differently(
 ) -> None:
     # TensorFlow has started here.
     monkeypatch.setattr(collect_actor, "use_cpu", lambda threads, gpus=False: None)
-    lives = [life(config, address, tmp_path / str(i)) for i in range(3)]
-    other = life(config, address, tmp_path / "other", index=1)
+    lives = [life(config, address, tmp_path) for _ in range(3)]
+    other = life(config, address, tmp_path, index=1)
     for number, one in enumerate([*lives, other]):
         starts = {each for each in one if each[0] == "start"}
         actions = [each for each in one if each[0] == "action"]
@@ -115,23 +115,24 @@ def test_an_eval_actor_plays_other_episodes_in_its_second_life(
     starts = []
     stopped = Stop()
     stopped.request()  # Before its first episode, which would need a policy.
-    for _ in range(2):
-        directory = RunDirectory(tmp_path)
-        directory.prepare(config, joins=True)
+    directory = RunDirectory(tmp_path)
+    directory.prepare(config, joins=True)
+    for train_step in (0, 1_000):
         eval_actor.run(config, directory, stopped, replay_address=(address,))
         starts.append(_acted[-1])
+        MetricsWriter(directory.metrics("eval")).write({"train_step": train_step})
     assert starts[0] != starts[1]
 
 
 def test_a_learner_goes_on_with_other_random_numbers() -> None:
-    def drawn(index: int, starts: int) -> float:
+    def drawn(index: int, restored: int) -> float:
         """The first number of the training graph; at its first start a learner is seeded with its agent."""
         tf.random.set_seed(seed_for(0, "learner", index))
-        if starts:
-            seed_training(0, index, starts)
+        if restored:
+            seed_training(0, index, restored)
         return float(tf.function(lambda: tf.random.uniform([]))())
 
-    all_of_them = [(index, starts) for index in range(2) for starts in range(3)]
+    all_of_them = [(index, restored) for index in range(2) for restored in range(3)]
     assert len({drawn(*each) for each in all_of_them}) == len(all_of_them)
     assert drawn(1, 2) == drawn(1, 2)
 
