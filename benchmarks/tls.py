@@ -1,4 +1,4 @@
-"""`tls`: what mutual TLS costs a learner and an actor: through a gate and a door, beside plain text."""
+"""`tls`: what mutual TLS costs a learner and an actor: through a tunnel and a proxy, beside plain text."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ from typing import Any
 from actorlearner.config.addresses import split_address
 from actorlearner.network.certificate import make_certificate, write_certificate
 from actorlearner.network.ports import LOOPBACK
-from actorlearner.network.tls import open_doors, open_gate
+from actorlearner.network.tls import open_proxy, open_tunnels
 from benchmarks import rounds, servers, threads
 from benchmarks.actor import collector
 from benchmarks.filling import fill
@@ -29,7 +29,7 @@ def run(
 ) -> tuple[list[Row], dict[str, Any]]:
     """Measures batches of 256 and their CPU time in the sampling process, and env steps of a collect actor.
 
-    The door's thread is part of both.
+    The tunnel's thread is part of both.
 
     Args:
       env_steps: in replay.
@@ -42,10 +42,10 @@ def run(
     per_call = config.learn.train_steps_per_call
     settings = f"both: {per_call} batches a graph call, {threads.like_a_learner(config)}"
     details: dict[str, Any] = {}
-    with servers.replay_server() as server, _door(server.address) as door:
+    with servers.replay_server() as server, _tunnel(server.address) as tunnel:
         specs = fill(server, env_steps)
         plain = Sampler(*our_batches(config, specs, server.address), per_call, calls)
-        tls = Sampler(*our_batches(config, specs, door), per_call, calls)
+        tls = Sampler(*our_batches(config, specs, tunnel), per_call, calls)
         values = rounds.medians({"plain": plain.rate, "tls": tls.rate}, turns, details)
         with tempfile.TemporaryDirectory() as directory:
             acting = {
@@ -55,7 +55,7 @@ def run(
                     round_s,
                     _ENVIRONMENTS,
                 )
-                for name, address in (("plain", server.address), ("tls", door))
+                for name, address in (("plain", server.address), ("tls", tunnel))
             }
             values |= rounds.medians(acting, acting_turns, details)
     details |= {"plain_cpu_ms_a_batch": plain.cpu_ms, "tls_cpu_ms_a_batch": tls.cpu_ms}
@@ -89,21 +89,21 @@ def run(
 
 
 @contextlib.contextmanager
-def _door(address: str) -> Iterator[str]:
-    """A door of this process to a gate before a server, which is in a process of its own."""
+def _tunnel(address: str) -> Iterator[str]:
+    """A tunnel of this process to a proxy before a server, which is in a process of its own."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server((LOOPBACK, 0)) as listener:
         certificate = Path(folder) / "run.pem"
         write_certificate(certificate, make_certificate())
         _, port = split_address(address)
-        gate = multiprocessing.get_context("spawn").Process(
+        proxy = multiprocessing.get_context("spawn").Process(
             target=_serve, args=(listener, port, certificate), daemon=True
         )
-        gate.start()
-        yield open_doors([f"{LOOPBACK}:{listener.getsockname()[1]}"], certificate)[0]
-        gate.kill()
-        gate.join()
+        proxy.start()
+        yield open_tunnels([f"{LOOPBACK}:{listener.getsockname()[1]}"], certificate)[0]
+        proxy.kill()
+        proxy.join()
 
 
 def _serve(listener: socket.socket, port: int, certificate: Path) -> None:
-    open_gate(listener, port, certificate)
+    open_proxy(listener, port, certificate)
     signal.pause()

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_TERMINATED
-from actorlearner.records.disk import lasting
+from actorlearner.records.disk import robust_stream
 
 
 @contextlib.contextmanager
@@ -22,13 +22,13 @@ def own_output() -> Iterator[TextIO]:
     """
     signal.signal(signal.SIGTERM, _terminate)
     out, err = os.dup(1), os.dup(2)
-    handler = logging.StreamHandler(lasting(err))
+    handler = logging.StreamHandler(robust_stream(err))
     handler.setLevel(logging.WARNING)
     package = logging.getLogger("actorlearner")
     package.addHandler(handler)
     try:
         with quiet_output():
-            yield lasting(out)
+            yield robust_stream(out)
     finally:
         package.removeHandler(handler)
         os.close(out)

@@ -161,7 +161,7 @@ def add_replay_address(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def reachable_address(arguments: argparse.Namespace) -> str | None:
-    """Returns the address of `add_replay_address` for a client of Reverb: with --tls, a door to it.
+    """Returns the address of `add_replay_address` for a client of Reverb: with --tls, that of a tunnel to it.
 
     Raises:
       ConfigurationError: --tls is not a run's certificate.
@@ -173,9 +173,9 @@ def reachable_address(arguments: argparse.Namespace) -> str | None:
         raise ConfigurationError(problems)
     if address is None or certificate is None:
         return address
-    from actorlearner.network.tls import open_doors
+    from actorlearner.network.tls import open_tunnels
 
-    return open_doors([address], certificate)[0]
+    return open_tunnels([address], certificate)[0]
 
 
 def add_tls(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,6 @@ from actorlearner.cli.experiment import (
     one_learner_problems,
 )
 from actorlearner.errors import ConfigurationError
-from actorlearner.replay.memory import min_memory_problems
 
 
 def add_to(commands: Commands) -> None:
@@ -42,7 +41,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
-    experiment = load_experiment(arguments, problems, min_memory_problems, one_learner_problems)
+    experiment = load_experiment(arguments, problems, one_learner_problems)
     try:
         from actorlearner.on_ray.train import run_on_ray
     except ModuleNotFoundError as error:

@@ -19,11 +19,10 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.network.hidden import gate_of_this_process, hide_this_process
+from actorlearner.network.hidden import hide_this_process, proxy_of_this_process
 from actorlearner.network.ports import free_port
 from actorlearner.process.health import REPLAY_SERVER
 from actorlearner.process.process import Start
-from actorlearner.replay.memory import min_memory_problems
 
 
 def add_to(commands: Commands) -> None:
@@ -31,7 +30,6 @@ def add_to(commands: Commands) -> None:
     server = _add_role(
         commands,
         "replay-server",
-        min_memory_problems,
         summary="hold the experience, and pass the policy variables on",
         description="Serves the experience table and the variable container of one run until it is stopped.",
         example="--config sac_pendulum --port 8008",
@@ -126,9 +124,9 @@ def _add_role(
         experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
         own = ("port", "replay_address", "actor_index")
         options = {name: getattr(arguments, name) for name in own if name in arguments}
-        gate = None
+        proxy = None
         if certificate is not None and role == REPLAY_SERVER:
-            gate, certificate = gate_of_this_process(certificate), None
+            proxy, certificate = proxy_of_this_process(certificate), None
             options["port"] = free_port()
         request = Start(
             experiment.config,
@@ -139,7 +137,7 @@ def _add_role(
             verbosity(arguments),
             metrics_address(arguments),
             certificate,
-            gate,
+            proxy,
         )
         from actorlearner.roles.start import start_role
 

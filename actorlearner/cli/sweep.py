@@ -21,7 +21,6 @@ from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import NEW_RUNS, new_run_directory
 from actorlearner.replay.checks import replay_problems
-from actorlearner.replay.memory import min_memory_problems
 from actorlearner.sweep.space import read_space
 
 
@@ -72,9 +71,7 @@ def add_to(commands: Commands) -> None:
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     directory = checked_run_dir(arguments, problems, "--sweep_dir")
-    experiment = load_experiment(
-        arguments, problems, min_memory_problems, one_learner_problems, _evaluation_problems
-    )
+    experiment = load_experiment(arguments, problems, one_learner_problems, _evaluation_problems)
     checks = (replay_problems, environment_problems, _evaluation_problems)
 
     def check(overrides: Sequence[str]) -> None:

@@ -133,7 +133,7 @@ class Child(Supervised):
             if state in ("failed", "crashed"):
                 self.error = message
                 self.may_be_restarted = state == "crashed"
-            elif state == "said":
+            elif state == "warning":
                 self.warnings.append(message)
             else:
                 self.ready = True

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actorlearner.network.hidden import Gate
+from actorlearner.network.hidden import TlsProxy
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.process.health import REPLAY_SERVER
@@ -35,16 +35,18 @@ _POLL_INTERVAL_S = 0.02
 class ForkServer:
     """The client's side of the process that forks, which dies with the client, and its forks with it."""
 
-    def __init__(self, log: Path, network: PrivateNetwork | None = None, gate: Gate | None = None) -> None:
+    def __init__(
+        self, log: Path, network: PrivateNetwork | None = None, proxy: TlsProxy | None = None
+    ) -> None:
         """Starts the process; does not wait for its imports, which take seconds.
 
         Args:
           log: the file for the output of the process itself.
           network: the network of the process and of its forks; None for the machine's own.
-          gate: where replay servers take TLS; None for plain text.
+          proxy: where replay servers take TLS; None for plain text.
         """
         self.log = log
-        self._gate = gate
+        self._proxy = proxy
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._forks: list[Fork] = []
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +65,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=[theirs.fileno(), *([] if gate is None else [gate.listener])],
+                pass_fds=[theirs.fileno(), *([] if proxy is None else [proxy.listener])],
                 start_new_session=True,
                 preexec_fn=prepare,
             )
@@ -105,8 +107,8 @@ class ForkServer:
             "options": options,
             "requested_at": time.monotonic(),
         }
-        if self._gate is not None and role == REPLAY_SERVER:
-            request["gate"] = [self._gate.listener, str(self._gate.certificate), self._gate.refusal]
+        if self._proxy is not None and role == REPLAY_SERVER:
+            request["proxy"] = [self._proxy.listener, str(self._proxy.certificate), self._proxy.refusal]
         self._forks.append(Fork(self))
         with contextlib.suppress(BrokenPipeError):  # The process died; `poll` reports that.
             socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])

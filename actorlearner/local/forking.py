@@ -19,7 +19,7 @@ import numpy as np
 from actorlearner.agents.configuration import load_config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
-from actorlearner.network.hidden import Gate
+from actorlearner.network.hidden import TlsProxy
 from actorlearner.process import startup_timer
 from actorlearner.process.child_process import die_with_parent
 from actorlearner.process.process import Start
@@ -97,11 +97,11 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
         # The role sets up TensorFlow before it imports the user's modules, which may use it already.
         config = load_config(str(directory.config))
         options = {key: tuple(x) if isinstance(x, list) else x for key, x in request["options"].items()}
-        gate = None
-        if "gate" in request:
-            listener, certificate, refusal = request["gate"]
-            gate = Gate(listener, Path(certificate), refusal)
-        start_role(request["role"], Start(config, {}, str(directory.path), name, options, gate=gate))
+        proxy = None
+        if "proxy" in request:
+            listener, certificate, refusal = request["proxy"]
+            proxy = TlsProxy(listener, Path(certificate), refusal)
+        start_role(request["role"], Start(config, {}, str(directory.path), name, options, proxy=proxy))
     except ConfigurationError as error:
         print(*(f"{name}: error: {problem}" for problem in error.problems), sep="\n")
         notify("failed", str(error))

@@ -12,7 +12,7 @@ from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child, Supervised
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.restarts import Restarts
-from actorlearner.network.hidden import Gate
+from actorlearner.network.hidden import TlsProxy
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
@@ -57,7 +57,7 @@ class Supervisor:
         network: PrivateNetwork | None = None,
         route: Callable[[str, int], str] = lambda name, port: f"{LOOPBACK}:{port}",
         elsewhere: Callable[[str, int], Supervised] | None = None,
-        gate: Gate | None = None,
+        proxy: TlsProxy | None = None,
     ) -> None:
         """Starts all roles at once; those that need the replay server wait for it by themselves.
 
@@ -67,7 +67,7 @@ class Supervisor:
           network: the network of all roles; None for the machine's own.
           route: returns the HOST:PORT at which the process with a name reaches the replay server's port.
           elsewhere: starts the collect actor with a name and an index on another machine; None for this one.
-          gate: where the replay server takes TLS; None for plain text.
+          proxy: where the replay server takes TLS; None for plain text.
         """
         port = free_port()
         self._options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
@@ -79,8 +79,8 @@ class Supervisor:
         self._network = network
         self._directory = directory
         self._elsewhere = elsewhere
-        self._gate = gate
-        self._fork_server = ForkServer(directory.log("fork-server"), network, gate)
+        self._proxy = proxy
+        self._fork_server = ForkServer(directory.log("fork-server"), network, proxy)
         self.started: list[Supervised] = []
         self.events = EventLog(directory.events, "local")
         self._restarts = {name: Restarts() for name in self._options}
@@ -102,7 +102,7 @@ class Supervisor:
 
     def _fork(self, name: str, options: Options) -> Child:
         if not self._fork_server.alive:
-            self._fork_server = ForkServer(self._fork_server.log, self._network, self._gate)
+            self._fork_server = ForkServer(self._fork_server.log, self._network, self._proxy)
         role = COLLECT_ACTOR if "actor_index" in options else name
         launch = functools.partial(self._fork_server.fork, name, role, self._directory, options)
         return Child(name, launch, self._directory.log(name))

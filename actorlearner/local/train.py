@@ -15,7 +15,7 @@ from actorlearner.network.private_network import choose_network
 from actorlearner.process.cores import describe
 from actorlearner.process.process import Verbosity
 from actorlearner.process.stop import Stop
-from actorlearner.records.disk import make_output_last
+from actorlearner.records.disk import make_output_robust
 from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
 from actorlearner.records.lines import Tail
 from actorlearner.records.metrics import newest_of_each
@@ -51,7 +51,7 @@ def run_local(
     """
     stop = Stop()
     stop.install()
-    make_output_last()
+    make_output_robust()
     directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
     directory.hold()
     if metrics is not None:

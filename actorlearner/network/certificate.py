@@ -1,6 +1,6 @@
 """The certificate of a run: one file with a certificate and its key, which all roles of the run have.
 
-It is the run's secret: TLS lets in who shows exactly this certificate, at both ends, and nobody else.
+It is the run's secret: both ends show this certificate, and accept no other.
 """
 
 import datetime

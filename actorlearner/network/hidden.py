@@ -1,7 +1,7 @@
 """Hides a replay server: its process is in a network of its own, where Reverb's port is.
 
-Only the gate's socket, which was opened before, is in the machine's network. A process can change its network
-only while it has a single thread, and so it executes itself again.
+Only the proxy's socket, which was opened before, is in the machine's network. A process can change its
+network only while it has a single thread, and so it executes itself again.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from actorlearner.network import private_network
 from actorlearner.network.loopback_only import close_to_other_machines
 from actorlearner.network.ports import check_port
 from actorlearner.network.private_network import ENTER, REFUSED_VARIABLE
-from actorlearner.network.tls import open_gate
+from actorlearner.network.tls import open_proxy
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def hide_this_process(port: int) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Gate:
+class TlsProxy:
     """Where a replay server takes TLS, while Reverb's own port is hidden.
 
     Attributes:
@@ -67,14 +67,14 @@ class Gate:
                 self.refusal,
             )
             close_to_other_machines(port)
-        open_gate(listener, port, self.certificate)
+        open_proxy(listener, port, self.certificate)
         _log.info("port %d takes TLS, of holders of the run's certificate", listener.getsockname()[1])
 
 
-def gate_of_this_process(certificate: Path) -> Gate:
-    """Returns the gate at the port of `hide_this_process`."""
+def proxy_of_this_process(certificate: Path) -> TlsProxy:
+    """Returns the proxy at the port of `hide_this_process`."""
     listener = int(os.environ.pop(_LISTENER_VARIABLE))
-    return Gate(listener, certificate, os.environ.pop(REFUSED_VARIABLE, ""))
+    return TlsProxy(listener, certificate, os.environ.pop(REFUSED_VARIABLE, ""))
 
 
 def listen(port: int) -> socket.socket:

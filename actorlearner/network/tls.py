@@ -1,8 +1,8 @@
-"""Mutual TLS around Reverb, which has none: a gate before the server, a door in each client.
+"""Mutual TLS around Reverb, which has none: a proxy before the server, a tunnel in each client.
 
-The gate accepts TLS on the server's port and connects to Reverb on the loopback interface. A door is a Unix
-socket of a folder that only this user can enter; it connects to the gate by TLS. gRPC takes the socket's name
-as an address. Both run on threads of the role's process.
+The proxy accepts TLS on the server's port and connects to Reverb on the loopback interface. A tunnel listens
+on a Unix socket in a folder that only this user can enter, and connects to the proxy by TLS. gRPC takes the
+socket's name as an address. Both run on threads of the role's process.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _BUFFER_BYTES = 1 << 20
 _RETRY_S = 1.0
 _MAX_REFUSALS = 100
 _NOT_LOCALHOST = "127.0.0.2"
-"""The source of the gate's connections.
+"""The source of the proxy's connections.
 
 To a client at 127.0.0.1 with the process id of the server, Reverb returns a pointer to a table in its memory.
 """
@@ -36,12 +36,12 @@ To a client at 127.0.0.1 with the process id of the server, Reverb returns a poi
 _MAX_NAME = 80
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
-"""The folders of the sockets of all doors: each is removed when its object is collected, at Python's end."""
+"""The folders of all tunnels' sockets: each is removed when its object is collected, at Python's end."""
 
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def open_gate(listener: socket.socket, port: int, certificate: Path) -> None:
+def open_proxy(listener: socket.socket, port: int, certificate: Path) -> None:
     """Lets holders of the certificate in to Reverb, from now on until the process ends; does not block.
 
     Args:
@@ -49,34 +49,34 @@ def open_gate(listener: socket.socket, port: int, certificate: Path) -> None:
       port: of Reverb, on the loopback interface; it need not listen yet.
       certificate: of the run.
     """
-    gate = _Gate(listener, port, server_context(certificate))
-    _run_on_thread(gate.serve(), "TLS gate")
+    proxy = _Proxy(listener, port, server_context(certificate))
+    _run_on_thread(proxy.serve(), "TLS proxy")
 
 
-def open_doors(addresses: Sequence[str], certificate: Path) -> tuple[str, ...]:
-    """Opens a door to each HOST:PORT, until the process ends; returns their addresses for gRPC."""
+def open_tunnels(addresses: Sequence[str], certificate: Path) -> tuple[str, ...]:
+    """Opens a tunnel to each HOST:PORT, until the process ends; returns their addresses for gRPC."""
     folder = tempfile.TemporaryDirectory(prefix="actorlearner-tls-", ignore_cleanup_errors=True)
     _folders.append(folder)
     # The path of a Unix socket has to fit 107 bytes, and temporary directories may be deep.
     short = f"/proc/self/fd/{os.open(folder.name, os.O_PATH)}"
     context = client_context(certificate)
-    doors = []
+    tunnels = []
     for i, address in enumerate(addresses):
         # Its name is what messages call the server by.
         path = f"{short}/{address if len(address) <= _MAX_NAME else f'server-{i}'}"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(path)
         listener.listen()
-        _run_on_thread(_Door(listener, address, context).serve(), f"TLS to {address}")
-        doors.append(f"unix:{path}")
-    return tuple(doors)
+        _run_on_thread(_Tunnel(listener, address, context).serve(), f"TLS to {address}")
+        tunnels.append(f"unix:{path}")
+    return tuple(tunnels)
 
 
 def _run_on_thread(work: Coroutine[Any, Any, None], name: str) -> None:
     threading.Thread(target=asyncio.run, args=(work,), name=name, daemon=True).start()
 
 
-class _Gate:
+class _Proxy:
     def __init__(self, listener: socket.socket, port: int, context: ssl.SSLContext) -> None:
         self._listener = listener
         self._port = port
@@ -112,7 +112,7 @@ class _Gate:
             _log.warning("refused a connection from %s, without the run's certificate: %s", *refusal)
 
 
-class _Door:
+class _Tunnel:
     def __init__(self, listener: socket.socket, address: str, context: ssl.SSLContext) -> None:
         self._listener = listener
         self._address = address

@@ -23,7 +23,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.train import train
 from actorlearner.network.certificate import write_certificate
-from actorlearner.network.hidden import Gate, listen
+from actorlearner.network.hidden import TlsProxy, listen
 from actorlearner.network.private_network import PRIVATE, choose_network
 from actorlearner.on_ray.collect import RayChild, Task
 from actorlearner.process.stop import Stop
@@ -117,13 +117,13 @@ class RunActor:
             config = load_config(str(config_file))
             console = Console(file=output, width=_WIDTH, highlight=False, markup=False, emoji=False)
             self._directory.hold()
-            gate = Gate(listener.fileno(), certificate)
-            return train(config, self._directory, self._stop, console, functools.partial(self._start, gate))
+            proxy = TlsProxy(listener.fileno(), certificate)
+            return train(config, self._directory, self._stop, console, functools.partial(self._start, proxy))
 
-    def _start(self, gate: Gate, config: Config, console: Console) -> Supervisor:
+    def _start(self, proxy: TlsProxy, config: Config, console: Console) -> Supervisor:
         network, line = choose_network(PRIVATE)
         if network is None:
-            gate = dataclasses.replace(gate, refusal=line.rpartition(": ")[2])
+            proxy = dataclasses.replace(proxy, refusal=line.rpartition(": ")[2])
         host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         address = join_address(host, self._plan.port)
         console.print(f"network: the replay server is reached by TLS, at {address}")
@@ -132,4 +132,4 @@ class RunActor:
         def elsewhere(name: str, index: int) -> RayChild:
             return RayChild(name, index, task, self._directory)
 
-        return Supervisor(config, self._directory, network, elsewhere=elsewhere, gate=gate)
+        return Supervisor(config, self._directory, network, elsewhere=elsewhere, proxy=proxy)

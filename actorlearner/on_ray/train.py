@@ -25,7 +25,7 @@ from actorlearner.network.certificate import make_certificate
 from actorlearner.network.ports import free_port
 from actorlearner.on_ray.run import Outcome, Plan, RunActor
 from actorlearner.process.stop import Stop
-from actorlearner.records.disk import make_output_last
+from actorlearner.records.disk import make_output_robust
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 
 _NAMESPACE = "actorlearner"
@@ -56,7 +56,7 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The run goes on, and so may this process.
     stop = Stop()
-    make_output_last()
+    make_output_robust()
     with _connection(address, config.collect.actors or 1):
         stop.install()  # Only now: Ctrl-C ends the wait for a connection, and Ray replaces handlers.
         directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)

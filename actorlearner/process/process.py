@@ -16,13 +16,13 @@ from typing import Any, NoReturn, TextIO
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.network.hidden import Gate
+from actorlearner.network.hidden import TlsProxy
 from actorlearner.network.tcp_timeouts import start_tcp_timeouts
-from actorlearner.network.tls import open_doors
+from actorlearner.network.tls import open_tunnels
 from actorlearner.process import heartbeat
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import stop_tensor_leak, without_gc
-from actorlearner.records.disk import lasting, make_output_last
+from actorlearner.records.disk import make_output_robust, robust_stream
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
 from actorlearner.records.lines import LogFollower
 from actorlearner.records.metrics import written_records
@@ -82,7 +82,7 @@ class Start:
       verbosity: how much is printed on the terminal.
       metrics: the address and port that Prometheus may scrape; None for no such port.
       certificate: of the run, with which a client of the replay server connects by TLS; None for plain text.
-      gate: where the replay server takes TLS; None for plain text.
+      proxy: where the replay server takes TLS; None for plain text.
     """
 
     config: Config
@@ -93,7 +93,7 @@ class Start:
     verbosity: Verbosity = Verbosity.NORMAL
     metrics: tuple[str, int] | None = None
     certificate: Path | None = None
-    gate: Gate | None = None
+    proxy: TlsProxy | None = None
 
 
 def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoReturn:
@@ -147,12 +147,15 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
 
 
 def _by_tls(start: Start) -> Mapping[str, Any]:
-    """Opens the gate, if any; returns the role's options, with a certificate the doors as addresses."""
-    if start.gate is not None:
-        start.gate.open(start.options["port"])
+    """Opens the proxy, if any; returns the role's options, with a certificate the tunnels as addresses."""
+    if start.proxy is not None:
+        start.proxy.open(start.options["port"])
     if start.certificate is None:
         return start.options
-    return {**start.options, "replay_address": open_doors(start.options["replay_address"], start.certificate)}
+    return {
+        **start.options,
+        "replay_address": open_tunnels(start.options["replay_address"], start.certificate),
+    }
 
 
 class _RoleProcess:
@@ -217,8 +220,8 @@ def _redirect_output(log: Path) -> TextIO:
       The terminal that standard error was.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    make_output_last()
-    terminal = lasting(os.dup(2))
+    make_output_robust()
+    terminal = robust_stream(os.dup(2))
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

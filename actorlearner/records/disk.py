@@ -131,7 +131,7 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-class _LastingFile(io.FileIO):
+class _RobustFile(io.FileIO):
     """A file that drops output when the disk is full or its reader is gone.
 
     After a full disk it writes how many bytes are missing.
@@ -156,21 +156,21 @@ class _LastingFile(io.FileIO):
             return length
 
 
-def lasting(descriptor: int) -> TextIO:
+def robust_stream(descriptor: int) -> TextIO:
     """Returns a line-buffered stream on `descriptor` that survives a full disk and a lost reader.
 
     It drops such output. Python's own streams raise instead, in whatever code prints, and again at exit.
     """
     return io.TextIOWrapper(
-        io.BufferedWriter(_LastingFile(descriptor, "w", closefd=False)),
+        io.BufferedWriter(_RobustFile(descriptor, "w", closefd=False)),
         encoding=sys.stderr.encoding,
         errors="backslashreplace",
         line_buffering=True,
     )
 
 
-def make_output_last() -> None:
-    """Replaces standard output and standard error by `lasting` streams."""
+def make_output_robust() -> None:
+    """Replaces standard output and standard error by streams that survive a full disk."""
     sys.stdout.flush()
     sys.stderr.flush()
-    sys.stdout, sys.stderr = lasting(1), lasting(2)
+    sys.stdout, sys.stderr = robust_stream(1), robust_stream(2)

@@ -26,7 +26,7 @@ def notify(state: str, message: str = "") -> None:
     """Reports a state to local mode; a no-op if local mode did not start this process.
 
     Args:
-      state: `ready`; `started` (its main work has begun); `said` (`message` is a warning); `failed` (a
+      state: `ready`; `started` (its main work has begun); `warning` (`message` says it); `failed` (a
         restart would fail again); or `crashed` (a restart may succeed).
       message: details.
     """
@@ -40,7 +40,7 @@ def notify(state: str, message: str = "") -> None:
 def warn(line: str) -> None:
     """Warns with one line: in the log, on the terminal of local mode, and to all listeners."""
     _log.warning("%s", line)
-    notify("said", line)
+    notify("warning", line)
     for listener in _listeners:
         listener(line)
 

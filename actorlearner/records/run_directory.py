@@ -239,7 +239,7 @@ class RunDirectory:
     def _check(self, config: Config) -> None:
         there = self._read_config(config)
         if fingerprint(there) == fingerprint(config):
-            if there != config:  # In what only looks on.
+            if there != config:  # Only keys outside the fingerprint differ.
                 write_atomically(self.config, to_yaml(config))
             return
         if fingerprint(there) == fingerprint(_with_train_steps(config, there)) and (

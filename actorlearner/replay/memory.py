@@ -18,20 +18,17 @@ Without its part for saving, the estimate was 0.88 to 1.12 times what was measur
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import tree
 
-from actorlearner.config.problems import Sources, problem
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.memory import available_bytes
 from actorlearner.records.notify import warn
-from actorlearner.replay.item_size import MAX_ROWS
+from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items, max_items
-
-if TYPE_CHECKING:  # `min_memory_problems` is called before anything loads TensorFlow.
-    from actorlearner.replay.layout import ReplayLayout
 
 PROCESS_BYTES = 512 * 2**20
 """Bytes of a role's process before it has any experience: the libraries, the environment and the agent.
@@ -62,11 +59,6 @@ _ITEM_ON_DISK = 30
 _REFERENCE_ON_DISK = 3
 _STEP_ON_DISK = 16
 
-# Bytes of the arrays whose size does not depend on the environment.
-_SCALAR = 4
-_MIN_ROW = 2 * _SCALAR + 8
-"""Bytes of reward, discount, and the policy's train step."""
-
 
 class _Column(NamedTuple):
     """One column of an item.
@@ -81,7 +73,7 @@ class _Column(NamedTuple):
     step_bytes: int
 
 
-def experience_bytes(capacity: int, layout: "ReplayLayout") -> int:
+def experience_bytes(capacity: int, layout: ReplayLayout) -> int:
     """Returns the replay server's bytes for `capacity` transitions, in addition to PROCESS_BYTES.
 
     The trajectory layout also stores the last time step of each episode n times. That is left out: it matters
@@ -90,30 +82,32 @@ def experience_bytes(capacity: int, layout: "ReplayLayout") -> int:
     return items(capacity, layout.transitions_per_item) * _item_bytes(_columns(layout))
 
 
-def checkpoint_bytes(capacity: int, layout: "ReplayLayout") -> int:
+def checkpoint_bytes(capacity: int, layout: ReplayLayout) -> int:
     """Returns the bytes on disk of one checkpoint of `capacity` transitions."""
     columns = sum(_STEP_ON_DISK + data + _REFERENCE_ON_DISK * steps for steps, data in _columns(layout))
     return items(capacity, layout.transitions_per_item) * (_ITEM_ON_DISK + columns)
 
 
-def max_capacity(memory_bytes: int, layout: "ReplayLayout") -> int:
+def max_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
     """Returns the transitions that fit into `memory_bytes`, rounded down to two digits."""
-    return _fitting(memory_bytes, _item_bytes(_columns(layout)), layout.transitions_per_item)
+    largest = max(0, memory_bytes) // _item_bytes(_columns(layout)) * layout.transitions_per_item
+    unit = 10 ** max(0, len(str(largest)) - 2)
+    return largest // unit * unit
 
 
-def capacity_of(config: Config, layout: "ReplayLayout") -> int:
+def capacity_of(config: Config, layout: ReplayLayout) -> int:
     """Returns the transitions, or the env steps in sequences, that a full experience table holds."""
     if layout.experience.iteration:
         return max_items(config, layout) * layout.transitions_per_item
     return config.replay.capacity
 
 
-def capacity_key(layout: "ReplayLayout") -> str:
+def capacity_key(layout: ReplayLayout) -> str:
     """Returns the key that sets `capacity_of`."""
     return "agent.env_steps_per_iteration" if layout.experience.iteration else "replay.capacity"
 
 
-def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = None) -> None:
+def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None) -> None:
     """Refuses a capacity that does not fit into the memory that is available now.
 
     Call it in a process that has loaded everything but the experience. A resumed run may no longer fit
@@ -143,27 +137,6 @@ def check_memory(config: Config, layout: "ReplayLayout", saved: int | None = Non
     raise ConfigurationError([problem(key, wrong, "", allowed)])
 
 
-def min_experience_bytes(config: Config) -> int:
-    """Returns a lower bound of `experience_bytes` for any environment."""
-    bytes_per_item, transitions_per_item = _min_item(config)
-    return items(config.replay.capacity, transitions_per_item) * bytes_per_item
-
-
-def min_memory_problems(config: Config, sources: Sources) -> list[str]:
-    """Returns one line if the capacity does not fit into the available memory with any environment.
-
-    `check_memory` is exact, but needs the environment, which takes seconds to load.
-    """
-    needed, available = min_experience_bytes(config), available_bytes()
-    if needed <= available:
-        return []
-    need = f"may need {size(needed)} of memory, however small they are, and {size(available)} is available"
-    wrong = f"{config.replay.capacity} transitions {need}"
-    largest = _fitting(available, *_min_item(config))
-    allowed = f"at most {largest} on this machine, and fewer with large observations"
-    return [problem("replay.capacity", wrong, sources["replay.capacity"], allowed)]
-
-
 def size(number_of_bytes: float) -> str:
     """Returns a number of bytes as text, in GiB or MiB."""
     if number_of_bytes >= 0.1 * _GIB:
@@ -171,20 +144,7 @@ def size(number_of_bytes: float) -> str:
     return f"{number_of_bytes / _MIB:.1f} MiB"
 
 
-def _min_item(config: Config) -> tuple[int, int]:
-    """Returns the bytes of the smallest possible item, with empty arrays, and its number of transitions.
-
-    In the packed layout, larger rows only increase each transition's share of an item.
-    """
-    if config.replay.layout == "packed":
-        return _item_bytes([_Column(1, MAX_ROWS * _MIN_ROW)]), MAX_ROWS
-    steps = config.agent.n_step + 1
-    observation_and_action = [_Column(steps, 0)] * 2
-    others = [_Column(steps, _SCALAR)] * 4  # The types of both time steps, reward and discount.
-    return _item_bytes(observation_and_action + others), 1
-
-
-def _columns(layout: "ReplayLayout") -> list[_Column]:
+def _columns(layout: ReplayLayout) -> list[_Column]:
     return [
         _Column(int(spec.shape[0]), math.prod(spec.shape[1:]) * spec.dtype.size)
         for spec in tree.flatten(layout.item_specs)
@@ -199,10 +159,3 @@ def _item_bytes(columns: Sequence[_Column]) -> int:
     )
     saved = _SAVED_ITEM + _SAVED_REFERENCE * references
     return math.ceil(_ITEM + _REFERENCE * references + steps + saved)
-
-
-def _fitting(memory_bytes: int, bytes_per_item: int, transitions_per_item: int) -> int:
-    """Returns the transitions that fit into `memory_bytes`, rounded down to two digits."""
-    largest = max(0, memory_bytes) // bytes_per_item * transitions_per_item
-    unit = 10 ** max(0, len(str(largest)) - 2)
-    return largest // unit * unit

@@ -21,7 +21,6 @@ from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Confi
 from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.records.run_directory import obstacle
 from actorlearner.replay.checks import replay_problems
-from actorlearner.replay.memory import min_memory_problems
 from benchmarks.chaos.schedule import MIN_DURATION_S
 
 
@@ -103,19 +102,17 @@ def _load(options: argparse.Namespace) -> Config:
     """Loads the configuration.
 
     Raises:
-      ConfigurationError: it cannot be used, replay does not fit into memory, or it asks for several learners.
+      ConfigurationError: it cannot be used, or it asks for several learners.
     """
     if options.run_dir is not None and (reason := obstacle(options.run_dir)):
         raise ConfigurationError(
             [f"--run_dir: {options.run_dir!r} cannot be used ({reason}); allowed: a directory"]
         )
     config, sources = load_with_sources(options.config, options.set, (replay_problems, environment_problems))
-    problems = min_memory_problems(config, sources)
     if config.learn.strategy == MULTI_WORKER:
         problem = f"learn.strategy: {MULTI_WORKER} cannot work with chaos, which starts one learner; "
-        problems.append(with_source(f"{problem}allowed: default, mirrored, mirrored:N or tpu", sources))
-    if problems:
-        raise ConfigurationError(problems)
+        allowed = "allowed: default, mirrored, mirrored:N or tpu"
+        raise ConfigurationError([with_source(f"{problem}{allowed}", sources)])
     return config
 
 

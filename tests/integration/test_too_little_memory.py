@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import REPOSITORY, Command
+from tests.support.processes import Command
 
 pytestmark = pytest.mark.integration
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
-
 _SERVE = ("replay-server", "--port")
 
-# Transitions of 160 kB: a capacity that fits if they were small.
+# Transitions of 160 kB.
 _LARGE = """\
 import gym
 import numpy as np
@@ -41,30 +39,6 @@ def refusal(command: Command) -> str:
     assert command.finish() == 2
     (line,) = command.err.splitlines()
     return line
-
-
-@pytest.mark.parametrize("command", [_SERVE, ("local",)])
-@pytest.mark.parametrize(("layout", "capacity"), [("packed", 5 * 10**10), ("trajectory", 2 * 10**9)])
-def test_a_capacity_beyond_all_memory(
-    start: Callable[..., Command],
-    tmp_path: Path,
-    free_port: int,
-    command: tuple[str, ...],
-    layout: str,
-    capacity: int,
-) -> None:
-    """Whatever the environment: nothing is started, and nothing made."""
-    port = [str(free_port)] if command == _SERVE else []
-    before = sorted(tmp_path.rglob("*"))
-    refused = start(
-        *("-m", "actorlearner", *command, *port, "--config", _PENDULUM, "--run_dir", "new/run"),
-        *("--set", f"replay.capacity={capacity}", f"replay.layout={layout}"),
-    )
-    line = refusal(refused)
-    assert line.startswith(f"actorlearner: error: replay.capacity: {capacity} transitions may need ")
-    assert " GiB is available (--set); allowed: at most " in line
-    assert refused.out == ""
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import sys
 import pytest
 
 from actorlearner.local.train import _console
-from actorlearner.records.disk import lasting
+from actorlearner.records.disk import robust_stream
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_what_nobody_reads_is_dropped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C also ends the tee of `actorlearner local | tee log`."""
     reader, writer = os.pipe()
-    stream = lasting(writer)
+    stream = robust_stream(writer)
     monkeypatch.setattr(sys, name, stream)
     console = _console(stderr=name == "stderr")
     console.print("is read")

@@ -1,5 +1,6 @@
 """Forks of a process that has imported everything: their properties and their ends."""
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -16,7 +17,11 @@ from tests.support.processes import wait_for
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    server = ForkServer(tmp_path_factory.mktemp("logs") / "fork-server.log")
+    """Started where a file has the name of a module of Python's, which must not take its place."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "random.py").write_text("raise AssertionError")
+    with contextlib.chdir(folder):
+        server = ForkServer(folder / "fork-server.log")
     yield server
     server.kill()
 
@@ -107,25 +112,3 @@ def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, directory
         _ = forks[1].pid
     assert not server.alive
     assert server.failure == ""  # It was killed.
-
-
-def test_files_in_the_working_directory_do_not_take_the_place_of_libraries(
-    tmp_path: Path, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "random.py").write_text("raise AssertionError")
-    monkeypatch.chdir(tmp_path)
-    server = ForkServer(tmp_path / "fork-server.log")
-    assert exit_code(refused(server, directory)) == 2
-    assert server.failure == ""
-    server.kill()
-
-
-def test_a_failed_import_is_the_failure_of_the_server(
-    tmp_path: Path, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "reverb.py").write_text("raise ImportError('undefined symbol')")
-    monkeypatch.syspath_prepend(tmp_path)
-    server = ForkServer(tmp_path / "fork-server.log")
-    assert exit_code(refused(server, directory)) == -signal.SIGKILL
-    assert server.failure == "exit code 1"
-    assert server.log.read_text().splitlines()[-1] == "ImportError: undefined symbol"

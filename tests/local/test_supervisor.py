@@ -55,7 +55,7 @@ def _supervisor(small_config: Config, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Restarts, "delay_s", lambda self, now: 0.0)
 
     def make(messages: Iterator[str]) -> Supervisor:
-        monkeypatch.setattr(supervising, "ForkServer", lambda log, network, gate: Crashing(messages))
+        monkeypatch.setattr(supervising, "ForkServer", lambda log, network, proxy: Crashing(messages))
         directory = RunDirectory(tmp_path)
         directory.prepare(small_config)
         return Supervisor(small_config, directory)
@@ -106,7 +106,7 @@ def test_without_evaluation_no_eval_actor_is_started(
     small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crashing = Crashing(iter(lambda: "not important here", None))
-    monkeypatch.setattr(supervising, "ForkServer", lambda log, network, gate: crashing)
+    monkeypatch.setattr(supervising, "ForkServer", lambda log, network, proxy: crashing)
     config = dataclasses.replace(small_config, evaluate=EvaluateConfig(interval=None))
     directory = RunDirectory(tmp_path)
     directory.prepare(config)

@@ -43,7 +43,7 @@ def test_only_the_loopback_interface_gets_through(address: str, family: int) -> 
             return False
 
         wait_for(is_refused, "the port to be closed")
-        for source in ("127.0.0.1", "127.0.0.2"):  # The gate connects from the second one.
+        for source in ("127.0.0.1", "127.0.0.2"):  # The proxy connects from the second one.
             with _connect("127.0.0.1", port, source) as connection:
                 assert connection.getpeername() == ("127.0.0.1", port)
 

@@ -1,4 +1,4 @@
-"""The gate and the doors: holders of a run's certificate get through, and nobody else."""
+"""TLS proxy and tunnels: holders of a run's certificate get through, and nobody else."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ import pytest
 from actorlearner.errors import ConfigurationError
 from actorlearner.network import tls
 from actorlearner.network.certificate import check_certificate, make_certificate, write_certificate
-from actorlearner.network.tls import open_doors, open_gate
+from actorlearner.network.tls import open_proxy, open_tunnels
 from tests.support import knock
 
 _TIMEOUT_S = 120.0
@@ -41,18 +41,18 @@ def _server() -> Iterator[socket.socket]:
         yield server
 
 
-@pytest.fixture(name="gate")
-def _gate(server: socket.socket, certificate: Path) -> str:
-    """The address of a gate before the server."""
+@pytest.fixture(name="proxy")
+def _proxy(server: socket.socket, certificate: Path) -> str:
+    """The address of a proxy before the server."""
     listener = socket.create_server(("127.0.0.1", 0))
-    open_gate(listener, server.getsockname()[1], certificate)
+    open_proxy(listener, server.getsockname()[1], certificate)
     return f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-def _connect(door: str) -> socket.socket:
+def _connect(tunnel: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(_TIMEOUT_S)
-    connection.connect(door.removeprefix("unix:"))
+    connection.connect(tunnel.removeprefix("unix:"))
     return connection
 
 
@@ -66,10 +66,10 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def test_bytes_go_through_both_ways_and_the_end_of_one_ends_the_other(
-    server: socket.socket, gate: str, certificate: Path
+    server: socket.socket, proxy: str, certificate: Path
 ) -> None:
-    (door,) = open_doors([gate], certificate)
-    client = _connect(door)
+    (tunnel,) = open_tunnels([proxy], certificate)
+    client = _connect(tunnel)
     served, peer = server.accept()
     assert peer[0] == "127.0.0.2"  # Reverb takes shortcuts for a client at 127.0.0.1.
     for one, other in ((client, served), (served, client)):
@@ -83,10 +83,10 @@ def test_bytes_go_through_both_ways_and_the_end_of_one_ends_the_other(
     served.close()
 
 
-def test_a_door_can_be_entered_by_this_user_alone(gate: str, certificate: Path) -> None:
-    (door,) = open_doors([gate], certificate)
-    path = Path(door.removeprefix("unix:"))
-    assert path.name == gate  # What messages call the server.
+def test_a_tunnel_can_be_entered_by_this_user_alone(proxy: str, certificate: Path) -> None:
+    (tunnel,) = open_tunnels([proxy], certificate)
+    path = Path(tunnel.removeprefix("unix:"))
+    assert path.name == proxy  # What messages call the server.
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -97,17 +97,17 @@ def test_a_long_path_and_a_long_name_do_no_harm(
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     listener = socket.create_server(("127.0.0.1", 0))
-    open_gate(listener, server.getsockname()[1], certificate)
+    open_proxy(listener, server.getsockname()[1], certificate)
     long = ".".join(["localhost", *["a" * 60] * 3])
-    doors = open_doors([f"127.0.0.1:{listener.getsockname()[1]}", f"{long}:1"], certificate)
-    with _connect(doors[0]):
+    tunnels = open_tunnels([f"127.0.0.1:{listener.getsockname()[1]}", f"{long}:1"], certificate)
+    with _connect(tunnels[0]):
         server.accept()[0].close()
 
 
 def test_nobody_gets_in_without_the_runs_certificate(
-    server: socket.socket, gate: str, certificate: Path, caplog: pytest.LogCaptureFixture
+    server: socket.socket, proxy: str, certificate: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host, _, port = gate.partition(":")
+    host, _, port = proxy.partition(":")
     assert knock.plain(host, int(port)) == "closed"
     assert knock.tls(host, int(port)) != "served"
     other = certificate.with_name("other.pem")
@@ -125,10 +125,10 @@ def test_a_client_that_is_reset_at_once_does_no_harm(
     listener = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(listener.getsockname())
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()  # By a reset, before the gate looks.
-    open_gate(listener, server.getsockname()[1], certificate)
-    (door,) = open_doors([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
-    with _connect(door) as client:
+    client.close()  # By a reset, before the proxy looks.
+    open_proxy(listener, server.getsockname()[1], certificate)
+    (tunnel,) = open_tunnels([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
+    with _connect(tunnel) as client:
         served, _ = server.accept()
         client.sendall(b"x")
         assert served.recv(1) == b"x"
@@ -145,8 +145,8 @@ def test_a_door_trusts_no_server_but_the_runs(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(other)
     address = f"127.0.0.1:{server.getsockname()[1]}"
-    (door,) = open_doors([address], certificate)
-    with _connect(door) as client:
+    (tunnel,) = open_tunnels([address], certificate)
+    with _connect(tunnel) as client:
         connection, _ = server.accept()
         with pytest.raises(ssl.SSLError):
             context.wrap_socket(connection, server_side=True).recv(1)
@@ -159,12 +159,12 @@ def test_a_door_to_a_server_that_is_away_closes_and_works_once_it_is_back(
 ) -> None:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    (door,) = open_doors([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
-    with _connect(door) as client:
+    (tunnel,) = open_tunnels([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
+    with _connect(tunnel) as client:
         assert client.recv(1) == b""
     listener.listen()
-    open_gate(listener, server.getsockname()[1], certificate)
-    with _connect(door) as client:
+    open_proxy(listener, server.getsockname()[1], certificate)
+    with _connect(tunnel) as client:
         served, _ = server.accept()
         client.sendall(b"x")
         assert served.recv(1) == b"x"

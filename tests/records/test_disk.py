@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.records import disk
-from actorlearner.records.disk import Appender, Outage, is_full, lasting
+from actorlearner.records.disk import Appender, Outage, is_full, robust_stream
 from tests.support.full_disk import fill, small_disk
 
 
@@ -100,7 +100,7 @@ def test_a_full_disk_is_told_from_other_errors() -> None:
 def test_a_stream_goes_on_where_there_is_room_again(small: Path) -> None:
     path = small / "log"
     with path.open("ab") as file:
-        stream = lasting(file.fileno())
+        stream = robust_stream(file.fileno())
         print("one", file=stream)
         filler = fill(small)
         for _ in range(3):
@@ -116,7 +116,7 @@ def test_a_stream_goes_on_where_there_is_room_again(small: Path) -> None:
 def test_other_errors_of_a_stream_are_raised() -> None:
     reader, writer = os.pipe()
     os.close(writer)
-    stream = lasting(reader)
+    stream = robust_stream(reader)
     with pytest.raises(OSError, match="Bad file descriptor"):
         print("one", file=stream)
     os.close(reader)
@@ -148,7 +148,7 @@ def test_a_role_prints_logs_and_ends_with_its_log_on_a_full_disk(tmp_path: Path)
 
 def test_a_terminal_that_has_hung_up_stops_nobody() -> None:
     person, terminal = os.openpty()
-    stream = lasting(terminal)
+    stream = robust_stream(terminal)
     print("seen", file=stream)
     assert os.read(person, 100) == b"seen\r\n"
     os.close(person)
