@@ -1,6 +1,5 @@
 """A policy as a function from observations to actions, for all environments of an actor at once."""
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ import tree
 from tf_agents.specs import array_spec, tensor_spec
 from tf_agents.trajectories import time_step as ts
 
-from actorlearner.config.problems import problem, show
+from actorlearner.config.own_code import load_own
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.errors import ConfigurationError, one_line
 
 
 class PolicyFunction:
@@ -164,13 +162,8 @@ class ScriptedFunction:
         )
         self._spec = specs.action
         self._batch_size = batch_size
-        module, _, attribute = name.partition(":")
-        try:
-            self._choose = getattr(importlib.import_module(module), attribute)
-        except Exception as error:  # An own module may raise anything.
-            wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
-            allowed = "module:callable that takes an observation and returns an action"
-            raise ConfigurationError([problem("collect.initial_policy", wrong, "", allowed)]) from error
+        allowed = "module:callable that takes an observation and returns an action"
+        self._choose = load_own(name, "collect.initial_policy", "", allowed)
 
     def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
         """Returns a nest of arrays [batch_size, ...]."""

@@ -19,7 +19,7 @@ class Priorities:
     """Units are drawn with probabilities P(i) = p_i^exponent / sum over k of p_k^exponent.
 
     A unit's priority p is the absolute value of its error when it was last trained on, as a fraction of the
-    largest ones of late; a new unit has the priority 1. The loss of a unit is weighted by
+    largest recent ones; a new unit has the priority 1. The loss of a unit is weighted by
     (N P(i))^-importance_exponent, divided by the largest weight in its batch, with N units in the table.
     (Prioritized Experience Replay, Schaul et al. 2015, https://arxiv.org/abs/1511.05952, section 3.)
     """

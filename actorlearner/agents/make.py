@@ -1,7 +1,6 @@
 """Makes the configured agent, the same way in every role, and restores one for acting."""
 
 import dataclasses
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,11 +13,10 @@ from actorlearner.agents.checks import check_mask
 from actorlearner.agents.encoder import AgentSpecs
 from actorlearner.agents.normalizer import ObservationNormalizer
 from actorlearner.agents.registry import find_builder
-from actorlearner.config.problems import problem, show
+from actorlearner.config.own_code import load_own
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.errors import ConfigurationError, one_line
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import seal_path, unseal
 
@@ -76,12 +74,7 @@ def _own_encoder(name: str | None) -> Callable[[Nest], tf.keras.layers.Layer] | 
     """Returns the callable that `agent.networks` names."""
     if name is None:
         return None
-    module, _, attribute = name.partition(":")
-    try:
-        encoder: Callable[[Nest], tf.keras.layers.Layer] = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # An own module may raise anything.
-        wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
-        raise ConfigurationError([problem("agent.networks", wrong, "", _NETWORKS)]) from error
+    encoder: Callable[[Nest], tf.keras.layers.Layer] = load_own(name, "agent.networks", "", _NETWORKS)
     return encoder
 
 

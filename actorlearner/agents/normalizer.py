@@ -67,8 +67,7 @@ class RunningMoments(tf.keras.layers.Layer):
     @property
     def deviation(self) -> tf.Tensor:
         """The standard deviation; 1 before the second value."""
-        # Checkpoints of earlier versions may hold a negative m2.
-        variance = tf.maximum(self.m2, 0.0) / tf.maximum(self.count, 1.0)
+        variance = self.m2 / tf.maximum(self.count, 1.0)
         return tf.where(self.count > 1.0, tf.sqrt(variance + _MIN_VARIANCE), tf.ones_like(variance))
 
 

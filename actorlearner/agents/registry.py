@@ -1,6 +1,5 @@
 """Finds algorithms by name. Importing this module imports no TensorFlow."""
 
-import importlib
 from typing import Any
 
 from actorlearner.agents.builder import AgentBuilder
@@ -12,9 +11,10 @@ from actorlearner.agents.qr_dqn import QrDqnBuilder
 from actorlearner.agents.sac import SacBuilder
 from actorlearner.agents.td3 import Td3Builder
 from actorlearner.agents.tqc import TqcBuilder
-from actorlearner.config.problems import problem, show, unknown_agent
+from actorlearner.config.own_code import load_own, unloadable
+from actorlearner.config.problems import unknown_agent
 from actorlearner.config.schema import AgentConfig
-from actorlearner.errors import ConfigurationError, one_line
+from actorlearner.errors import ConfigurationError
 
 _BUILDERS: dict[str, AgentBuilder] = {
     "c51": C51Builder(),
@@ -58,12 +58,11 @@ def agent_class(name: Any, source: str) -> type[AgentConfig]:
 
 
 def _import_builder(name: str, source: str) -> AgentBuilder:
-    module, _, attribute = name.partition(":")
+    own_class = load_own(name, "agent.name", source, _ALLOWED)
     try:
-        builder: AgentBuilder = getattr(importlib.import_module(module), attribute)()
+        builder: AgentBuilder = own_class()
         if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
             raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
-    except Exception as error:  # An own module may raise anything.
-        wrong = f"{show(name)} cannot be loaded: {one_line(error)}"
-        raise ConfigurationError([problem("agent.name", wrong, source, _ALLOWED)]) from error
+    except Exception as error:  # An own class may raise anything.
+        raise ConfigurationError([unloadable(name, "agent.name", source, _ALLOWED, error)]) from error
     return builder

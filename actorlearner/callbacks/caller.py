@@ -1,13 +1,14 @@
 """Calls a run's callbacks on a thread of their own, so that the roles never wait for them."""
 
 import contextlib
-import importlib
 import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
 
 from actorlearner.callbacks.callback import Callback, Checkpoint, Context, Episode, Evaluation, Publication
+from actorlearner.config.own_code import load_own
+from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.records.notify import warn
@@ -39,16 +40,10 @@ def find_callback(name: str) -> Callable[[Context], Callback]:
     Raises:
       ConfigurationError: the class cannot be imported or is not a Callback.
     """
-    module, _, attribute = name.partition(":")
-    allowed = "allowed: module:Class of a subclass of actorlearner.callbacks.Callback"
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # User code may raise anything.
-        raise ConfigurationError(
-            [f"callbacks: {name!r} cannot be imported ({one_line(error)}); {allowed}"]
-        ) from error
+    allowed = "module:Class of a subclass of actorlearner.callbacks.Callback"
+    found = load_own(name, "callbacks", "", allowed)
     if not (isinstance(found, type) and issubclass(found, Callback)):
-        raise ConfigurationError([f"callbacks: {name!r} is not one; {allowed}"])
+        raise ConfigurationError([problem("callbacks", f"{show(name)} is no Callback", "", allowed)])
     return found
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from actorlearner.config.checks import can_be_looked_up
+from actorlearner.config.own_code import unloadable
 from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.quiet import quiet_output
-from actorlearner.errors import ConfigurationError, one_line
+from actorlearner.errors import ConfigurationError
 
 _KWARGS = "environment.kwargs"
 _NAME = "environment.name"
@@ -193,5 +194,4 @@ def _attempt(call: Callable[[], Any], key: str, value: str, source: str, allowed
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        wrong = f"{show(value)} cannot be loaded: {one_line(error)}"
-        raise ConfigurationError([problem(key, wrong, source, allowed)]) from None
+        raise ConfigurationError([unloadable(value, key, source, allowed, error)]) from None

@@ -11,7 +11,6 @@ from actorlearner.records.plain_path import plain_path
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"
-_SAVE_COUNTER = "save_counter"
 _MAX_NAMES = 3
 
 
@@ -32,9 +31,6 @@ def read_completely(checkpoint: tf.train.Checkpoint, path: Path) -> Callable[[],
       RunError: a variable is missing in the checkpoint or has another shape. The files stay as they are.
     """
     plain = plain_path(path)
-    # Earlier versions saved TensorFlow's own count of checkpoints in runs that had been resumed.
-    if _SAVE_COUNTER in _saved(plain):
-        _ = checkpoint.save_counter  # Creates the counter.
     try:
         status = checkpoint.read(plain)
     except ValueError as error:  # Shapes differ.

@@ -23,7 +23,7 @@ MIN_PRIORITY = 1e-3
 _PENDING_CALLS = 4
 _TIMEOUT_S = 5.0
 _SCALE_DECAY = 0.999
-"""The largest error of late fades by this factor with each call of the training graph."""
+"""The largest recent error fades by this factor with each call of the training graph."""
 
 
 def importance_weights(drawn: Drawn, priorities: Priorities) -> tf.Tensor:
@@ -65,7 +65,7 @@ class PriorityWriter:
             _log.debug("priorities of %d units are dropped", len(keys))
 
     def priorities(self, errors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Returns the priorities of errors: their sizes, relative to the largest of late."""
+        """Returns the priorities of errors: their sizes, relative to the largest recent one."""
         sizes = np.abs(errors)
         self._largest = max(
             float(sizes.max()), _SCALE_DECAY * self._largest, float(np.finfo(np.float32).tiny)

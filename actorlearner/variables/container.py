@@ -188,8 +188,7 @@ class VariableContainer:
 
     def end(self, timeout_s: int) -> RunEnd | None:
         """Returns the end of the run, None before a learner has announced it; raises as `status`."""
-        tables = self._tables(timeout_s)
-        if END_TABLE not in tables or not tables[END_TABLE].current_size:
+        if not self._tables(timeout_s)[END_TABLE].current_size:
             return None
         sample = self._sample(END_TABLE)
         return RunEnd(_order(sample), bool(sample.data["saved"][0]))

@@ -160,12 +160,12 @@ def test_without_callbacks_no_thread_is_started(directory: RunDirectory) -> None
     [
         ("absent.module:Class", r"ModuleNotFoundError: No module named 'absent'"),
         (f"{HERE}:Absent", r"AttributeError: .* 'Absent'"),
-        (f"{HERE}:callbacks", "is not one"),
-        ("pathlib:Path", "is not one"),
+        (f"{HERE}:callbacks", "is no Callback"),
+        ("pathlib:Path", "is no Callback"),
     ],
 )
 def test_other_objects_are_refused(name: str, reason: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"callbacks: '{name}' .*{reason}.*; allowed: module:Class"):
+    with pytest.raises(ConfigurationError, match=f'callbacks: "{name}" .*{reason}.*; allowed: module:Class'):
         find_callback(name)
 
 

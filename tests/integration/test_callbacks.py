@@ -109,7 +109,7 @@ def test_one_that_is_not_there_is_refused_before_anything_starts(
     refused = start(*_LOCAL, "--run_dir", "run", "--set", "callbacks=['mine:Absent']")
     assert refused.finish() == 2
     (line,) = refused.err.splitlines()
-    assert line.startswith("actorlearner: error: callbacks: 'mine:Absent' cannot be imported")
+    assert line.startswith('actorlearner: error: callbacks: "mine:Absent" cannot be loaded')
     assert "--set" in line
     assert not (tmp_path / "run").exists()
 

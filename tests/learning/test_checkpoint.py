@@ -95,17 +95,13 @@ def names_of(parts: AgentParts, directory: Path) -> set[str]:
     return {name for name, _ in tf.train.list_variables(str(directory / "ckpt-0"))}
 
 
-def trained(directory: Path, agent: AgentConfig, extra: str = "") -> tuple[AgentParts, LearnerCheckpoint]:
-    """An agent whose optimisers have their slots, perhaps with one more variable, and its checkpoint."""
-    specs = SPECS if isinstance(agent, DqnConfig) else CONTINUOUS
-    parts = make_agent(Config(agent=agent), specs)
+def restored(directory: Path, agent: AgentConfig, extra: str = "") -> tuple[AgentParts, LearnerCheckpoint]:
+    """An agent, perhaps with one more variable, and its checkpoint."""
+    parts = make_agent(Config(agent=agent), SPECS if isinstance(agent, DqnConfig) else CONTINUOUS)
     if extra:
         setattr(parts.agent, extra, tf.Variable([1.0, 2.0]))
     checkpoint = LearnerCheckpoint(directory / "checkpoints", parts)
-    layout = PackedLayout(specs, n_step=1, gamma=0.99)
-    rows = tf.data.Dataset.from_tensors(layout.format.as_bytes(layout.format.unused(BATCH)))
-    checkpoint.restore()  # As the learner role does: before the learner is made.
-    make_learner(directory, parts, lambda: with_info(rows), decode=layout.decode)
+    checkpoint.restore()
     return parts, checkpoint
 
 
@@ -118,7 +114,7 @@ def trained(directory: Path, agent: AgentConfig, extra: str = "") -> tuple[Agent
     ids=lambda agent: agent.name,
 )
 def test_every_variable_is_saved_and_restored(tmp_path: Path, agent: AgentConfig) -> None:
-    parts, checkpoint = trained(tmp_path, agent)
+    parts, checkpoint = restored(tmp_path, agent)
     variables = variables_of(parts.agent)
     for number, variable in enumerate(variables):
         variable.assign(tf.cast(tf.fill(variable.shape, number % 2), variable.dtype))
@@ -142,22 +138,26 @@ def test_every_variable_is_saved_and_restored(tmp_path: Path, agent: AgentConfig
 def test_the_agent_has_all_its_variables_before_it_is_trained(tmp_path: Path, agent: AgentConfig) -> None:
     """A train step that makes variables is traced twice."""
     specs = SPECS if isinstance(agent, DqnConfig) else CONTINUOUS
-    made = names_of(make_agent(Config(agent=agent), specs), tmp_path / "made")
-    assert made == names_of(trained(tmp_path, agent)[0], tmp_path / "trained")
+    parts = make_agent(Config(agent=agent), specs)
+    made = names_of(parts, tmp_path / "made")
+    layout = PackedLayout(specs, n_step=1, gamma=0.99)
+    rows = tf.data.Dataset.from_tensors(layout.format.as_bytes(layout.format.unused(BATCH)))
+    make_learner(tmp_path, parts, lambda: with_info(rows), decode=layout.decode)
+    assert made == names_of(parts, tmp_path / "trained")
     assert sum("OPTIMIZER_SLOT" in name for name in made) > 0
 
 
 def test_a_variable_that_the_checkpoint_does_not_hold_is_not_left_fresh(tmp_path: Path) -> None:
-    trained(tmp_path, DQN)[1].save()
+    restored(tmp_path, DQN)[1].save()
     files = {path.name for path in (tmp_path / "checkpoints").iterdir()}
     with pytest.raises(RunError, match="ckpt-0 was not restored: it does not hold agent/renamed; it is kept"):
-        trained(tmp_path, DQN, extra="renamed")
+        restored(tmp_path, DQN, extra="renamed")
     assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == files
 
 
 def test_a_saved_variable_that_the_agent_does_not_have_is_not_dropped(tmp_path: Path) -> None:
-    trained(tmp_path, DQN, extra="former")[1].save()
-    _, checkpoint = trained(tmp_path, DQN)
+    restored(tmp_path, DQN, extra="former")[1].save()
+    _, checkpoint = restored(tmp_path, DQN)
     with pytest.raises(RunError, match="ckpt-0 was not restored: the agent does not have agent/former;"):
         checkpoint.check_restored()
 
@@ -169,23 +169,13 @@ def test_slots_that_the_checkpoint_does_not_hold_are_not_left_fresh(
         without_slots.setattr(dqn, "create_moments", lambda *_: None)
         LearnerCheckpoint(tmp_path / "checkpoints", make_parts()).save()
     with pytest.raises(RunError, match="ckpt-0 was not restored"):
-        trained(tmp_path, DQN)
+        restored(tmp_path, DQN)
 
 
 def test_a_variable_of_another_shape_is_refused(tmp_path: Path) -> None:
-    trained(tmp_path, DQN)[1].save()
+    restored(tmp_path, DQN)[1].save()
     with pytest.raises(RunError, match=r"ckpt-0 was not restored: ValueError: .*\(8"):
-        trained(tmp_path, dataclasses.replace(DQN, layers=[9]))
-
-
-def test_the_checkpoint_of_a_resumed_run_of_an_earlier_version(tmp_path: Path) -> None:
-    """It holds TensorFlow's counter of checkpoints, which `tf.train.Checkpoint.restore` made."""
-    _, checkpoint = trained(tmp_path, DQN)
-    assert int(checkpoint._checkpoint.save_counter) == 0
-    checkpoint.save()
-    _, checkpoint = trained(tmp_path, DQN)
-    checkpoint.check_restored()
-    assert checkpoint.describe() == "the checkpoint of train step 0"
+        restored(tmp_path, dataclasses.replace(DQN, layers=[9]))
 
 
 def test_slots_created_after_the_restore_get_the_saved_values(
@@ -424,9 +414,9 @@ def test_a_seal_that_does_not_fit_costs_no_earlier_checkpoint(
 
 def test_every_learner_is_of_a_later_generation(tmp_path: Path) -> None:
     """Also where the one before has saved nothing, and where the server knows more than the directory."""
-    generations = []
+    generations, parts = [], make_parts()
     for published in (-1, -1, 7, -1):
-        checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", make_parts())
+        checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
         checkpoint.restore()
         checkpoint.begin_generation(published)
         generations.append(checkpoint.generation)
@@ -452,17 +442,18 @@ def test_a_damaged_note_of_the_generation(
     tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It may have been that of learners that saved nothing: room is left for them."""
-    checkpoint = LearnerCheckpoint(tmp_path, make_parts())
+    parts = make_parts()
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
     for _ in range(3):
         checkpoint.begin_generation(-1)
     path = tmp_path / "generation.json"
     path.write_bytes(note)
-    after = LearnerCheckpoint(tmp_path, make_parts())
+    after = LearnerCheckpoint(tmp_path, parts)
     after.begin_generation(-1)
     assert after.generation > checkpoint.generation
     assert f"{path} cannot be read (" in caplog.text
     caplog.clear()
-    following = LearnerCheckpoint(tmp_path, make_parts())
+    following = LearnerCheckpoint(tmp_path, parts)
     following.begin_generation(-1)
     assert following.generation == after.generation + 1
     # TensorFlow logs when the garbage collector meets the restored checkpoint of another test.

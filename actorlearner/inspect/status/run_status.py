@@ -97,31 +97,16 @@ class RunStatus:
     bottlenecks: list[Bottleneck]
 
 
-class RunStatusReader:
-    """Reads the status of a run directory, repeatedly."""
+def open_run(path: Path) -> tuple[RunFiles, Config]:
+    """Returns the files and the configuration of the run in a directory.
 
-    def __init__(self, path: Path) -> None:
-        """Reads the configuration.
-
-        Args:
-          path: the run directory.
-
-        Raises:
-          ConfigurationError: the directory holds no run, or its configuration cannot be read.
-        """
-        directory = RunDirectory(path)
-        if not directory.holds_a_run:
-            raise ConfigurationError([f"RUN_DIR: {path} is no run directory; allowed: one with config.yaml"])
-        self._files = RunFiles([directory])
-        self._config = load_config(str(directory.config))
-
-    def read(self) -> RunStatus:
-        """Returns the status; writes nothing and does not block.
-
-        Raises:
-          ConfigurationError: the manifest cannot be read.
-        """
-        return read_status(self._files, self._config)
+    Raises:
+      ConfigurationError: the directory holds no run, or its configuration cannot be read.
+    """
+    directory = RunDirectory(path)
+    if not directory.holds_a_run:
+        raise ConfigurationError([f"RUN_DIR: {path} is no run directory; allowed: one with config.yaml"])
+    return RunFiles([directory]), load_config(str(directory.config))
 
 
 def read_status(files: RunFiles, config: Config) -> RunStatus:

@@ -1,6 +1,7 @@
 """Prints the status of a run, once or repeatedly."""
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from rich.live import Live
 
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FINISHED
-from actorlearner.inspect.status.run_status import RunStatusReader
+from actorlearner.inspect.status.run_status import open_run, read_status
 from actorlearner.inspect.status.view import Row, rendered, run_rows, server_rows
 from actorlearner.process.stop import Stop
 
@@ -38,7 +39,7 @@ def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, 
     rows: Callable[[Any], Iterator[Row]]
     if replay_address is None:
         assert run_dir is not None
-        read, rows = RunStatusReader(Path(run_dir)).read, run_rows
+        read, rows = functools.partial(read_status, *open_run(Path(run_dir))), run_rows
     else:
         with quiet_output():
             from actorlearner.inspect.status.server_status import ServerStatusReader

@@ -18,7 +18,8 @@ from actorlearner.inspect.status.run_status import (
     STARTING,
     WORKING,
     RunStatus,
-    RunStatusReader,
+    open_run,
+    read_status,
 )
 from actorlearner.inspect.status.view import rendered, run_rows
 from actorlearner.records.run_directory import RunDirectory
@@ -31,7 +32,7 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def look(directory: RunDirectory) -> RunStatus:
-    return RunStatusReader(directory.path).read()
+    return read_status(*open_run(directory.path))
 
 
 def text(status: RunStatus, width: int = 80) -> str:
@@ -212,4 +213,4 @@ def test_a_run_that_has_just_begun(directory: RunDirectory) -> None:
 
 def test_a_directory_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"is no run directory; allowed: one with config\.yaml"):
-        RunStatusReader(tmp_path)
+        open_run(tmp_path)

@@ -1,0 +1,31 @@
+"""Imports what a key of the configuration names as module:attribute."""
+
+import importlib
+from typing import Any
+
+from actorlearner.config.problems import problem, show
+from actorlearner.errors import ConfigurationError, one_line
+
+
+def load_own(name: str, key: str, source: str, allowed: str) -> Any:
+    """Returns the attribute of a module of the user's. The import may print.
+
+    Args:
+      name: module:attribute.
+      key: the key whose value it is; with `source` and `allowed`, for the message.
+      source: where the value comes from; empty if that is not known here.
+      allowed: what may be named instead.
+
+    Raises:
+      ConfigurationError: it cannot be imported.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # An own module may raise anything.
+        raise ConfigurationError([unloadable(name, key, source, allowed, error)]) from error
+
+
+def unloadable(name: str, key: str, source: str, allowed: str, error: BaseException) -> str:
+    """Returns the line of a problem with what a key names, see `load_own`."""
+    return problem(key, f"{show(name)} cannot be loaded: {one_line(error)}", source, allowed)
