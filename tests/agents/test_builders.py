@@ -82,18 +82,19 @@ def test_policies_act_on_batches_within_bounds(name, specs, agents):
         assert np.all(action <= specs.action.maximum)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "attribute"),
-    [
-        ("gamma", 0.9, "_gamma"),
-        ("reward_scale", 0.5, "_reward_scale_factor"),
-        ("gradient_clipping", 2.0, "_gradient_clipping"),
-        ("debug_summaries", True, "_debug_summaries"),
-        ("gradient_summaries", True, "_summarize_grads_and_vars"),
-    ],
-)
-def test_shared_keys_reach_the_agent(name, specs, agents, key, value, attribute):
-    assert getattr(agents(name, specs, **{key: value}), attribute) == value
+def test_shared_keys_reach_the_agent(name, specs, agents):
+    agent = agents(
+        name,
+        specs,
+        gamma=0.9,
+        reward_scale=0.5,
+        gradient_clipping=2.0,
+        debug_summaries=True,
+        gradient_summaries=True,
+    )
+    assert (agent._gamma, agent._reward_scale_factor, agent._gradient_clipping) == (0.9, 0.5, 2.0)
+    assert agent._debug_summaries
+    assert agent._summarize_grads_and_vars
 
 
 @pytest.mark.parametrize(("loss", "expected"), [("squared", 9.0), ("huber", 2.5)])

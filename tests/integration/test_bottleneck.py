@@ -1,4 +1,7 @@
-"""Real runs with a bottleneck that was made on purpose, and what local mode and `status` say of them."""
+"""Real runs with a bottleneck that was made on purpose, and what local mode and `status` say of them.
+
+test_local_run.py has one with slow environments.
+"""
 
 import json
 import subprocess
@@ -13,7 +16,7 @@ from actorlearner.network.ports import free_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
 from tests.support.slow_link import slow_link
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 Start = Callable[..., Command]
@@ -35,27 +38,6 @@ def _told(status: dict[str, Any]) -> list[str]:
     return [bottleneck["name"] for bottleneck in status["bottlenecks"]]
 
 
-def test_slow_environments(start: Start, tmp_path: Path) -> None:
-    """A train step takes much less than the 160 ms of eight env steps; `status` looks while they run."""
-    slow = ("environment.suite=tests.support.burdens:make", "environment.name=''")
-    burden = ("environment.kwargs={wait_s: 0.02}", "environment.max_episode_steps=20")
-    more = ("learn.train_steps=1000000", "evaluate.interval=100000", "collect.initial_random_steps=0")
-    command = _local(start, *slow, *burden, *more)
-    run = tmp_path / "run"
-    wait_for(lambda: len(records(run / "metrics" / "learner.jsonl")) >= 4, "training")
-    during = _status(run)
-    assert during["state"] == "running"
-    assert _told(during) == ["environments"], during["waits"]
-    assert {role["name"] for role in during["roles"]} >= {"learner", "replay-server", "collect-actor-0"}
-    command.interrupt()
-    assert command.finish() == 130, command.err
-    assert "bottleneck     environments: the actors step environments " in command.out
-    after = _status(run)
-    assert (after["state"], after["roles"], after["env_steps_per_s"]) == ("not running", [], 0)
-    assert _told(after) == ["environments"], after["waits"]
-
-
-@pytest.mark.long
 def test_large_networks(start: Start, tmp_path: Path) -> None:
     """A train step takes much longer than eight env steps of a pendulum."""
     large = ("agent.critic_joint_layers=[512,512]", "learn.batch_size=256", "learn.train_steps_per_call=2")
@@ -67,7 +49,6 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
     assert status["waits"]["actors"]["rate limiter"] > 0.5
 
 
-@pytest.mark.long
 def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
     """A batch takes 25 ms to arrive, and a train step much less; nobody waits for the rate limiter."""
     port = free_port()

@@ -1,10 +1,14 @@
-"""Any role may be killed at any time, and the run goes on without help."""
+"""Any role may be killed at any time, and the run goes on without help; its page and pictures tell of it."""
 
+import base64
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.page_text import page_text
 from tests.support.processes import (
     REPOSITORY,
     TINY_RUN,
@@ -65,3 +69,50 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     env_steps = _column(run, "collect-0", "env_steps")  # But for those that it had not recorded yet.
     assert env_steps == sorted(env_steps)
     assert env_steps[-1] > counted
+    _check_pictures(start, run)
+    _check_page(start, run)
+
+
+def _inspected(start: Callable[..., Command], what: str) -> Command:
+    command = start("-m", "actorlearner", what, "run")
+    assert command.finish() == 0, command.err
+    return command
+
+
+def _check_pictures(start: Callable[..., Command], run: Path) -> None:
+    assert _inspected(start, "plot").err == ""
+    assert (run / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert b"</svg>" in (run / "plot.svg").read_bytes()
+
+
+def _check_page(start: Callable[..., Command], run: Path) -> None:
+    report = _inspected(start, "report")
+    assert report.out == "written: run/report.html\n"
+    assert report.err == "filming an episode of the best policy ...\n"
+    page = (run / "report.html").read_text()
+    assert not re.search(r"""(?:src|href|srcset)\s*=\s*["'](?!data:)|@import|url\(""", page), (
+        "it needs others"
+    )
+    best = json.loads((run / "metrics" / "best.jsonl").read_text())
+    video = re.search(r'<video [^>]*src="data:video/mp4;base64,([^"]+)"', page)
+    assert video
+    filmed = run / "videos" / f"best-{best['train_step']}.mp4"
+    assert base64.b64decode(video[1]) == filmed.read_bytes()
+
+    text = page_text(run / "report.html")
+    assert " td3 on Pendulum-v1, seed 0 finished " in text
+    for record in records(run / "metrics" / "eval.jsonl"):
+        average = _shown(record["average_return"])
+        assert f" {record['train_step']:,} {record['env_steps']:,} {average} " in text
+    assert re.search(r" collect-actor-0 died killed by signal 9 ", text)
+    assert re.search(r" collect-actor-0 2 1 0 [\d,]+ env steps/s [\d,]+ MiB ", text)
+    assert re.search(r" learner 2 1 0 [\d,]+ train steps/s ", text)
+    assert " learn.train_steps 3000 100000 " in text
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert f" run id {manifest['run_id']} " in text
+    assert f" tensorflow {manifest['versions']['tensorflow']} " in text
+    assert f" best policy {_shown(best['average_return'])} ± " in text
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.2f}"

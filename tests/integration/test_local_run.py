@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import portpicker
 import pytest
@@ -37,14 +38,6 @@ def _local(
     )
 
 
-def _wait_until_training(command: Command, run: Path) -> None:
-    def training() -> bool:
-        assert command.process.poll() is None, command.process.communicate()
-        return any(record["train_step"] > 0 for record in records(run / "metrics" / "learner.jsonl"))
-
-    wait_for(training, "the first train steps")
-
-
 def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path) -> None:
     command = _local(
         start,
@@ -53,6 +46,7 @@ def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path
         "collect.actors=2",
         "collect.envs_per_actor=2",
         "learn.profile=500,520",
+        "agent.n_step=3",
         config="sac_pendulum",
         fresh=True,
     )
@@ -82,6 +76,7 @@ def _check_actors(metrics: Path) -> None:
 
 def _check_one_update_an_env_step(metrics: Path) -> None:
     newest = records(metrics / "learner.jsonl")[-1]
+    # n-step transitions overlap: there is still one for each env step.
     # min_size transitions before the first train step, then one each. The error buffer is one item of each
     # actor; whole items are counted, and the batches of two rounds of items are sampled ahead of training.
     assert newest["env_steps"] == pytest.approx(200 + 2000, abs=6 * MAX_ROWS)
@@ -122,11 +117,28 @@ def _may_be_private() -> bool:
     return True
 
 
-def test_ctrl_c_in_the_middle_saves_and_leaves_nothing(start: Start, mark: str, tmp_path: Path) -> None:
+def _status(run: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "actorlearner", "status", str(run), "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    status: dict[str, Any] = json.loads(told.stdout)
+    return status
+
+
+def test_a_run_is_watched_and_ctrl_c_saves_and_leaves_nothing(
+    start: Start, mark: str, tmp_path: Path
+) -> None:
+    """A train step takes much less than the 160 ms of eight of its env steps."""
+    slow = ("environment.suite=tests.support.burdens:make", "environment.name=''")
+    burden = ("environment.kwargs={wait_s: 0.02}", "environment.max_episode_steps=20")
+    more = ("learn.train_steps=1000000", "evaluate.interval=100000", "collect.initial_random_steps=0")
     port = portpicker.pick_unused_port()
-    command = _local(start, "learn.train_steps=1000000", flags=["--verbose", "--metrics_port", str(port)])
+    command = _local(start, *slow, *burden, *more, flags=["--verbose", "--metrics_port", str(port)])
     run = tmp_path / "run"
-    _wait_until_training(command, run)
+    wait_for(lambda: len(records(run / "metrics" / "learner.jsonl")) >= 4, "training")
+    during = _status(run)
+    assert during["state"] == "running"
+    assert [each["name"] for each in during["bottlenecks"]] == ["environments"], during["waits"]
+    assert {role["name"] for role in during["roles"]} >= {"learner", "replay-server", "collect-actor-0"}
     scraped = scrape(port)
     assert (
         min(scraped["actorlearner_learner_train_step"], scraped["actorlearner_collect_env_steps_total/0"]) > 0
@@ -147,6 +159,10 @@ def test_ctrl_c_in_the_middle_saves_and_leaves_nothing(start: Start, mark: str, 
     said = "network: the replay server's port is open" if reachable else "network: private; nothing outside"
     assert said in command.out
     assert not (reachable and _may_be_private())
+    assert "bottleneck     environments: the actors step environments " in command.out
+    after = _status(run)
+    assert (after["state"], after["roles"], after["env_steps_per_s"]) == ("not running", [], 0)
+    assert [each["name"] for each in after["bottlenecks"]] == ["environments"], after["waits"]
     assert command.err == ""
     printed = command.out.splitlines()
     for role in ("replay-server", "collect-actor-0", "eval-actor", "learner"):
@@ -206,14 +222,3 @@ def test_a_library_that_cannot_be_loaded_is_named_once(start: Start, mark: str, 
     assert head == f"the last lines of {tmp_path / 'run' / 'logs' / 'fork-server.log'}:"
     assert 1 <= len(log) <= 15
     assert "died" not in command.out
-
-
-def test_an_agent_that_cannot_act_there_is_refused(start: Start, mark: str) -> None:
-    """Only the environment knows its actions, so this is found after the start; the exit code is 2."""
-    cartpole = ["environment.suite=gym", "environment.name=CartPole-v1"]
-    arguments = ["--config", _PENDULUM, "--run_dir", "run", "--set", *cartpole]
-    command = start("-m", "actorlearner", "local", *arguments)
-    assert command.finish() == 2
-    assert marked_processes(mark) == []
-    assert len(command.err.splitlines()) == 1, command.err
-    assert command.err.startswith("actorlearner: error: agent.name")

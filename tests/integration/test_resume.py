@@ -1,4 +1,4 @@
-"""A run that ended before its last train step goes on where it was."""
+"""A run that ended before its last train step goes on where it was: TD3 with n-step returns on pybullet."""
 
 import itertools
 import json
@@ -42,7 +42,8 @@ def _local(start: Start, train_steps: int, *settings: str, network: str = "priva
     config = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
     return start(
         *("-m", "actorlearner", "local", "--config", config, "--run_dir", _RUN, "--network", network),
-        *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", *settings),
+        *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", *settings, "agent.n_step=3"),
+        *("environment.suite=pybullet", "environment.name=InvertedPendulumBulletEnv-v0"),
         *("evaluate.interval=500", "learn.checkpoint_interval=300"),
     )
 
@@ -99,6 +100,7 @@ def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
     log = (run / "logs" / "replay-server.log").read_text()
     assert f"restoring {resumed_with} transitions from the checkpoint" in log
     _check_curves(run, _TRAIN_STEPS)
+    _check_staleness(run)
     assert min(_column(run, "replay", "size")[-3:]) > resumed_with
     assert _column(run, "collect-0", "env_steps")[-1] > env_steps
 
@@ -113,6 +115,14 @@ def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
     after = json.loads((run / "manifest.json").read_text())
     assert {key for key in after if after[key] != manifest[key]} == {"fingerprint"}
     assert marked_processes(mark) == []
+
+
+def _check_staleness(run: Path) -> None:
+    for record in records(run / "metrics" / "learner.jsonl"):
+        if record["staleness_max"] is not None:
+            assert 0 <= record["staleness_mean"] <= record["staleness_max"] <= record["train_step"], record
+    # Batches are drawn from all of replay, which policies of all train steps so far have filled.
+    assert 0.3 * _TRAIN_STEPS < record["staleness_mean"] < _TRAIN_STEPS
 
 
 def _sampled_steps(run: Path, checkpoint: str) -> int:

@@ -14,9 +14,12 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_proces
 pytestmark = pytest.mark.integration
 
 _CONFIG = ("--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"))
-_TRAIN_STEPS = 16_000
+_TRAIN_STEPS = 4_000
 _SETTINGS = (
     *TINY_RUN,
+    # Env steps that are slow: training must not end before the second server is back.
+    *("environment.suite=tests.support.burdens:make", "environment.name=''"),
+    *("environment.kwargs={wait_s: 0.005}", "environment.max_episode_steps=50"),
     f"learn.train_steps={_TRAIN_STEPS}",
     f"evaluate.interval={_TRAIN_STEPS}",
     "replay.checkpoint_interval_s=1",

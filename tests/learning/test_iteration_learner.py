@@ -142,7 +142,7 @@ def run(lag: int, free_port: int, tmp_path: Path) -> Iterator[Run]:
 ROUNDS = FRAGMENTS // ENVIRONMENTS
 
 
-def test_each_env_step_is_trained_on_in_one_iteration(run: Run) -> None:
+def test_each_env_step_is_trained_on_in_one_iteration_and_what_is_too_old_in_none(run: Run, lag: int) -> None:
     for iteration in range(3):
         numbers = run.collect(ROUNDS, train_step=iteration * STEPS)
         loss = run.learner.train(STEPS)
@@ -150,13 +150,8 @@ def test_each_env_step_is_trained_on_in_one_iteration(run: Run) -> None:
         assert run.trained[-1] == numbers
         assert int(run.learner.train_step) == (iteration + 1) * STEPS
     assert run.learner.dropped == 0
-
-
-def test_what_is_too_old_is_dropped_and_counted(run: Run, lag: int) -> None:
-    run.collect(ROUNDS, train_step=0)
-    run.learner.train(STEPS)
-    old = run.collect(1, train_step=0)
-    run.collect(ROUNDS, train_step=STEPS)
+    old = run.collect(1, train_step=2 * STEPS)
+    run.collect(ROUNDS, train_step=3 * STEPS)
     run.learner.train(STEPS)
     assert (set(old) <= set(run.trained[-1])) == (lag == 1)
     assert run.learner.dropped == (0 if lag else ENVIRONMENTS)
@@ -200,7 +195,7 @@ def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
     )
 
 
-@pytest.mark.parametrize("lstm_units", [None, 3])
+@pytest.mark.parametrize("lstm_units", [None, pytest.param(3, marks=pytest.mark.long)])
 def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path: Path) -> None:
     run = Run(config_of(lag=0, lstm_units=lstm_units, xla=True), free_port, tmp_path)
     numbers = run.collect(ROUNDS, train_step=0)

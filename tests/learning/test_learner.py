@@ -269,9 +269,13 @@ def test_it_trains_as_the_stock_learner_does(tmp_path: Path) -> None:
     make_learner(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).train(4)
     stock = make_parts()
     decoded = fixed_dataset(BATCH, 4).map(lambda rows, info: (as_transition(LAYOUT.decode(rows)), info))
-    stock_learner.Learner(
-        str(tmp_path), stock.train_step, stock.agent, lambda: decoded, checkpoint_interval=-1
-    ).run(iterations=4)
+    tf.config.run_functions_eagerly(True)  # Its graph takes long to trace, and its train steps are few.
+    try:
+        stock_learner.Learner(
+            str(tmp_path), stock.train_step, stock.agent, lambda: decoded, checkpoint_interval=-1
+        ).run(iterations=4)
+    finally:
+        tf.config.run_functions_eagerly(False)
     expected = values_of(stock)
     for name, value in values_of(ours).items():
         np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-7, err_msg=name)

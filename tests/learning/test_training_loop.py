@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
@@ -17,6 +18,7 @@ from actorlearner.errors import RunError
 from actorlearner.learning import outputs as outputs_module
 from actorlearner.learning import training_loop
 from actorlearner.learning.group import Group
+from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.startup_timer import StartupTimer
@@ -25,7 +27,7 @@ from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.monitor import ReplayStatus
-from tests.support.training import fixed_dataset, make_learner, make_parts
+from tests.support.training import make_parts
 
 _STEPS = 10
 _SLOW_S = 8.0
@@ -42,6 +44,25 @@ class Clock:
             return True
 
         return act
+
+
+class FakeLearner:
+    """Takes train steps in no time."""
+
+    steps_per_call = None
+
+    def __init__(self, parts: AgentParts) -> None:
+        self.train_step = parts.train_step
+
+    def begin(self, generation: int) -> None:
+        pass
+
+    def train(self, iterations: int) -> LossInfo:
+        self.train_step.assign_add(iterations)
+        return LossInfo(tf.constant(0.5), ())
+
+    def take_statistics(self) -> DataStatistics:
+        return DataStatistics(0.0, None, None)
 
 
 def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> Outputs:
@@ -85,7 +106,7 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
     outputs._publisher.publish = clock.slow(slow == "publish")
     outputs._publisher.publish_for_evaluation = requests.append
     outputs._checkpoint.save = clock.slow(slow == "save")
-    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
+    learner = FakeLearner(parts)
     train_steps = learner.train
 
     def take_a_second(iterations: int) -> Any:
@@ -116,7 +137,7 @@ def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
     outputs = make_outputs(RunDirectory(tmp_path), parts, config, stop)
     saved: list[int] = []
     outputs._checkpoint.save = lambda evaluations: saved.append(int(parts.train_step)) is None
-    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
+    learner = FakeLearner(parts)
     outputs.begin_training(learner)
     train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
     assert saved == expected
@@ -146,7 +167,7 @@ def test_a_slow_call_gets_the_patience_that_it_needs(tmp_path: Path, monkeypatch
         training_loop, "beat", lambda what, step, patience_s: beats.append((step, patience_s))
     )
     parts = make_parts()
-    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, _STEPS))
+    learner = FakeLearner(parts)
     took_s = iter([100.0, 5.0, 5.0, 100.0, 5.0])
     train_steps = learner.train
 

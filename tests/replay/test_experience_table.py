@@ -216,7 +216,7 @@ def test_each_batch_has_one_row_of_each_item(serve: Serve, per_replica: int) -> 
 def test_every_transition_is_equally_likely(serve: Serve, layout: str) -> None:
     """A chi-square test at six standard deviations, with a last item that is not full."""
     replay = serve(layout=layout)
-    count, batch_size, batches = 43, 100, 4_000
+    count, batch_size, batches = 43, 100, 2_000
     assert replay.write(count, environments=1).close(LONG_S)
     times = np.zeros(count)
     for decoded in batches_of(replay, batch_size, batch_size, batches):

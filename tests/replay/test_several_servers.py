@@ -1,10 +1,6 @@
-"""Sampling from two replay servers: evenly, past one that has nothing to give, and past one that died."""
+"""Sampling from two replay servers: evenly, and past one that has nothing to give."""
 
-import contextlib
-import os
-import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,16 +16,12 @@ from actorlearner.replay.tables import experience_table, start_server
 from tests.conftest import Eventually
 from tests.support.processes import PATIENCE_S
 from tests.support.replay import LONG_S, SPECS, Replay, with_replay
-from tests.support.server_process import replay_server
 
 _COUNT = 512
 """Transitions in each server; those of the second are numbered from here on."""
 
 _FILLED = 4
 """Items that are on their way from each server, at least, while nobody takes any."""
-
-_MANY = 256
-"""Items: many more than are ever on their way."""
 
 Serve = Callable[..., list[Replay]]
 
@@ -84,14 +76,6 @@ class _Consumer:
         self.taken[place] += self._layout.transitions_per_item
         return place
 
-    def takes_from_both(self) -> bool:
-        """Takes many items; returns whether each server has given its share of them, more or less.
-
-        It is exact only where both are always ready; see `all_are_ready`.
-        """
-        places = [self.take() for _ in range(_MANY)]
-        return min(places.count(0), places.count(1)) >= _MANY // 4
-
     @property
     def all_are_ready(self) -> bool:
         """Whether each server has handed out what it can ahead. The last of it may not be here yet."""
@@ -124,34 +108,6 @@ def test_batches_have_transitions_of_both(serve: Serve, layout: str) -> None:
     rewards = [replays[0].layout.decode(batch).reward.numpy() for batch, _ in dataset.take(200)]
     assert {reward.shape for reward in rewards} == {(16,)}
     assert set(np.concatenate(rewards).astype(int) // _COUNT) == {0, 1}
-
-
-@pytest.mark.timeout(900)
-def test_sampling_continues_without_a_killed_server(
-    small_config: Config, tmp_path: Path, eventually: Eventually
-) -> None:
-    with contextlib.ExitStack() as running:
-        servers = [
-            running.enter_context(replay_server(small_config, SPECS, tmp_path / str(place)))
-            for place in range(2)
-        ]
-        replays = [
-            Replay(reverb.Client(server.address), server.address, make_layout(small_config, SPECS))
-            for server in servers
-        ]
-        _fill(replays)
-        servers[1].save()
-        consumer = _Consumer(replays)
-        eventually(consumer.takes_from_both, PATIENCE_S)
-
-        os.kill(servers[1].pid, signal.SIGKILL)
-        in_a_row = 0
-        while in_a_row < _MANY:  # What the other had sent is used up before.
-            in_a_row = 0 if consumer.take() else in_a_row + 1
-
-        port = int(servers[1].address.rpartition(":")[2])
-        running.enter_context(replay_server(small_config, SPECS, tmp_path / "1", port))
-        eventually(consumer.takes_from_both, PATIENCE_S)
 
 
 def _take_in_turn(consumer: _Consumer, eventually: Eventually) -> None:

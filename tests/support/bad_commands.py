@@ -78,6 +78,7 @@ _RUN_DIRS = {
     "below a file": ("{inputs}/file/run", "{inputs}/file is not a directory"),
     "far below a file": ("{inputs}/file/a/b", "{inputs}/file is not a directory"),
     "link to nothing": ("{inputs}/nowhere", "{inputs}/nowhere: No such file or directory"),
+    "below a link to nothing": ("{inputs}/nowhere/run", "{inputs}/nowhere: No such file or directory"),
     "below a link to itself": ("{inputs}/itself/run", "{inputs}/itself: Too many levels of symbolic links"),
     "device": ("/dev/null", "/dev/null is not a directory"),
     "name too long": ("absent/" + "x" * 256, "a name is longer than 255 bytes"),
@@ -123,7 +124,9 @@ _PORTS = ("0", "65536", "-1", "80.5", "1e3", "http", "", " 80", "0x50", "8_0", "
 _ADDRESSES = (
     "", "host", "host:", ":8008", "host:0", "host:65536", "host:-1", "host:x", "host:80:80", "a:1,a:1",
     "a b:1", "http://host:80", "unix:/tmp/socket", "::1:8008", "[::1]", "[:::]:1", "[host]:1", "256.0.0.1:1",
-    "1.2.3:1", "a..b:1", ".:1", "-:1", "é:1", "$(host):1", "\udcff:1", "x" * 300 + ":1",
+    "1.2.3:1", "a..b:1", ".:1", ".a:1", "-:1", "-a:1", "a-:1", "é:1", "$(host):1", "\udcff:1",
+    "x" * 300 + ":1", "x" * 64 + ":1", "x." * 127 + "x:1", "[127.0.0.1]:1", "[::1]x:1",
+    "a:1,", ",a:1", "a:1,,b:1", "a:1, b:1", "a:1;b:1", "a:1,b:1,a:1",
 )  # fmt: skip
 
 _SUITES = {
@@ -187,10 +190,16 @@ def command_cases() -> Iterator[Case]:
     yield from_flags("--set", "section and key", "learn: 3 given for a", "learn.batch_size=1", "learn=3")
     for port in _PORTS:
         arguments = ("replay-server", *_CONFIG, f"--port={port}")
-        yield Case("--port", port[:20], (f"--port: {port!r} cannot be used"[:300],), arguments=arguments)
+        expected = f"--port: {port!r} cannot be used; allowed: an integer from 1 to 65535"
+        yield Case("--port", port[:20], (expected[:300],), arguments=arguments)
     for address in _ADDRESSES:
         arguments = ("learner", *_CONFIG, f"--replay_address={address}")
-        yield Case("--replay_address", address[:20], ("--replay_address: ",), arguments=arguments)
+        yield Case(
+            "--replay_address",
+            f"{address[:20]} ({len(address)})",
+            ("--replay_address: ",),
+            arguments=arguments,
+        )
     for index in ("-1", "x", "", "1.5", "1e2", "²", "9" * 10):
         yield Case(
             "--actor_index", index, (f"--actor_index: {index!r} cannot",), arguments=(*_COLLECT, index)

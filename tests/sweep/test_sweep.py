@@ -12,7 +12,7 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.sweep import sweep, trial
+from actorlearner.sweep import results, sweep, trial
 from actorlearner.sweep.space import Parameter
 from actorlearner.sweep.trial import Plan
 
@@ -84,7 +84,10 @@ def _run(
         config: str = "td3_pendulum",
         space: tuple[Parameter, ...] = (_GAMMA,),
         while_saving: Callable[[], None] = lambda: None,
+        draws: bool = False,
     ) -> list[Path]:
+        if not draws:  # A picture takes a second.
+            monkeypatch.setattr(results, "_picture", lambda *_: b"")
         started: list[Path] = []
         overrides = (f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=100")
 
@@ -123,7 +126,8 @@ def test_the_best_values_of_all_seeds_become_a_configuration(
     run: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The first evaluations are of untrained policies, and count for nothing.
-    started = run(lambda gamma, seed: (-1e6, -1e6, gamma, gamma, gamma + 3 * seed), trials=3, seeds=2)
+    returns = lambda gamma, seed: (-1e6, -1e6, gamma, gamma, gamma + 3 * seed)  # noqa: E731
+    started = run(returns, trials=3, seeds=2, draws=True)
     names = [str(path.relative_to(tmp_path / "study" / "trials")) for path in started]
     assert names == [f"{number}/seed-{seed}" for number in range(3) for seed in range(2)]
     assert not any(path.exists() for path in (RunDirectory(path).replay_checkpoints for path in started))
