@@ -119,7 +119,8 @@ def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpo
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise RunError(
-            f"the replay server cannot start with what {checkpoints.directory} holds: {reason}"
+            f"the replay server cannot start with what {checkpoints.directory} holds: {reason}; allowed: the "
+            "version that wrote it, or to remove this directory: the run then goes on with an empty replay"
         ) from error
 
 
