@@ -161,7 +161,7 @@ def add_replay_address(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def reachable_address(arguments: argparse.Namespace) -> str | None:
-    """Returns the address of `add_replay_address` for a client of Reverb: with --tls, that of a tunnel to it.
+    """Returns the address that a client of Reverb connects to: with --tls, this end of a tunnel.
 
     Raises:
       ConfigurationError: --tls is not a run's certificate.

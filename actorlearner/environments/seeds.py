@@ -16,7 +16,7 @@ def seed_for(seed: int, role: str, index: int, environment: int = 0, restart: in
       role: the role's name, such as "collect-actor".
       index: of the role's process, from 0.
       environment: index among the process's environments, from 0.
-      restart: 0 at the role's first start in this run, and how far it had come at a later one.
+      restart: 0 at the role's first start in this run; later, the steps that it had recorded or restored.
 
     Returns:
       A seed in [0, 2**31), which every library accepts.

@@ -93,6 +93,7 @@ def _train(
     alone = group.size == 1
     if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
         begin_run()
+    # A group restores only after the graph is traced: its random numbers begin again.
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)

@@ -21,7 +21,7 @@ CASES = {
 }
 
 FEWER = {"key": 29, "misspelt key": 7}
-"""Of these every so many is given to `main`: an odd number, because the file and the flag take turns."""
+"""`main` gets every n-th case of these. n is odd, because cases alternate between the file and a flag."""
 
 
 def test_every_key_of_every_agent_is_given_bad_values_in_the_file_and_as_a_flag() -> None:
@@ -40,12 +40,12 @@ def test_cases_are_always_the_same_and_have_names_of_their_own() -> None:
 
 
 PROCESSES = [case for cases in CASES.values() for case in cases if case is cases[0] or not case.in_process]
-"""One of each kind, and those that `main` cannot run here."""
+"""The cases that run as processes: the first of each kind, and all that cannot run inside pytest."""
 
 
 @pytest.mark.parametrize("case", PROCESSES, ids=lambda case: f"{case.kind} {case.name}")
 def test_a_process_refuses_and_leaves_nothing(case: Case, tmp_path: Path) -> None:
-    """Without TensorFlow, which is poisoned."""
+    """Importing TensorFlow would end the process with exit code 77."""
     assert bad_input.refuse(case, tmp_path).complaints() == []
 
 

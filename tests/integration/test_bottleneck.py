@@ -1,6 +1,6 @@
 """Real runs with a bottleneck that was made on purpose, and what local mode and `status` say of them.
 
-test_local_run.py has one with slow environments.
+The run with slow environments is in test_local_run.py.
 """
 
 import json
