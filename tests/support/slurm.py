@@ -62,23 +62,35 @@ class Submitted:
         path = self._directory / name
         return path.read_text() if path.exists() else ""
 
-    def wait_for_end(self, job: str, timeout_s: float) -> str:
-        """Waits until a job or an array has ended; returns the state of the job.
+    def end_time_slice(self) -> None:
+        """Lets the time limit of the main job come, and waits until the job is in the queue again.
+
+        Sets the limit so late that Slurm has time for the warning: it looks every 30 seconds, and sends the
+        signal if the limit comes within those and the 5 seconds of `--signal`. A limit from the start would leave
+        a slow machine nothing but the start-up.
 
         Slurm starts a requeued job after two minutes; this requests ten seconds. At once does not work: a job
         that starts in the second in which it was requeued fails with "Job credential revoked".
         """
+        restarts = int(self.show(self.main, "Restarts"))
+        hours, minutes, seconds = map(int, self.show(self.main, "RunTime").split(":"))
+        limit_min = hours * 60 + minutes + (seconds + 40) // 60 + 1
+        run("scontrol", "update", f"JobId={self.main}", f"TimeLimit={limit_min}")
 
-        asked: set[str] = set()
+        def requeued() -> bool:
+            assert self.state not in _ENDED, self.log()
+            return int(self.show(self.main, "Restarts")) > restarts and (
+                self.show(self.main, "Reason") == "BeginTime"
+            )
+
+        wait_for(requeued, "the end of the time slice", 300, interval_s=1.0)
+        run("scontrol", "update", f"JobId={self.main}", "StartTime=now+10", "TimeLimit=20")
+
+    def wait_for_end(self, job: str, timeout_s: float) -> str:
+        """Waits until a job or an array has ended; returns the state of the job."""
 
         def ended() -> bool:
-            shown = run("squeue", "--noheader", f"--jobs={job}", "--states=all", "--format=%T %i")
-            states, jobs = zip(*(line.split() for line in shown.splitlines()), strict=True)
-            for each in jobs:
-                requeued = f"{each}, requeue {self.show(each, 'Restarts')}"
-                if requeued not in asked and self.show(each, "Reason") == "BeginTime":
-                    asked.add(requeued)
-                    run("scontrol", "update", f"JobId={each}", "StartTime=now+10")
+            states = run("squeue", "--noheader", f"--jobs={job}", "--states=all", "--format=%T").split()
             return _ENDED.issuperset(states)
 
         wait_for(ended, f"the end of job {job}", timeout_s, interval_s=1.0)
@@ -104,7 +116,7 @@ def submit(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 def submitted(directory: Path, *arguments: str) -> Iterator[Submitted]:
     """Submits a run, of which no job is left afterwards."""
     name = f"test-{uuid.uuid4().hex[:8]}"
-    options = (f"--job-name={name}", "--time=10", "--signal=B:USR1@5", "--cpus-per-task=1")
+    options = (f"--job-name={name}", "--time=20", "--signal=B:USR1@5", "--cpus-per-task=1")
     done = submit(directory, *arguments, "--", *options)
     try:
         assert done.returncode == 0, done.stderr
