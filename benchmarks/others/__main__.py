@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.others import contenders, equality, libraries, tables
 from benchmarks.others.contenders import OURS, Contender
 from benchmarks.others.job import Job
-from benchmarks.others.measure import measure
+from benchmarks.others.measure import SUFFIX, log_path, measure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -134,10 +134,10 @@ def _in_rounds(
     for seed in range(rounds):
         for name, contender in chosen.items():
             wanted = job(contender, seed)
-            path = folder / f"{file_name(name, wanted)}.jsonl"
+            path = folder / f"{file_name(name, wanted)}{SUFFIX}"
             print(path, flush=True)
             if not measure(name, contender, wanted, path):
-                _failed(f"{name} failed: {path.with_suffix('.log')}")
+                _failed(f"{name} failed: {log_path(path)}")
                 code = 1
     return code
 

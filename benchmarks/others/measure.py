@@ -1,6 +1,7 @@
-"""Runs one training, and keeps its records in a file of JSON lines."""
+"""Runs one training, and keeps its records in a compressed file of JSON lines."""
 
 import contextlib
+import gzip
 import json
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ from benchmarks.processes import MeasuredProcess
 
 Record = dict[str, Any]
 
+SUFFIX = ".jsonl.gz"
+
 _MEMORY_INTERVAL_S = 1.0
 
 
@@ -29,14 +32,14 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
     """Trains `job` and writes `path`: what was run, its records, and its end; returns whether it ended well.
 
     A file that is there is left alone, so that a broken series of rounds goes on. What a training prints on
-    standard error is beside it, with the suffix .log.
+    standard error is beside it, with the suffix .log instead of .jsonl.gz.
     """
     if path.exists():
         return True
     path.parent.mkdir(parents=True, exist_ok=True)
     source = {"commit": evidence.commit(), "machine": report.machine()}
     start = {"kind": "start", "time": time.time(), "contender": name, **source}
-    with tempfile.TemporaryDirectory() as directory, path.with_suffix(".log").open("w") as log:
+    with tempfile.TemporaryDirectory() as directory, log_path(path).open("w") as log:
         run_dir = Path(directory) / "run"
         of_ours = contender.library == OURS
         command = (
@@ -47,13 +50,22 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
         code, printed, peak_bytes = _run(command, log)
         if code:
             with contextlib.suppress(FileNotFoundError):  # Why, where our roles say so.
-                shutil.copytree(run_dir / "logs", path.with_suffix(".logs"), dirs_exist_ok=True)
+                shutil.copytree(run_dir / "logs", _beside(path, ".logs"), dirs_exist_ok=True)
             return False
         records = ours.records(run_dir) if of_ours else parse(printed.splitlines())
     end = {"kind": "end", "time": time.time(), "peak_bytes": peak_bytes}
     lines = [start | {"job": json.loads(job.to_json())}, *records, end]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
     return True
+
+
+def log_path(path: Path) -> Path:
+    """Returns where the standard error of the training is that writes `path`."""
+    return _beside(path, ".log")
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name.removesuffix(SUFFIX) + suffix)
 
 
 def parse(lines: Iterable[str]) -> list[Record]:

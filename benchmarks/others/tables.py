@@ -1,6 +1,7 @@
 """The tables of what was measured: medians of the rounds."""
 
 import dataclasses
+import gzip
 import json
 import math
 import statistics
@@ -12,7 +13,7 @@ import numpy as np
 from benchmarks import markdown
 from benchmarks.others.contenders import LEARN, TASKS
 from benchmarks.others.job import Job
-from benchmarks.others.measure import Record
+from benchmarks.others.measure import SUFFIX, Record
 from benchmarks.report import number
 
 _WARM_UP = 1_000
@@ -68,7 +69,7 @@ class Run:
 
 def read(path: Path) -> Run:
     """Reads a file that `measure` wrote."""
-    start, *records, end = [json.loads(line) for line in path.read_text().splitlines()]
+    start, *records, end = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     evaluations = [record for record in records if record["kind"] == "evaluation"]
     return Run(
         contender=start["contender"],
@@ -82,8 +83,8 @@ def read(path: Path) -> Run:
 
 def tables(out: Path) -> list[str]:
     """Returns the lines of a folder's tables: one for each environment and length, one of slow simulators."""
-    learned = [read(path) for path in sorted(out.glob("learn/*.jsonl"))]
-    slow = [read(path) for path in sorted(out.glob("slow/*.jsonl"))]
+    learned = [read(path) for path in sorted(out.glob(f"learn/*{SUFFIX}"))]
+    slow = [read(path) for path in sorted(out.glob(f"slow/*{SUFFIX}"))]
     lines: list[str] = []
     for task in sorted({_task(run) for run in learned}):
         lines += [*learning_table([run for run in learned if _task(run) == task]), ""]

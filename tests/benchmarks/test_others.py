@@ -1,6 +1,7 @@
 """Other libraries beside ours: records, tables, command lines, and the comparison of environments."""
 
 import dataclasses
+import gzip
 import json
 import subprocess
 from pathlib import Path
@@ -23,7 +24,8 @@ def _write(path: Path, name: str, job: Job, records: list[dict[str, Any]], peak_
     start = {"kind": "start", "time": 0.0, "contender": name, "job": dataclasses.asdict(job)}
     end = {"kind": "end", "time": 99.0, "peak_bytes": peak_mib << 20}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in (start, *records, end)))
+    lines = "".join(json.dumps(record) + "\n" for record in (start, *records, end))
+    path.write_bytes(gzip.compress(lines.encode()))
 
 
 def _learn_job(name: str, seed: int = 0) -> Job:
@@ -65,15 +67,15 @@ def test_the_tables_have_medians_without_start_and_evaluations(tmp_path: Path) -
             _progress(60.0 + 2_000 / speed, 4_000, 3_000, 40.0),
             {"kind": "evaluation", "time": 99.0, "env_steps": 4_000, "returns": [-150.0, -170.0]},
         ]
-        _write(tmp_path / "learn" / f"{name}-{seed}.jsonl", name, job, records)
-    _write(tmp_path / "learn" / "ours-sac-0.jsonl", "ours-sac", _learn_job("ours-sac"), [
+        _write(tmp_path / "learn" / f"{name}-{seed}.jsonl.gz", name, job, records)
+    _write(tmp_path / "learn" / "ours-sac-0.jsonl.gz", "ours-sac", _learn_job("ours-sac"), [
         _progress(5.0, 2_000, 1_000),
         _progress(15.0, 4_000, 3_000),
         {"kind": "evaluation", "time": 99.0, "env_steps": 3_000, "returns": [-300.0]},
     ], 200)  # fmt: skip
     for size, speed in ((1, 50), (16, 400)):
         records = [_progress(0.0, 0, 1), _progress(4_000 / speed, 4_000, 1)]
-        _write(tmp_path / "slow" / f"{size}.jsonl", "sb3-sac", _slow_job(size), records)
+        _write(tmp_path / "slow" / f"{size}.jsonl.gz", "sb3-sac", _slow_job(size), records)
     assert tables.tables(tmp_path) == [
         "| Pendulum-v1 | rounds | env steps/s | train steps/s | return at 3,000 env steps "
         "| minutes to a return of -200 | peak memory, MiB |",
