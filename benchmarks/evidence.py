@@ -4,12 +4,14 @@
     .venv/bin/python -m benchmarks.evidence draw
 
 `keep` writes docs/evidence/EXPERIMENT/AGENT-SEED.csv for each run: a line for each evaluation of the greedy
-policy, below comments with the command, the commit and the machine. `draw` rewrites two kinds of blocks in
+policy, below comments with the command, the commit and the machine. `draw` rewrites three kinds of blocks in
 the docs' pages:
 
 - `<!-- evidence: EXPERIMENT -->` to `<!-- /evidence -->`: the runs of EXPERIMENT beside each other; it also
   makes docs/pictures/EXPERIMENT.png.
 - `<!-- endings: EXPERIMENT -->` to `<!-- /endings -->`: what the runs of each EXPERIMENT/TASK returned.
+- `<!-- others: EXPERIMENT -->` to `<!-- /others -->`: other libraries beside ours. `benchmarks.others` wrote
+  the folder EXPERIMENT. It also makes docs/pictures/EXPERIMENT-ENVIRONMENT.png.
 """
 
 import argparse
@@ -18,13 +20,13 @@ import io
 import json
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from actorlearner.acting.best_record import read_best
 from actorlearner.agents.configuration import load_config
@@ -32,13 +34,16 @@ from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from benchmarks.evidence_curves import read_directory
 from benchmarks.evidence_tables import comparison, endings, picture
+from benchmarks.others import tables as others
+from benchmarks.others.picture import picture as picture_of_others
+from benchmarks.report import commit
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EVIDENCE = DOCS / "evidence"
 PICTURES = DOCS / "pictures"
 
 _COLUMNS = ("train_step", "env_steps", "minutes", "average_return", "deviation", "episodes")
-_BLOCK = re.compile(r"(<!-- (evidence|endings): ([\w-]+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (evidence|endings|others): ([\w-]+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 _FLAGS_OF_PLACE = ("--run_dir", "--metrics_port")
 
 
@@ -109,10 +114,18 @@ def draw() -> Iterator[Path]:
         page.write_text(with_tables(text), encoding="utf-8")
         yield page
         for _, kind, experiment, _ in (block.groups() for block in blocks):
-            if kind == "evidence":
-                path = PICTURES / f"{experiment}.png"
-                picture(read_directory(EVIDENCE / experiment)).savefig(path, dpi=110)
+            for path, figure in _pictures(kind, experiment):
+                figure.savefig(path, dpi=110)
                 yield path
+
+
+def _pictures(kind: str, experiment: str) -> Iterator[tuple[Path, Figure]]:
+    """Yields the pictures of a block, each with its file."""
+    if kind == "evidence":
+        yield PICTURES / f"{experiment}.png", picture(read_directory(EVIDENCE / experiment))
+    if kind == "others":
+        for runs in others.tasks(EVIDENCE / experiment):
+            yield PICTURES / f"{experiment}-{runs[0].job.environment}.png", picture_of_others(runs)
 
 
 def with_tables(page: str) -> str:
@@ -123,6 +136,8 @@ def with_tables(page: str) -> str:
         directory = EVIDENCE / experiment
         if kind == "evidence":
             lines = comparison(read_directory(directory))
+        elif kind == "others":
+            lines = others.tables(directory)
         else:
             lines = endings([read_directory(task) for task in sorted(directory.iterdir())])
         return begin + "\n" + "\n".join(lines) + "\n\n" + end
@@ -140,12 +155,6 @@ def _without_place(command: Sequence[str]) -> list[str]:
         else:
             kept.append(argument)
     return kept
-
-
-def commit() -> str:
-    """Returns the short name of this checkout's commit."""
-    command = ["git", "-C", str(DOCS), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import platform
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -129,6 +130,12 @@ def machine() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{os.cpu_count()} cores, {models[0] if models else platform.machine()}"
+
+
+def commit() -> str:
+    """The short name of this checkout's commit."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks import evidence, report
+from benchmarks import report
 from benchmarks.others import ours
 from benchmarks.others.contenders import OURS, Contender
 from benchmarks.others.job import Job
@@ -37,7 +37,7 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
     if path.exists():
         return True
     path.parent.mkdir(parents=True, exist_ok=True)
-    source = {"commit": evidence.commit(), "machine": report.machine()}
+    source = {"commit": report.commit(), "machine": report.machine()}
     start = {"kind": "start", "time": time.time(), "contender": name, **source}
     with tempfile.TemporaryDirectory() as directory, log_path(path).open("w") as log:
         run_dir = Path(directory) / "run"

@@ -1,10 +1,11 @@
-"""The tables of what was measured: medians of the rounds."""
+"""The tables and pictures of what was measured: medians of the rounds."""
 
 import dataclasses
 import gzip
 import json
 import math
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class Run:
       progress: records of steps, in their order.
       returns: the mean return of each evaluation, by its env steps.
       peak_bytes: the greatest memory of all processes together.
+      source: the commit of this project, the day, and the machine.
     """
 
     contender: str
@@ -41,6 +43,7 @@ class Run:
     progress: list[Record]
     returns: dict[int, float]
     peak_bytes: int
+    source: str
 
     def rate(self, key: str) -> float:
         """Returns `env_steps` or `train_steps` a second after the warm-up, evaluations left out."""
@@ -55,9 +58,13 @@ class Run:
         reached = [env_steps for env_steps, value in self.returns.items() if value >= target]
         if not reached:
             return math.inf
-        env_steps = [record["env_steps"] for record in self.progress]
+        return self.minutes_at(min(reached))
+
+    def minutes_at(self, env_steps: int) -> float:
+        """Returns minutes of start and training until then, evaluations left out."""
+        known = [record["env_steps"] for record in self.progress]
         seconds = [self._seconds(record) for record in self.progress]
-        return float(np.interp(min(reached), env_steps, seconds)) / 60
+        return float(np.interp(env_steps, known, seconds)) / 60
 
     def return_at(self, env_steps: int) -> float:
         """Returns the return there, on the line between two evaluations."""
@@ -71,6 +78,7 @@ def read(path: Path) -> Run:
     """Reads a file that `measure` wrote."""
     start, *records, end = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     evaluations = [record for record in records if record["kind"] == "evaluation"]
+    day = time.strftime("%Y-%m-%d", time.gmtime(start["time"]))
     return Run(
         contender=start["contender"],
         job=Job(**start["job"]),
@@ -78,21 +86,31 @@ def read(path: Path) -> Run:
         progress=[record for record in records if record["kind"] == "progress"],
         returns={record["env_steps"]: statistics.mean(record["returns"]) for record in evaluations},
         peak_bytes=end["peak_bytes"],
+        source=f"Commit {start['commit']}, {day}, {start['machine']}.",
     )
 
 
 def tables(out: Path) -> list[str]:
     """Returns the lines of a folder's tables: one for each environment and length, one of slow simulators."""
-    learned = [read(path) for path in sorted(out.glob(f"learn/*{SUFFIX}"))]
-    slow = [read(path) for path in sorted(out.glob(f"slow/*{SUFFIX}"))]
     lines: list[str] = []
-    for task in sorted({_task(run) for run in learned}):
-        lines += [*learning_table([run for run in learned if _task(run) == task]), ""]
-    return lines + (slow_table(slow) if slow else [])
+    for runs in tasks(out):
+        lines += [*learning_table(runs), "", *sources(runs), ""]
+    slow = [read(path) for path in sorted(out.glob(f"slow/*{SUFFIX}"))]
+    return lines + ([*slow_table(slow), "", *sources(slow)] if slow else [])
 
 
-def _task(run: Run) -> tuple[str, int]:
-    return run.job.environment, run.job.env_steps
+def sources(runs: Sequence[Run]) -> list[str]:
+    """Returns where they ran, each place once."""
+    return sorted({run.source for run in runs})
+
+
+def tasks(out: Path) -> list[list[Run]]:
+    """Returns the trainings of a folder to learn something, those of each environment and length together."""
+    found: dict[tuple[str, int], list[Run]] = {}
+    for path in sorted(out.glob(f"learn/*{SUFFIX}")):
+        run = read(path)
+        found.setdefault((run.job.environment, run.job.env_steps), []).append(run)
+    return [found[task] for task in sorted(found)]
 
 
 def learning_table(runs: Sequence[Run]) -> list[str]:
@@ -103,17 +121,23 @@ def learning_table(runs: Sequence[Run]) -> list[str]:
               f"return at {env_steps:,} env steps", f"minutes to a return of {target:,.0f}",
               "peak memory, MiB")  # fmt: skip
     rows = []
-    for name in sorted({run.contender for run in runs}, key=tuple(LEARN).index):
-        rounds = [run for run in runs if run.contender == name]
-        figures: tuple[Callable[[Run], float], ...] = (
-            lambda run: run.rate("env_steps"),
-            lambda run: run.rate("train_steps"),
-            lambda run: run.return_at(env_steps),
-            lambda run: run.minutes_to(target),
-            lambda run: run.peak_bytes / _MIB,
-        )
-        rows.append((name, str(len(rounds)), *(_median(figure, rounds) for figure in figures)))
+    for name, rounds in by_contender(runs).items():
+        rows.append((
+            name,
+            str(len(rounds)),
+            _median(lambda run: run.rate("env_steps"), rounds),
+            _median(lambda run: run.rate("train_steps"), rounds),
+            _median_and_range([run.return_at(env_steps) for run in rounds]),
+            _median(lambda run: run.minutes_to(target), rounds),
+            _median(lambda run: run.peak_bytes / _MIB, rounds),
+        ))  # fmt: skip
     return markdown.table(header, rows)
+
+
+def by_contender(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Returns the rounds of each contender, in the order in which they are declared."""
+    names = sorted({run.contender for run in runs}, key=tuple(LEARN).index)
+    return {name: [run for run in runs if run.contender == name] for name in names}
 
 
 def slow_table(runs: Sequence[Run]) -> list[str]:
@@ -138,3 +162,8 @@ def _median(figure: Callable[[Run], float], runs: Sequence[Run]) -> str:
         return ""
     value = statistics.median(figure(run) for run in runs)
     return number(value) if math.isfinite(value) else "-"
+
+
+def _median_and_range(values: Sequence[float]) -> str:
+    median = number(statistics.median(values))
+    return f"{median} ({number(min(values))} to {number(max(values))})" if len(values) > 1 else median

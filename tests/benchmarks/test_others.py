@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from actorlearner.agents.configuration import load_config
+from benchmarks import evidence
 from benchmarks.others import __main__ as command
 from benchmarks.others import contenders, equality, libraries, measure, ours, tables
 from benchmarks.others.job import Job, from_json
+from benchmarks.others.picture import picture
 
 
 def _progress(time: float, env_steps: int, train_steps: int, evaluating_s: float = 0.0) -> dict[str, Any]:
@@ -21,7 +23,8 @@ def _progress(time: float, env_steps: int, train_steps: int, evaluating_s: float
 
 
 def _write(path: Path, name: str, job: Job, records: list[dict[str, Any]], peak_mib: int = 100) -> None:
-    start = {"kind": "start", "time": 0.0, "contender": name, "job": dataclasses.asdict(job)}
+    start = {"kind": "start", "time": 0.0, "contender": name, "commit": "abc1234", "machine": "2 cores",
+             "job": dataclasses.asdict(job)}  # fmt: skip
     end = {"kind": "end", "time": 99.0, "peak_bytes": peak_mib << 20}
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = "".join(json.dumps(record) + "\n" for record in (start, *records, end))
@@ -56,13 +59,15 @@ def test_only_records_are_parsed() -> None:
     assert measure.parse(lines) == [{"kind": "progress", "env_steps": 1}]
 
 
-def test_the_tables_have_medians_without_start_and_evaluations(tmp_path: Path) -> None:
+@pytest.fixture(name="measured")
+def _measured(tmp_path: Path) -> Path:
+    """A folder with four trainings of one task, and two in slow simulators."""
     for seed, speed in enumerate((50, 100, 200)):
         job, name = _learn_job("sb3-sac", seed), "sb3-sac"
         records = [
             _progress(10.0, 1_000, 0),
             _progress(20.0, 2_000, 1_000),
-            {"kind": "evaluation", "time": 60.0, "env_steps": 2_000, "returns": [-400.0, -600.0]},
+            {"kind": "evaluation", "time": 60.0, "env_steps": 2_000, "returns": [-400.0 - 10 * seed, -600.0]},
             _progress(60.0, 2_000, 1_000, 40.0),
             _progress(60.0 + 2_000 / speed, 4_000, 3_000, 40.0),
             {"kind": "evaluation", "time": 99.0, "env_steps": 4_000, "returns": [-150.0, -170.0]},
@@ -76,17 +81,50 @@ def test_the_tables_have_medians_without_start_and_evaluations(tmp_path: Path) -
     for size, speed in ((1, 50), (16, 400)):
         records = [_progress(0.0, 0, 1), _progress(4_000 / speed, 4_000, 1)]
         _write(tmp_path / "slow" / f"{size}.jsonl.gz", "sb3-sac", _slow_job(size), records)
-    assert tables.tables(tmp_path) == [
+    return tmp_path
+
+
+def test_the_tables_have_medians_without_start_and_evaluations(measured: Path) -> None:
+    assert tables.tables(measured) == [
         "| Pendulum-v1 | rounds | env steps/s | train steps/s | return at 3,000 env steps "
         "| minutes to a return of -200 | peak memory, MiB |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| ours-sac | 1 | 200 | 200 | -300 | - | 200 |",
-        "| sb3-sac | 3 | 100 | 100 | -330 | 0.667 | 100 |",
+        "| sb3-sac | 3 | 100 | 100 | -332 (-335 to -330) | 0.667 | 100 |",
+        "",
+        "Commit abc1234, 1970-01-01, 2 cores.",
         "",
         "| env steps/s | updates an env step | 1 environment | 16 environments |",
         "| --- | --- | --- | --- |",
         "| sb3-sac | 1 | 50 | 400 |",
+        "",
+        "Commit abc1234, 1970-01-01, 2 cores.",
     ]
+
+
+def test_the_picture_has_a_line_and_a_band_for_each_contender(measured: Path) -> None:
+    [runs] = tables.tasks(measured)
+    by_env_steps, by_minutes = picture(runs).axes
+    assert [line.get_label() for line in by_env_steps.lines] == ["ours-sac", "sb3-sac"]
+    assert len(by_minutes.lines) == len(by_minutes.collections) == 2
+    theirs = by_env_steps.lines[1]
+    assert (theirs.get_xdata()[0], theirs.get_xdata()[-1]) == (2_000, 4_000)
+    assert (theirs.get_ydata()[0], theirs.get_ydata()[-1]) == (-505, -160)  # The second of three rounds.
+    band = by_env_steps.collections[1].get_paths()[0].get_extents()
+    assert (band.ymin, band.ymax) == (-510, -160)
+    # The fastest round ends after 30 seconds of training.
+    assert by_minutes.lines[1].get_xdata()[-1] == pytest.approx(0.5)
+
+
+def test_the_pages_have_the_tables_and_the_pictures(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, path in (("DOCS", measured), ("EVIDENCE", measured.parent), ("PICTURES", measured)):
+        monkeypatch.setattr(evidence, name, path)
+    page = measured / "page.md"
+    page.write_text(f"<!-- others: {measured.name} -->\nold\n<!-- /others -->\n")
+    drawn = measured / f"{measured.name}-Pendulum-v1.png"
+    assert list(evidence.draw()) == [page, drawn]
+    assert drawn.stat().st_size > 0
+    assert page.read_text().splitlines()[2:-2] == tables.tables(measured)
 
 
 @pytest.mark.parametrize("name", [name for name in contenders.LEARN if name.startswith("ours")])

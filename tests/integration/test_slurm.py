@@ -17,7 +17,7 @@ from tests.support.slurm import submitted
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 
 _TRAINING_S = 125.0
-"""How long the environments make training last: longer than the time limit lets the first time slice train."""
+"""How long the environments make training last: longer than the first time slice trains."""
 
 _DIED = "eval-actor died, exit code 137; starting it again in 1 s"
 

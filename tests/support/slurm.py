@@ -66,8 +66,8 @@ class Submitted:
         """Lets the time limit of the main job come, and waits until the job is in the queue again.
 
         Sets the limit so late that Slurm has time for the warning: it looks every 30 seconds, and sends the
-        signal if the limit comes within those and the 5 seconds of `--signal`. A limit from the start would leave
-        a slow machine nothing but the start-up.
+        signal if the limit comes within those and the 5 seconds of `--signal`. A limit from the start would
+        leave a slow machine nothing but the start-up.
 
         Slurm starts a requeued job after two minutes; this requests ten seconds. At once does not work: a job
         that starts in the second in which it was requeued fails with "Job credential revoked".
