@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.others import contenders, equality, libraries, tables
 from benchmarks.others.contenders import OURS, Contender
 from benchmarks.others.job import Job
-from benchmarks.others.measure import SUFFIX, log_path, measure
+from benchmarks.others.measure import SUFFIX, beside, measure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,7 +137,7 @@ def _in_rounds(
             path = folder / f"{file_name(name, wanted)}{SUFFIX}"
             print(path, flush=True)
             if not measure(name, contender, wanted, path):
-                _failed(f"{name} failed: {log_path(path)}")
+                _failed(f"{name} failed: {beside(path, '.log')}")
                 code = 1
     return code
 

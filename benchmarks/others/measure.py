@@ -39,7 +39,7 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     source = {"commit": report.commit(), "machine": report.machine()}
     start = {"kind": "start", "time": time.time(), "contender": name, **source}
-    with tempfile.TemporaryDirectory() as directory, log_path(path).open("w") as log:
+    with tempfile.TemporaryDirectory() as directory, beside(path, ".log").open("w") as log:
         run_dir = Path(directory) / "run"
         of_ours = contender.library == OURS
         command = (
@@ -50,7 +50,7 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
         code, printed, peak_bytes = _run(command, log)
         if code:
             with contextlib.suppress(FileNotFoundError):  # Why, where our roles say so.
-                shutil.copytree(run_dir / "logs", _beside(path, ".logs"), dirs_exist_ok=True)
+                shutil.copytree(run_dir / "logs", beside(path, ".logs"), dirs_exist_ok=True)
             return False
         records = ours.records(run_dir) if of_ours else parse(printed.splitlines())
     end = {"kind": "end", "time": time.time(), "peak_bytes": peak_bytes}
@@ -59,12 +59,8 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
     return True
 
 
-def log_path(path: Path) -> Path:
-    """Returns where the standard error of the training is that writes `path`."""
-    return _beside(path, ".log")
-
-
-def _beside(path: Path, suffix: str) -> Path:
+def beside(path: Path, suffix: str) -> Path:
+    """Returns `path` with another suffix than .jsonl.gz; its name has dots, which mislead `with_suffix`."""
     return path.with_name(path.name.removesuffix(SUFFIX) + suffix)
 
 

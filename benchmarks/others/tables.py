@@ -1,4 +1,4 @@
-"""The tables and pictures of what was measured: medians of the rounds."""
+"""The tables of what was measured: medians of the rounds."""
 
 import dataclasses
 import gzip
