@@ -81,7 +81,7 @@ def submit(argv: Sequence[str]) -> None:
     run_dir = os.path.abspath(str(experiment.run_dir))
     main = _sbatch(
         [name, *sbatch, *arguments.main_sbatch],
-        [f"{_FOLDER}/main.sbatch", python, str(_FOLDER), run_dir, *role],
+        [f"{_FOLDER}/main.sbatch", python, run_dir, *role],
         environment,
     )
     try:
@@ -93,7 +93,7 @@ def submit(argv: Sequence[str]) -> None:
                 *sbatch,
                 *arguments.collect_sbatch,
             ],
-            [f"{_FOLDER}/collect.sbatch", python, str(_FOLDER), main, str(actors), *role],
+            [f"{_FOLDER}/collect.sbatch", python, main, str(actors), *role],
             environment,
         )
     except RunError:

@@ -72,16 +72,16 @@ class Submitted:
         Slurm starts a requeued job after two minutes; this requests ten seconds. At once does not work: a job
         that starts in the second in which it was requeued fails with "Job credential revoked".
         """
-        restarts = int(self.show(self.main, "Restarts"))
+        restarts = self.show(self.main, "Restarts")
         hours, minutes, seconds = map(int, self.show(self.main, "RunTime").split(":"))
         limit_min = hours * 60 + minutes + (seconds + 40) // 60 + 1
         run("scontrol", "update", f"JobId={self.main}", f"TimeLimit={limit_min}")
 
         def requeued() -> bool:
             assert self.state not in _ENDED, self.log()
-            return int(self.show(self.main, "Restarts")) > restarts and (
-                self.show(self.main, "Reason") == "BeginTime"
-            )
+            # Empty if Slurm does not answer.
+            again = self.show(self.main, "Restarts") not in (restarts, "")
+            return again and self.show(self.main, "Reason") == "BeginTime"
 
         wait_for(requeued, "the end of the time slice", 300, interval_s=1.0)
         run("scontrol", "update", f"JobId={self.main}", "StartTime=now+10", "TimeLimit=20")

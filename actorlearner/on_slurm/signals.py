@@ -1,0 +1,22 @@
+"""The signals that a Slurm job gets: it waits for them and for the ends of its processes."""
+
+import signal
+
+_SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
+_TICK_S = 1.0
+
+
+def block() -> None:
+    """Blocks the signals, so that only `wait` receives them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+
+def unblock() -> None:
+    """Undoes `block`, in a new process."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def wait(timeout_s: float = _TICK_S) -> int:
+    """Blocks until a signal arrives, at most `timeout_s`; returns its number if it ends the job, else 0."""
+    number = signal.sigtimedwait(_SIGNALS, timeout_s)
+    return 0 if number is None or number.si_signo == signal.SIGCHLD else number.si_signo
