@@ -81,10 +81,9 @@ def run(
     # The puller watches the first server already.
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout)
-    consumes = layout.experience.iteration is not None
-    first_lengths = _first_lengths(config, actor_index, restart) if consumes else None
+    iterates = layout.experience.iteration is not None
     parts = CollectorParts(
-        EnvironmentBatch(environments, first_lengths),
+        EnvironmentBatch(environments, _first_lengths(config, actor_index, restart) if iterates else None),
         layout.writer(own.client, count),
         replay,
         puller,
@@ -100,15 +99,8 @@ def run(
     collector = Collector(parts)
     start_up.ended("first observations")
     start_up.report("ready")
-    random_seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, restart=restart)
-    _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
-    if not consumes:
-        random: RandomFunction | ScriptedFunction
-        if config.collect.initial_policy is not None:
-            random = ScriptedFunction(config.collect.initial_policy, specs, count, state_spec)
-        else:
-            random = RandomFunction(specs, count, random_seed, state_spec, config.agent.action_mask)
-        _act_randomly(config, collector, replay, random)
+    if not iterates:
+        _act_initially(config, collector, replay, _initial_policy(config, specs, actor_index, restart))
     _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()
     callbacks.close(stopped=stop.requested)
@@ -147,10 +139,22 @@ def _first_lengths(config: Config, actor_index: int, restart: int) -> list[int] 
     return [max(1, round(limit * (i + offset) / count)) for i in range(count)]
 
 
-def _act_randomly(
+def _initial_policy(
+    config: Config, specs: EnvironmentSpecs, actor_index: int, restart: int
+) -> RandomFunction | ScriptedFunction:
+    """Returns the policy of the first env steps: `collect.initial_policy`, or random actions."""
+    _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
+    count = envs_per_actor(config.collect)
+    if config.collect.initial_policy is not None:
+        return ScriptedFunction(config.collect.initial_policy, specs, count, state_spec)
+    seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, restart=restart)
+    return RandomFunction(specs, count, seed, state_spec, config.agent.action_mask)
+
+
+def _act_initially(
     config: Config, collector: Collector, replay: ReplayMonitor, policy: RandomFunction | ScriptedFunction
 ) -> None:
-    """Acts randomly until this server's actors together have inserted `initial_random_steps`."""
+    """Acts with it until this server's actors together have inserted `collect.initial_random_steps`."""
     wanted = config.collect.initial_random_steps
     while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
         # Takes half of this actor's share, then checks again: the other actors may be faster or slower.

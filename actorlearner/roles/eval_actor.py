@@ -4,7 +4,6 @@ import dataclasses
 import logging
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import reverb
 import tensorflow as tf
 from tf_agents.policies import greedy_policy
@@ -12,6 +11,7 @@ from tf_agents.policies import greedy_policy
 from actorlearner.acting.best_policy import BestPolicy
 from actorlearner.acting.best_record import Returns
 from actorlearner.acting.episodes import Episode, play_episodes
+from actorlearner.acting.evaluation_recorder import EvaluationRecorder, last_train_step
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import PolicySource
 from actorlearner.acting.saved_policy import load_source
@@ -26,16 +26,12 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.heartbeat import beat
-from actorlearner.process.memory import resident_bytes
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.process.waiting import WaitReport, wait_until
-from actorlearner.records.formatting import decimals
-from actorlearner.records.metrics import MetricsWriter, read_records
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.summaries import Summaries, write_hyperparameters
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
@@ -71,7 +67,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
     # With the seeds of before, a restarted eval actor would play the same episodes again.
-    environments = _load_environments(config, _ROLE, restart=_last_train_step(directory) + 1)
+    environments = _load_environments(config, _ROLE, restart=last_train_step(directory) + 1)
     specs = environment_specs(environments[0])
     callbacks = Callbacks(config, _ROLE)
     parts = make_agent(config, specs)
@@ -221,63 +217,3 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
         return True
 
     wait_until("the replay server to remove a request", removed, stop, deadline_s=None)
-
-
-def _last_train_step(directory: RunDirectory) -> int:
-    """Returns the last train step of which an evaluation is recorded; -1 if there is none."""
-    recorded = read_records(directory.metrics("eval"))
-    return int(recorded[-1]["train_step"]) if recorded else -1
-
-
-class EvaluationRecorder:
-    """Writes evaluations to the metrics file and to TensorBoard.
-
-    Attributes:
-      train_step: the last recorded train step, also by a previous eval actor; -1 if there is none.
-    """
-
-    def __init__(self, directory: RunDirectory, config: Config) -> None:
-        """Continues after the last record in the run directory."""
-        self.train_step = _last_train_step(directory)
-        self._counts_cut_off = config.evaluate.max_steps is not None
-        self._metrics = MetricsWriter(directory.metrics("eval"))
-        self._summaries = Summaries(directory.summaries("eval"))
-        write_hyperparameters(self._summaries, config)
-
-    def write(self, evaluation: Evaluation, cut_off: int) -> None:
-        """Records an evaluation, `cut_off` of whose episodes were cut off after `evaluate.max_steps`."""
-        average_return, info = float(np.mean(evaluation.returns)), evaluation.average_info
-        average_length = float(np.mean(evaluation.lengths))
-        curves = {"eval/AverageReturn": average_return, "eval/AverageEpisodeLength": average_length}
-        curves_of_info = {f"eval/info/{name}": value for name, value in info.items()}
-        self._summaries.scalars(curves | curves_of_info, evaluation.train_step)
-        self._summaries.flush()
-        # The record comes last: a recorded version is not evaluated again, so its points must be written.
-        self._metrics.write(
-            {
-                "train_step": evaluation.train_step,
-                "env_steps": evaluation.env_steps,
-                "returns": evaluation.returns,
-                "lengths": evaluation.lengths,
-                "average_return": average_return,
-                "average_episode_length": average_length,
-                **({"info": evaluation.info, "average_info": info} if info else {}),
-                **({"cut_off": cut_off} if self._counts_cut_off else {}),
-                "memory_bytes": resident_bytes(),
-            }
-        )
-        self.train_step = evaluation.train_step
-        _log.info(
-            "train step %d: AverageReturn %.*f, AverageEpisodeLength %.1f over %d episodes%s",
-            evaluation.train_step,
-            decimals(average_return),
-            average_return,
-            average_length,
-            len(evaluation.returns),
-            f", {cut_off} cut off" if cut_off else "",
-        )
-
-    def flush(self) -> bool:
-        """Writes lines that a full disk kept back; returns whether everything is written."""
-        written = [self._metrics.flush(), self._summaries.flush()]
-        return all(written)
