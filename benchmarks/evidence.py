@@ -16,12 +16,13 @@ the docs' pages:
 
 import argparse
 import csv
+import dataclasses
 import io
 import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -114,18 +115,10 @@ def draw() -> Iterator[Path]:
         page.write_text(with_tables(text), encoding="utf-8")
         yield page
         for _, kind, experiment, _ in (block.groups() for block in blocks):
-            for path, figure in _pictures(kind, experiment):
+            for name, figure in _KINDS[kind].pictures(EVIDENCE / experiment):
+                path = PICTURES / f"{experiment}{name}.png"
                 figure.savefig(path, dpi=110)
                 yield path
-
-
-def _pictures(kind: str, experiment: str) -> Iterator[tuple[Path, Figure]]:
-    """Yields the pictures of a block, each with its file."""
-    if kind == "evidence":
-        yield PICTURES / f"{experiment}.png", picture(read_directory(EVIDENCE / experiment))
-    if kind == "others":
-        for runs in others.tasks(EVIDENCE / experiment):
-            yield PICTURES / f"{experiment}-{runs[0].job.environment}.png", picture_of_others(runs)
 
 
 def with_tables(page: str) -> str:
@@ -133,16 +126,37 @@ def with_tables(page: str) -> str:
 
     def block(match: re.Match[str]) -> str:
         begin, kind, experiment, end = match.groups()
-        directory = EVIDENCE / experiment
-        if kind == "evidence":
-            lines = comparison(read_directory(directory))
-        elif kind == "others":
-            lines = others.tables(directory)
-        else:
-            lines = endings([read_directory(task) for task in sorted(directory.iterdir())])
-        return begin + "\n" + "\n".join(lines) + "\n\n" + end
+        return begin + "\n" + "\n".join(_KINDS[kind].table(EVIDENCE / experiment)) + "\n\n" + end
 
     return _BLOCK.sub(block, page)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """A kind of block.
+
+    Attributes:
+      table: returns the lines of a folder of evidence.
+      pictures: yields what is added to the names of its pictures, and the pictures.
+    """
+
+    table: Callable[[Path], list[str]]
+    pictures: Callable[[Path], Iterator[tuple[str, Figure]]] = lambda folder: iter(())
+
+
+def _pictures_of_others(folder: Path) -> Iterator[tuple[str, Figure]]:
+    for runs in others.tasks(folder):
+        yield f"-{runs[0].job.environment}", picture_of_others(runs)
+
+
+_KINDS = {
+    "evidence": _Kind(
+        lambda folder: comparison(read_directory(folder)),
+        lambda folder: iter([("", picture(read_directory(folder)))]),
+    ),
+    "endings": _Kind(lambda folder: endings([read_directory(task) for task in sorted(folder.iterdir())])),
+    "others": _Kind(others.tables, _pictures_of_others),
+}
 
 
 def _without_place(command: Sequence[str]) -> list[str]:

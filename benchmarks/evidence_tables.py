@@ -27,7 +27,7 @@ def comparison(curves: Sequence[Curve]) -> list[str]:
         command = f"    {re.sub('seed=[0-9]+', 'seed=SEED', curve.facts['command'])}"
         if command not in lines:
             lines.append(command)
-    return [*lines, "", *_sources(curves)]
+    return [*lines, "", *_folded("Commits and machines", _sources(curves))]
 
 
 def endings(tasks: Sequence[Sequence[Curve]]) -> list[str]:
@@ -39,7 +39,12 @@ def endings(tasks: Sequence[Sequence[Curve]]) -> list[str]:
     header = ("configuration", "seed: AverageReturn at the end (best)", "env steps", "minutes")
     lines = markdown.table(header, [_ending(curves) for curves in tasks])
     curves = [curve for task in tasks for curve in task]
-    return [*lines, "", _falls(curves), "", *_sources_of_tasks(tasks)]
+    return [*lines, "", _falls(curves), "", *_folded("Commits and machines", _sources_of_tasks(tasks))]
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Returns lines that a page shows on a click."""
+    return [f'<details markdown="1"><summary>{title}</summary>', "", *lines, "", "</details>"]
 
 
 def _ending(curves: Sequence[Curve]) -> tuple[str, ...]:
