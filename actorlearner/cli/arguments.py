@@ -15,7 +15,8 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.network.ports import LOOPBACK
 from actorlearner.process.process import Verbosity
 from actorlearner.process.tensorflow_setup import check_numpy
-from actorlearner.records.run_directory import NEW_RUNS, RunDirectory, obstacle
+from actorlearner.records.run_directory import NEW_RUNS, RunDirectory
+from actorlearner.records.usable_path import obstacle
 
 _MAX_DIGITS = 9
 

@@ -10,7 +10,7 @@ import argparse
 from actorlearner.cli.arguments import add_replay_address, reachable_address
 from actorlearner.cli.command import Commands, add_command
 from actorlearner.errors import ConfigurationError
-from actorlearner.records.run_directory import obstacle
+from actorlearner.records.usable_path import obstacle
 
 
 def add_to(commands: Commands) -> None:

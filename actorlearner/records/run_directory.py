@@ -3,15 +3,10 @@
 import dataclasses
 import datetime
 import errno
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
 import shutil
-import stat
-import sys
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +16,7 @@ from actorlearner.config.problems import unknown_agent
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.records.manifest import new_manifest, new_run_id
 from actorlearner.records.run_lock import take_lock
 from actorlearner.records.seal import write_atomically
 
@@ -31,10 +27,7 @@ CONFIG_IN_POLICY = Path("assets.extra") / "config.yaml"
 """The configuration in a SavedModel's directory. TensorFlow leaves `assets.extra` to its users."""
 
 _OTHER_SERVERS = "other_servers"  # In the manifest: the run ids of all replay servers but the first.
-_LONGEST_NAME = 255  # Of a file, in bytes, on any file system of Linux.
-_LONGEST_PATH = 3_800  # The limit of Linux, less the longest path inside a run directory.
 _LONGEST_EXPERIMENT = 50
-_PACKAGES = ("actorlearner", "tensorflow", "tf-agents", "dm-reverb", "numpy", "gym", "pybullet")
 
 
 class RunDirectory:
@@ -108,7 +101,7 @@ class RunDirectory:
     def own_run_id(self) -> str:
         """Returns the run id, or a new one if there is none yet: the replay server chooses it."""
         if self.run_id is None:
-            self.run_id = _new_run_id()
+            self.run_id = new_run_id()
         assert self.run_id is not None
         return self.run_id
 
@@ -158,7 +151,7 @@ class RunDirectory:
                 self._check_writable()
                 return
             self._make()
-            self._write_manifest({"run_id": None if joins else _new_run_id()} | _manifest(config))
+            self._write_manifest(new_manifest(config, run_id=None if joins else new_run_id()))
             # Last, because `holds_a_run` checks this file.
             write_atomically(self.config, to_yaml(config))
             self._is_new = True
@@ -279,25 +272,6 @@ class RunDirectory:
         write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
 
 
-def obstacle(path: str) -> str:
-    """Returns why `path` cannot be used as a directory or created as one; empty if it can."""
-    if not path:
-        return "it is empty"
-    if any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.split(os.sep)):
-        return f"a name is longer than {_LONGEST_NAME} bytes"
-    there = os.path.abspath(path)
-    if len(os.fsencode(there)) > _LONGEST_PATH:
-        return f"it is longer than {_LONGEST_PATH} bytes"
-    while not os.path.lexists(there):  # The nearest existing ancestor must be a directory.
-        there = os.path.dirname(there)
-    try:
-        if stat.S_ISDIR(os.stat(there).st_mode):
-            return ""
-    except OSError as error:  # A broken or circular link.
-        return f"{there}: {error.strerror}"
-    return f"{there} is not a directory"
-
-
 def _with_train_steps(config: Config, other: Config) -> Config:
     learn = dataclasses.replace(config.learn, train_steps=other.learn.train_steps)
     return dataclasses.replace(config, learn=learn)
@@ -323,25 +297,3 @@ def new_run_directory(experiment: str) -> RunDirectory:
             raise directory._unusable(error) from error
         return directory
     raise AssertionError("itertools.count has no end")
-
-
-def _new_run_id() -> str:
-    return uuid.uuid4().hex[:12]
-
-
-def _manifest(config: Config) -> dict[str, Any]:
-    return {
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "fingerprint": fingerprint(config),
-        "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
-        "host": platform.node(),
-        "python": platform.python_version(),
-        "versions": {package: _version(package) for package in _PACKAGES},
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None  # For example a checkout that is not installed.

@@ -19,7 +19,7 @@ from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.process.tensorflow_setup import check_numpy
-from actorlearner.records.run_directory import obstacle
+from actorlearner.records.usable_path import obstacle
 from actorlearner.replay.checks import replay_problems
 from benchmarks.chaos.schedule import MIN_DURATION_S
 
