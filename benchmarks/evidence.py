@@ -44,7 +44,6 @@ EVIDENCE = DOCS / "evidence"
 PICTURES = DOCS / "pictures"
 
 _COLUMNS = ("train_step", "env_steps", "minutes", "average_return", "deviation", "episodes")
-_BLOCK = re.compile(r"(<!-- (evidence|endings|others): ([\w-]+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 _FLAGS_OF_PLACE = ("--run_dir", "--metrics_port")
 
 
@@ -157,6 +156,7 @@ _KINDS = {
     "endings": _Kind(lambda folder: endings([read_directory(task) for task in sorted(folder.iterdir())])),
     "others": _Kind(others.tables, _pictures_of_others),
 }
+_BLOCK = re.compile(rf"(<!-- ({'|'.join(_KINDS)}): ([\w-]+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def _without_place(command: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a job asks Slurm: the state of a job, where the replay server is, to be requeued.
+"""Calls Slurm's commands: reads a job's state, stores the replay server's address, requeues a job.
 
 The main job stores the replay server's address in its comment, with the number of its requeues, so that no
 actor connects to an address of an earlier time slice. A port computed from the job's id might be in use.

@@ -1,4 +1,4 @@
-"""What is recorded of an evaluation."""
+"""The record of an evaluation: its metrics, its curves and its log line."""
 
 import dataclasses
 from pathlib import Path
