@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 import tree
-from tf_agents.environments import py_environment
 from tf_agents.policies import greedy_policy
 
 from actorlearner.acting.episodes import Episode, play_episodes
@@ -18,7 +17,7 @@ from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.gym_adapter import GymAdapter
 from actorlearner.environments.info import info_keys
-from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
+from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter, is_py_environment
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.errors import ConfigurationError, one_line
 from actorlearner.process.stop import Stop
@@ -109,9 +108,8 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
         return [play_in_own_environment(policy, seed, number) for number in range(episodes)]
     given = hasattr(environment, "step") and not isinstance(environment, type)
     made = environment if given else environment()
-    is_py = isinstance(made, py_environment.PyEnvironment)
     metrics = policy.config.environment.info_metrics
-    adapter: Any = (PyEnvironmentAdapter if is_py else GymAdapter)(made, info_keys(metrics))
+    adapter: Any = (PyEnvironmentAdapter if is_py_environment(made) else GymAdapter)(made, info_keys(metrics))
     adapter.seed(seed)
     try:
         guarded = GuardedEnvironment(lambda attempt: adapter, "the environment", max_faults=0)

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from dm_env import specs
 
+from actorlearner.environments.array_specs import single_precision
 from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.rendering import Frame, RenderError
 from actorlearner.errors import one_line
@@ -29,13 +31,10 @@ class DmControlAdapter:
 
     def __init__(self, environment: Any) -> None:
         """Reads the specs."""
-        from tf_agents.specs import array_spec
-
         size = sum(int(np.prod(spec.shape)) for spec in environment.observation_spec().values())
         action = environment.action_spec()
-        self.observation_spec: Nest = array_spec.ArraySpec([size], np.float32, "observation")
-        low, high = action.minimum.astype(np.float32), action.maximum.astype(np.float32)
-        self.action_spec: Nest = array_spec.BoundedArraySpec(action.shape, np.float32, low, high, "action")
+        self.observation_spec: Nest = specs.Array([size], np.float32, "observation")
+        self.action_spec: Nest = single_precision(action.replace(name="action"))
         self._environment = environment
         self._dtype = action.dtype
 

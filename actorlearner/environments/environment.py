@@ -34,7 +34,7 @@ class Environment(Protocol):
     """One environment, not batched. It never resets itself.
 
     Attributes:
-      observation_spec, action_spec: nests of `tf_agents.specs` array specs.
+      observation_spec, action_spec: nests of `dm_env.specs.Array`.
     """
 
     observation_spec: Nest

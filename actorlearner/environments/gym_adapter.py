@@ -1,13 +1,14 @@
 """Adapts environments of gym and gymnasium; their time limits truncate episodes."""
 
-from collections.abc import Callable, Collection
+import inspect
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from actorlearner.environments.adapter import Adapter, Cast, observation_cast, single_precision
+from actorlearner.environments.adapter import Adapter
+from actorlearner.environments.array_specs import single_precision
 from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.info import named_numbers
+from actorlearner.environments.spaces import space_action_cast, space_observation_cast, space_spec
 
 if TYPE_CHECKING:
     import gym
@@ -30,21 +31,16 @@ class GymAdapter(Adapter):
         """Reads the spaces; `info_keys` are the keys of the numbers in info that steps report.
 
         Raises:
-          ValueError: TF-Agents has no spec for one of the spaces.
+          ValueError: a space has no spec.
         """
-        from tf_agents.environments import gym_wrapper
-
-        specs = gym_wrapper.spec_from_gym_space
-        action_space = gym_space(environment.action_space)
-        observation_space = gym_space(environment.observation_space)
         super().__init__(
             environment,
-            single_precision(specs(observation_space, name="observation")),
-            single_precision(specs(action_space, name="action")),
+            single_precision(space_spec(environment.observation_space, "observation")),
+            single_precision(space_spec(environment.action_space, "action")),
             info_keys,
         )
-        self._observation = _observation_cast(observation_space, self.observation_spec)
-        self._action = _action_cast(action_space)
+        self._observation = space_observation_cast(environment.observation_space, self.observation_spec)
+        self._action = space_action_cast(environment.action_space)
         # Bound once: looking it up through gym's wrappers takes longer than the rest of `step`.
         self._env_step = environment.step
 
@@ -90,42 +86,12 @@ class GymAdapter(Adapter):
         return not (isinstance(self.observation_spec, tuple) and space.contains(answer))
 
 
-def gym_space(space: Any) -> "gym.Space":
-    """Returns the space of gym that equals a space of gymnasium; other spaces unchanged.
-
-    Raises:
-      ValueError: gym has no such space.
-    """
-    import gym.spaces as own
-
-    kind = type(space).__name__
-    if isinstance(space, own.Space):
-        return space
-    if kind == "Box":
-        return own.Box(space.low, space.high, space.shape, space.dtype.type)
-    if kind == "Discrete":
-        return own.Discrete(int(space.n), start=int(space.start))
-    if kind == "MultiDiscrete":
-        if np.any(getattr(space, "start", 0)):
-            raise ValueError("MultiDiscrete spaces that do not start at 0 are not supported")
-        return own.MultiDiscrete(space.nvec, space.dtype.type)
-    if kind == "MultiBinary":
-        return own.MultiBinary(space.n)
-    if kind == "Dict":
-        return own.Dict({key: gym_space(child) for key, child in space.spaces.items()})
-    if kind == "Tuple":
-        return own.Tuple([gym_space(child) for child in space.spaces])
-    raise ValueError(f"{kind} spaces are not supported")
-
-
 def _unwrapped(environment: "gym.Env") -> "gym.Env":
     return getattr(environment, "unwrapped", environment)
 
 
 def _reset_takes_seed(environment: "gym.Env") -> bool:
     """Whether `reset` takes a `seed` and all wrappers pass it on."""
-    import inspect
-
     layer = environment
     while True:
         parameters = inspect.signature(layer.reset).parameters
@@ -135,36 +101,3 @@ def _reset_takes_seed(environment: "gym.Env") -> bool:
         if not passes_on and "seed" not in parameters:
             return False
         layer = layer.env
-
-
-def _observation_cast(space: "gym.Space", spec: Nest) -> Cast:
-    """Returns `observation_cast` of the spec, in which discrete parts count from 0."""
-    import gym
-
-    if isinstance(space, gym.spaces.Dict):
-        children = {key: _observation_cast(child, spec[key]) for key, child in space.spaces.items()}
-        return lambda value: {key: cast(value[key]) for key, cast in children.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        casts = [_observation_cast(*pair) for pair in zip(space.spaces, spec, strict=True)]
-        return lambda value: tuple(cast(part) for cast, part in zip(casts, value, strict=True))
-    cast = observation_cast(spec)
-    start = int(getattr(space, "start", 0)) if isinstance(space, gym.spaces.Discrete) else 0
-    return (lambda value: cast(value - start)) if start else cast
-
-
-def _action_cast(space: "gym.Space") -> Callable[[Any], Any]:
-    """Returns a function that turns an action of the spec into an action of the space."""
-    import gym
-
-    if isinstance(space, gym.spaces.Dict):
-        children = {key: _action_cast(child) for key, child in space.spaces.items()}
-        return lambda action: {key: cast(action[key]) for key, cast in children.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        casts = [_action_cast(child) for child in space.spaces]
-        return lambda action: tuple(cast(part) for cast, part in zip(casts, action, strict=True))
-    if isinstance(space, gym.spaces.Discrete):
-        # A plain int, because some environments use actions as keys of a dict. The spec counts from 0.
-        start = int(getattr(space, "start", 0))
-        return lambda action: int(action) + start
-    dtype = space.dtype
-    return lambda action: np.asarray(action, dtype)

@@ -6,24 +6,22 @@ import inspect
 import logging
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from actorlearner.config.checks import SUITES
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.dm_control_adapter import DmControlAdapter, make_task
 from actorlearner.environments.environment import Environment
+from actorlearner.environments.gym_adapter import GymAdapter
 from actorlearner.environments.info import info_keys
 from actorlearner.environments.names import check_environment, registered_spec
+from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter, is_py_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.wrappers import ActionRepeat, FrameStack, TimeLimit
 from actorlearner.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from actorlearner.environments.gym_adapter import GymAdapter
-    from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
-
-    Adapter = GymAdapter | PyEnvironmentAdapter | DmControlAdapter
+Adapter = GymAdapter | PyEnvironmentAdapter | DmControlAdapter
 
 _log = logging.getLogger(__name__)
 
@@ -141,20 +139,15 @@ def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:
     return _attempt(make, "environment.kwargs", f"{_title(config)} cannot be made with {show(config.kwargs)}")
 
 
-def adapt_environment(config: EnvironmentConfig, environment: Any) -> "Adapter":
+def adapt_environment(config: EnvironmentConfig, environment: Any) -> Adapter:
     """Adapts an environment of gym or TF-Agents to `Environment`.
 
     Raises:
       ConfigurationError: it is no gym.Env, gymnasium.Env or PyEnvironment, or a space of it has no spec.
     """
-    from tf_agents.environments import py_environment
-
-    from actorlearner.environments.gym_adapter import GymAdapter
-    from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter
-
     if isinstance(environment, DmControlAdapter):
         return environment
-    if isinstance(environment, py_environment.PyEnvironment):
+    if is_py_environment(environment):
         return _attempt(
             lambda: PyEnvironmentAdapter(environment, info_keys(config.info_metrics)),
             _NAME,

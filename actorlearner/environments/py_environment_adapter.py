@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from actorlearner.environments.adapter import Adapter, action_cast, observation_cast, single_precision
+from actorlearner.environments.adapter import Adapter
+from actorlearner.environments.array_specs import action_cast, observation_cast, single_precision
 from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.info import named_numbers
 from actorlearner.errors import ConfigurationError, RunError
@@ -81,6 +82,12 @@ class PyEnvironmentAdapter(Adapter):
         """Whether a time limit of a wrapped gym environment ended the episode."""
         info = self._info()
         return isinstance(info, dict) and bool(info.get("TimeLimit.truncated", False))
+
+
+def is_py_environment(environment: Any) -> bool:
+    """Whether it is a PyEnvironment of TF-Agents, told by names: an import would import TensorFlow, too."""
+    bases = ((base.__module__, base.__name__) for base in type(environment).__mro__)
+    return ("tf_agents.environments.py_environment", "PyEnvironment") in bases
 
 
 def _check(environment: "py_environment.PyEnvironment") -> None:

@@ -3,12 +3,16 @@
 import dataclasses
 from typing import TYPE_CHECKING
 
+import tree
+from dm_env import specs
+
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.load import load_environment
 
 if TYPE_CHECKING:
+    from tf_agents.specs import array_spec
     from tf_agents.trajectories import time_step as ts
 
 
@@ -26,9 +30,19 @@ def environment_specs(environment: Environment | GuardedEnvironment) -> Environm
     from tf_agents.specs import tensor_spec
     from tf_agents.trajectories import time_step as ts
 
-    observation = tensor_spec.from_spec(environment.observation_spec)
-    action = tensor_spec.from_spec(environment.action_spec)
+    observation, action = (
+        tree.map_structure(lambda leaf: tensor_spec.from_spec(_tf_agents_spec(leaf)), spec)
+        for spec in (environment.observation_spec, environment.action_spec)
+    )
     return EnvironmentSpecs(observation, action, ts.time_step_spec(observation))
+
+
+def _tf_agents_spec(spec: specs.Array) -> "array_spec.ArraySpec":
+    from tf_agents.specs import array_spec
+
+    if isinstance(spec, specs.BoundedArray):
+        return array_spec.BoundedArraySpec(spec.shape, spec.dtype, spec.minimum, spec.maximum, spec.name)
+    return array_spec.ArraySpec(spec.shape, spec.dtype, spec.name)
 
 
 def load_specs(config: EnvironmentConfig) -> EnvironmentSpecs:

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
+from dm_env import specs
 
 from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
 from actorlearner.errors import ConfigurationError
@@ -79,22 +80,20 @@ class FrameStack(Wrapper):
         Raises:
           ConfigurationError: the observation is neither an image nor a vector.
         """
-        from tf_agents.specs import array_spec
-
         super().__init__(environment)
         spec = environment.observation_spec
-        if not isinstance(spec, array_spec.ArraySpec) or len(spec.shape) not in (1, 3):
+        if not isinstance(spec, specs.Array) or len(spec.shape) not in (1, 3):
             wrong = f"environment.frame_stack: {frames} cannot work"
             raise ConfigurationError([f"{wrong}; allowed: observations of one image or vector"])
         shape = (*spec.shape[:-1], frames * spec.shape[-1])
-        if isinstance(spec, array_spec.BoundedArraySpec):
+        if isinstance(spec, specs.BoundedArray):
             low, high = (
                 self._joined([np.broadcast_to(bound, spec.shape)] * frames)
                 for bound in (spec.minimum, spec.maximum)
             )
-            self.observation_spec = array_spec.BoundedArraySpec(shape, spec.dtype, low, high, spec.name)
+            self.observation_spec = specs.BoundedArray(shape, spec.dtype, low, high, spec.name)
         else:
-            self.observation_spec = array_spec.ArraySpec(shape, spec.dtype, spec.name)
+            self.observation_spec = specs.Array(shape, spec.dtype, spec.name)
         self._frames: collections.deque[Any] = collections.deque(maxlen=frames)
 
     def reset(self) -> Nest:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dm_env import specs
 from tf_agents.environments import py_environment
 from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step
@@ -24,8 +25,8 @@ NAN_OBSERVATION = OBSERVATION | {"state": np.array([0.0, np.nan], np.float32)}
 class Scripted:
     """Answers what it is told to; an exception is raised."""
 
-    observation_spec = array_spec.ArraySpec([2], np.float32)
-    action_spec = array_spec.ArraySpec([1], np.float32)
+    observation_spec = specs.Array([2], np.float32)
+    action_spec = specs.Array([1], np.float32)
 
     def __init__(self, steps: list[Any], resets: list[Any]) -> None:
         self._steps = list(steps)

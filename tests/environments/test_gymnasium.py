@@ -6,11 +6,14 @@ import gym
 import gymnasium
 import numpy as np
 import pytest
+import tree
+from tf_agents.environments import gym_wrapper
 
 from actorlearner.config.schema import EnvironmentConfig
-from actorlearner.environments.gym_adapter import GymAdapter, gym_space
+from actorlearner.environments.gym_adapter import GymAdapter
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.rendering import RenderError
+from actorlearner.environments.spaces import space_spec
 from actorlearner.errors import ConfigurationError
 
 
@@ -109,16 +112,32 @@ SPACES = gymnasium.spaces
         ),
     ],
 )
-def test_spaces(space: Any, expected: gym.Space) -> None:
-    assert gym_space(space) == expected
-    assert gym_space(expected) is expected
+def test_spaces_are_read_as_those_of_gym(space: Any, expected: gym.Space) -> None:
+    """And both as TF-Agents reads gym's."""
+    reference = gym_wrapper.spec_from_gym_space(expected, name="it")
+    for own in (space_spec(space, "it"), space_spec(expected, "it")):
+        tree.map_structure(assert_same_spec, own, reference, check_types=False)
 
 
-def test_a_space_without_a_counterpart_is_refused() -> None:
+def assert_same_spec(own: Any, reference: Any) -> None:
+    assert (own.shape, own.dtype, own.name) == (reference.shape, reference.dtype, reference.name)
+    np.testing.assert_array_equal(own.minimum, reference.minimum)
+    np.testing.assert_array_equal(own.maximum, reference.maximum)
+    assert own.minimum.shape == reference.minimum.shape
+
+
+def test_a_space_without_a_spec_is_refused() -> None:
     with pytest.raises(ValueError, match="Text spaces are not supported"):
-        gym_space(SPACES.Text(5))
+        space_spec(SPACES.Text(5), "it")
     with pytest.raises(ValueError, match="MultiDiscrete spaces that do not start at 0"):
-        gym_space(SPACES.MultiDiscrete([2, 5], start=[0, 1]))
+        space_spec(SPACES.MultiDiscrete([2, 5], start=[0, 1]), "it")
+
+
+def test_a_space_of_a_derived_class_is_that_of_its_base() -> None:
+    class Torques(SPACES.Box):
+        pass
+
+    assert space_spec(Torques(-1.0, 1.0, (2,)), "it") == space_spec(SPACES.Box(-1.0, 1.0, (2,)), "it")
 
 
 def test_an_unknown_name_is_refused() -> None:

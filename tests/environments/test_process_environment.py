@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import gym
@@ -45,6 +46,16 @@ class Meeting(gym.Env):
         return np.zeros(1, np.float32), 1.0, False, {}
 
 
+class Imported(gym.Env):
+    """Observes whether its process has imported TensorFlow."""
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None):
+        return np.array(["tensorflow" in sys.modules], np.float32)
+
+
 def guarded(config, environment=0, own_process=True):
     return load_guarded(config, 5, "collect-actor", 0, environment, own_process=own_process)
 
@@ -62,6 +73,14 @@ def test_episodes_are_those_of_an_environment_in_the_same_process():
     assert not psutil.Process().children(recursive=True) or all(
         "spawn_main" not in " ".join(child.cmdline()) for child in psutil.Process().children()
     )
+
+
+def test_the_process_imports_no_tensorflow_which_takes_seconds_and_memory():
+    batch = EnvironmentBatch(
+        [guarded(dataclasses.replace(OWN, suite=OWN.suite.replace("Meeting", "Imported")))]
+    )
+    assert batch.observations.tolist() == [[0.0]]
+    batch.close()
 
 
 def test_all_step_at_once_and_a_segmentation_fault_costs_one_episode(tmp_path):

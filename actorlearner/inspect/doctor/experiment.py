@@ -51,18 +51,20 @@ def _play(environment: Environment, seed: int) -> float:
     Raises:
       RunError: a returned value is not valid.
     """
-    from tf_agents.specs import array_spec
+    from tf_agents.specs import array_spec, tensor_spec
 
     from actorlearner.environments.finite import all_finite
     from actorlearner.environments.guarded import problem_of
+    from actorlearner.environments.specs import environment_specs
 
+    actions = tensor_spec.to_array_spec(environment_specs(environment).action)
     random = np.random.RandomState(seed)
     if not all_finite(environment.reset()):
         raise RunError("reset returned an observation that is not finite")
     began = time.perf_counter()
     taken = 0
     while taken < _ENV_STEPS and time.perf_counter() - began < _MAX_S:
-        step = environment.step(array_spec.sample_spec_nest(environment.action_spec, random))
+        step = environment.step(array_spec.sample_spec_nest(actions, random))
         taken += 1
         wrong = problem_of(step)
         if wrong:
