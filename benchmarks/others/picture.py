@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from actorlearner.inspect.plot.figure import COLOURS
 from benchmarks.others.tables import Run, by_contender
@@ -29,6 +30,10 @@ def picture(runs: Sequence[Run]) -> Figure:
     by_env_steps.set_ylabel("AverageReturn")
     by_env_steps.legend()
     by_minutes.set_xlabel("minutes")
+    by_minutes.set_xscale("log")  # Libraries differ by factors.
+    by_minutes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    by_minutes.xaxis.set_major_formatter(FuncFormatter(lambda minutes, _: f"{minutes:g}"))
+    by_minutes.xaxis.set_minor_locator(NullLocator())
     return figure
 
 
