@@ -27,16 +27,14 @@ _STARVED_AFTER_S = 3.0
 """Seconds a train step may wait for its batch before this is reported; after a stop it is then abandoned."""
 
 
-def train(
-    config: Config, group: Group, learner: Learner, outputs: Outputs | None, start_up: StartupTimer
-) -> None:
+def train(config: Config, group: Group, learner: Learner, outputs: Outputs, start_up: StartupTimer) -> None:
     """Calls the training graph until the last train step or a stop.
 
     Args:
       config: the experiment.
       group: the group of this learner; all of them take the same calls.
       learner: takes the train steps.
-      outputs: publishes, saves and records after each call; None unless this is the chief.
+      outputs: publishes, saves and records after each call.
       start_up: reported after the first call.
 
     Raises:
@@ -56,10 +54,8 @@ def train(
             start_up.report("started")
         step += iterations
         beat("train step", step, patience_after(slowest_s))
-        if outputs is not None:
-            outputs.after_call(step, loss)
-    if outputs is not None:
-        outputs.after_training()
+        outputs.after_call(step, loss)
+    outputs.after_training()
 
 
 def _iterations_until_due(config: Config, step: int) -> int:
@@ -98,7 +94,7 @@ def train_on_thread(
     learner: Learner,
     stop: Stop,
     data: str,
-    check: Callable[[], None] = lambda: None,
+    check: Callable[[], None],
 ) -> Callable[[], bool]:
     """Runs training on a thread, so that this one, which gets the signals, never blocks inside TensorFlow.
 

@@ -10,13 +10,13 @@ from actorlearner.agents.precision import use_bfloat16
 from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
+from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
 from actorlearner.learning.training_loop import train, train_on_thread
-from actorlearner.learning.warm_start import warm_start
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
 from actorlearner.process.startup_timer import StartupTimer
@@ -71,7 +71,7 @@ def _train(
 ) -> None:
     specs = load_specs(config.environment)
     parts = make_seeded_agent(config, specs, group)
-    outputs = Outputs(directory, parts, config, stop) if group.index == 0 else None
+    outputs = ChiefOutputs(directory, parts, config, stop) if group.index == 0 else Outputs()
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
     servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
@@ -82,13 +82,9 @@ def _train(
 
     def begin_run() -> None:
         """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
-        if outputs is not None:
-            restored = outputs.restore()
-            if config.agent.start_from is not None and not restored:
-                warm_start(config.agent.start_from, parts, specs, group.strategy)
+        outputs.restore(specs, group.strategy)
         group.share(parts.agent, parts.train_step)
-        if outputs is not None:
-            outputs.take_over(servers[0].client, replay)
+        outputs.take_over(servers[0].client, replay)
 
     alone = group.size == 1
     if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
@@ -97,13 +93,11 @@ def _train(
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
-    writer = tf.summary.create_noop_writer() if outputs is None else outputs.writer
-    learner = _make_learner(config, writer, group, parts, servers, layout, stop)
+    learner = _make_learner(config, outputs.writer, group, parts, servers, layout, stop)
     keep_until_exit(learner)
     if not alone:  # Not earlier: all learners of a group create the optimisers' slots together.
         begin_run()
-    if outputs is not None:
-        outputs.check_restored()
+    outputs.check_restored()
     start_up.ended("training graph")
     start_up.report("ready")
     # A finished learner needs no replay: it publishes its last policies again, and ends.
@@ -112,9 +106,8 @@ def _train(
     if finished or filled or _wait_for_replay(config, replay, stop, outputs):
         start_up.ended("filling replay")
         settled = _run_training(config, group, learner, outputs, stop, start_up)
-        if outputs is not None:
-            outputs.end(stopped=stop.requested, settled=settled)
-    elif outputs is not None:
+        outputs.end(stopped=stop.requested, settled=settled)
+    else:
         outputs.end(stopped=stop.requested)
 
 
@@ -122,20 +115,15 @@ def _run_training(
     config: Config,
     group: Group,
     learner: Learner,
-    outputs: Outputs | None,
+    outputs: Outputs,
     stop: Stop,
     start_up: StartupTimer,
 ) -> Callable[[], bool]:
     """Trains; returns the function `settled` of `train_on_thread`."""
     beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
-    if outputs is not None:
-        outputs.begin_training(learner)
+    outputs.begin_training(learner)
     return train_on_thread(
-        lambda: train(config, group, learner, outputs, start_up),
-        learner,
-        stop,
-        group.data,
-        check=outputs.check if outputs is not None else lambda: None,
+        lambda: train(config, group, learner, outputs, start_up), learner, stop, group.data, outputs.check
     )
 
 
@@ -209,7 +197,7 @@ def _make_learner(
     )
 
 
-def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs | None) -> bool:
+def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs) -> bool:
     """Waits for `replay.min_size` in every server, without a deadline; returns False at a stop.
 
     If replay does not fill for a while, the initial policies are published: the jobs that fill replay may
@@ -219,15 +207,14 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs:
     sizes: dict[str, int] = {}
 
     def filled() -> bool:
-        if outputs is not None:
-            outputs.check()
+        outputs.check()
         try:
             sizes.update(replay.sizes(_STATUS_TIMEOUT_S))
         except UNREACHABLE:
             return False
         if min(sizes.values()) >= config.replay.min_size:
             return True
-        if outputs is not None and time.monotonic() >= publish_at:
+        if time.monotonic() >= publish_at:
             outputs.publish_initial_policies()
         return False
 

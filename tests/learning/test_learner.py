@@ -244,7 +244,7 @@ def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: p
     learner = make_learner(tmp_path, parts, lambda: with_info(dataset), decode=decode)
     stop = Stop()
     stop.request()
-    settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, "data")
+    settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, "data", lambda: None)
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove
 

@@ -15,8 +15,8 @@ from tf_agents.agents.tf_agent import LossInfo
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.errors import RunError
-from actorlearner.learning import outputs as outputs_module
-from actorlearner.learning import training_loop
+from actorlearner.learning import chief_outputs, training_loop, training_records
+from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.group import Group
 from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
@@ -65,10 +65,10 @@ class FakeLearner:
         return DataStatistics(0.0, None, None)
 
 
-def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> Outputs:
+def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> ChiefOutputs:
     """Returns outputs that publish and save nothing."""
     directory.metrics("learner").parent.mkdir()
-    outputs = Outputs(directory, parts, config, stop)
+    outputs = ChiefOutputs(directory, parts, config, stop)
     outputs._monitor = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
     nothing = SimpleNamespace(
         publish=lambda: True, publish_for_evaluation=lambda inserts: None, pending_evaluations=list
@@ -96,7 +96,9 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(outputs_module, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now))
+    monkeypatch.setattr(
+        training_records, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now)
+    )
     learn = LearnConfig(train_steps=_STEPS, batch_size=6, publish_interval=1, checkpoint_interval=1)
     config = Config(learn=learn, evaluate=EvaluateConfig(interval=interval))
     requests: list[int] = []
@@ -129,7 +131,7 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
 def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
     after_s: float, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outputs_module, "_SAVE_AFTER_S", after_s)
+    monkeypatch.setattr(chief_outputs, "_SAVE_AFTER_S", after_s)
     learn = LearnConfig(
         train_steps=_STEPS, batch_size=6, train_steps_per_call=2, publish_interval=2, checkpoint_interval=4
     )
@@ -177,5 +179,5 @@ def test_a_slow_call_gets_the_patience_that_it_needs(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(learner, "train", slowly)
     config = Config(learn=LearnConfig(train_steps=_STEPS, batch_size=6, train_steps_per_call=2))
-    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, None, StartupTimer())
+    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, Outputs(), StartupTimer())
     assert beats == [(2, 900.0), (4, 60.0), (6, 60.0), (8, 900.0), (10, 900.0)]

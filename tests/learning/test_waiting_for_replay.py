@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from actorlearner.config.schema import Config
+from actorlearner.learning.outputs import Outputs
 from actorlearner.process import waiting
 from actorlearner.process.stop import Stop
 from actorlearner.replay.monitor import ReplayStatus
@@ -53,10 +54,10 @@ def test_a_server_that_no_actor_writes_to_is_named(
 ) -> None:
     monkeypatch.setattr(waiting, "_REPORT_INTERVAL_S", 0.0)
     config = with_replay(small_config, min_size=300)
-    assert not learner._wait_for_replay(config, Replay(held), StopsAtOnce(), None)
+    assert not learner._wait_for_replay(config, Replay(held), StopsAtOnce(), Outputs())
     assert said in caplog.text
 
 
 def test_it_ends_once_every_server_has_enough(small_config: Config) -> None:
     config = with_replay(small_config, min_size=300)
-    assert learner._wait_for_replay(config, Replay({"a:1": 300, "b:1": 301}), Stop(), None)
+    assert learner._wait_for_replay(config, Replay({"a:1": 300, "b:1": 301}), Stop(), Outputs())

@@ -15,8 +15,8 @@ import tensorflow as tf
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
-from actorlearner.learning import outputs as outputs_module
-from actorlearner.learning.outputs import Outputs
+from actorlearner.learning import chief_outputs
+from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import seal, seal_path
@@ -192,7 +192,7 @@ class Polled(Stop):
 class EndingLearner:
     """A learner's outputs, and their `end` on a thread, with a replay server that comes and goes."""
 
-    outputs: Outputs
+    outputs: ChiefOutputs
     stop: Polled
     ending: threading.Thread
     serve: Callable[[], reverb.Server]
@@ -203,7 +203,7 @@ def _learner(
     small_config: Config, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[EndingLearner]:
     """It has published its last policies, and the replay server is away."""
-    monkeypatch.setattr(outputs_module, "_PUBLISH_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(chief_outputs, "_PUBLISH_TIMEOUT_S", 0.1)
     monkeypatch.setattr(publisher_module, "_TIMEOUT_S", 1)
     monkeypatch.setattr(publisher_module, "_DELIVERED_TIMEOUT_S", 1)
     directory, parts, stop = RunDirectory(tmp_path), make_parts(), Polled()
@@ -215,7 +215,7 @@ def _learner(
 
     server = serve()
     others = set(threading.enumerate())
-    outputs = Outputs(directory, parts, small_config, stop)
+    outputs = ChiefOutputs(directory, parts, small_config, stop)
     outputs.take_over(reverb.Client(f"localhost:{free_port}"), NoReplay())
     server.stop()
     parts.train_step.assign(LAST)

@@ -1,0 +1,277 @@
+"""What the chief learner leaves: published policies, checkpoints, SavedModels, metrics and curves."""
+
+import functools
+import logging
+import time
+from collections.abc import Callable
+
+import reverb
+import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo
+
+from actorlearner.agents.make import AgentParts
+from actorlearner.callbacks.callback import Checkpoint, Publication
+from actorlearner.callbacks.caller import Callbacks
+from actorlearner.config.schema import Config
+from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.learner import Learner
+from actorlearner.learning.learner_metrics import LearnerMetrics
+from actorlearner.learning.outputs import Outputs
+from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.learning.profiler import Profiler
+from actorlearner.learning.training_records import TrainingRecords
+from actorlearner.learning.warm_start import warm_start
+from actorlearner.process.health import LEARNER
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.stop import Stop
+from actorlearner.process.waiting import wait_until
+from actorlearner.records.run_directory import RunDirectory
+from actorlearner.records.summaries import Summaries
+from actorlearner.replay.connection import CONNECT_DEADLINE_S
+from actorlearner.replay.monitor import ReplayMonitor, ReplayStatus
+from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.variables.container import EvaluationRequest, VariableContainer
+from actorlearner.variables.publisher import Publisher
+
+_log = logging.getLogger(__name__)
+
+_STATUS_TIMEOUT_S = 5
+_PUBLISH_TIMEOUT_S = 3.0
+_SAVE_AFTER_S = 600.0
+"""Seconds after which a checkpoint is due, however few train steps were taken since the last one. With a slow
+simulator, 10,000 train steps may take an hour."""
+_ROOM_INTERVAL_S = 1.0
+"""Seconds between two attempts to save the results of a run on a full disk."""
+
+
+class ChiefOutputs(Outputs):
+    """The outputs of a learner that trains by itself, or of a group's chief."""
+
+    def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> None:
+        """Does not restore, publish or write yet: a refused run leaves nothing behind."""
+        self._directory = directory
+        self._parts = parts
+        self._config = config
+        self._stop = stop
+        self._callbacks = Callbacks(config, LEARNER)
+        self._checkpoint = LearnerCheckpoint(
+            directory.learner_checkpoints,
+            parts,
+            lambda train_step, path: self._callbacks.notify(Checkpoint(train_step, path)),
+        )
+        self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
+        self._export = PolicyExport(directory.policies, parts, config)
+        self._initial_evaluation: list[EvaluationRequest] = []
+        self._replay = ReplayStatus(0, 0, 0)
+        self._saved = True
+
+    @functools.cached_property
+    def _summaries(self) -> Summaries:
+        return Summaries(self._directory.summaries("learner"))
+
+    @property
+    def writer(self) -> tf.summary.SummaryWriter:
+        """TensorFlow's writer of the curves; the first read creates their file."""
+        return self._summaries.writer
+
+    def restore(self, specs: EnvironmentSpecs, strategy: tf.distribute.Strategy) -> None:
+        """Restores the newest complete checkpoint, or copies the weights of `agent.start_from`."""
+        path = self._config.agent.start_from
+        if not self._checkpoint.restore() and path is not None:
+            warm_start(path, self._parts, specs, strategy)
+
+    def check_restored(self) -> None:
+        """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
+        self._checkpoint.check_restored()
+
+    def take_over(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+        """Takes over the run as a new generation, and publishes the policy.
+
+        Blocks until the replay server reports the last generation, up to CONNECT_DEADLINE_S, and in a resumed
+        run until it has dropped the evaluations queued by the last learner.
+
+        Args:
+          client: a client of the replay server.
+          replay: reports the status of replay.
+
+        Raises:
+          RunError: the replay server does not answer in time.
+        """
+        self._monitor = replay
+        self._callbacks.begin(self._directory)
+        self._checkpoint.begin_generation(published_generation(client, self._stop))
+        self._publisher = Publisher(
+            client,
+            self._parts,
+            self._checkpoint.generation,
+            self._directory.run_id,
+            lambda version: self._callbacks.notify(Publication(version.train_step, version.generation)),
+        )
+        self._publisher.publish()
+        if self._checkpoint.generation > 0:
+            self._publisher.take_over(self._checkpoint.pending_evaluations(), self._stop)
+        if self._train_step == 0 and self._config.evaluate.interval is not None:
+            self._initial_evaluation = [self._publisher.request(env_steps=0)]
+
+    def check(self) -> None:
+        """Raises the error with which publishing has failed, if any; a call that waits for data would not."""
+        self._publisher.check()
+
+    def publish_initial_policies(self) -> None:
+        """Evaluates and saves the policies from before training, unless this is done already."""
+        self._evaluate_initial_policy()
+        self._save_initial_policies()
+
+    def begin_training(self, learner: Learner) -> None:
+        """Starts the measurements."""
+        self._learner = learner
+        learner.begin(self._checkpoint.generation)
+        metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
+        self._records = TrainingRecords(metrics, learner, self._replay_status)
+        self._last_call = self._train_step
+        self._save_due_at = time.monotonic() + _SAVE_AFTER_S
+        self._profiler.update(self._train_step)
+
+    def after_call(self, train_step: int, loss: LossInfo) -> None:
+        """Publishes, saves and records what is due after a call of the training graph."""
+        learn = self._config.learn
+        self._records.spent("graph")
+        self._evaluate_initial_policy()
+        if self._due(self._config.evaluate.interval, train_step):
+            self.publish_for_evaluation()
+        if self._learner.steps_per_call or self._due(learn.publish_interval, train_step):
+            self._publisher.publish()
+        self._records.spent("publish")
+        self._records.add(train_step, loss, last=self._last(train_step))
+        if self._due(learn.checkpoint_interval, train_step) or time.monotonic() >= self._save_due_at:
+            self._saved = self._save()
+            self._save_due_at = time.monotonic() + _SAVE_AFTER_S
+        if self._save_initial_policies():
+            self._records.restart_rates()
+        self._profiler.update(train_step)
+        self._last_call = train_step
+        self._records.spent()
+
+    def publish_for_evaluation(self) -> None:
+        """Queues the policy of this train step for evaluation."""
+        self._publisher.publish_for_evaluation(self._replay_status().inserts)
+
+    def after_training(self) -> None:
+        """Records the last train step; after the end of the run, waits until its results are saved.
+
+        While the disk has no room, it blocks until there is, or until a stop.
+        """
+        self._records.write()
+        if self._last(self._train_step):
+            self._wait_for_room("the last checkpoint and policies", lambda: self._saved or self._save())
+            self._wait_for_room("the last metrics", self._records.flush)
+
+    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
+        """Writes the last checkpoint, unless it is written, and delivers the last policies.
+
+        After the last train step it blocks until the replay server has saved them, or until a stop: no later
+        learner would publish them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to store
+        them.
+
+        Args:
+          stopped: whether a signal ends the learner, instead of its last train step.
+          settled: returns whether no train step is in progress, see `train_on_thread`.
+
+        Raises:
+          RunError: a train step is in progress and does not end.
+        """
+        beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
+        self._profiler.end()
+        if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
+            _log.info("checkpoint of train step %d written", self._train_step)
+        delivered = not stopped and self._deliver()
+        if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):
+            _log.warning("the last policy was not published: the replay server does not answer")
+        self._callbacks.close(stopped=stopped)
+
+    def _evaluate_initial_policy(self) -> None:
+        """Queues the evaluation of the policy from before training, once.
+
+        Evaluating and saving the initial policies takes a core for seconds. Both wait for the first call of
+        the training graph, so that training begins earlier.
+        """
+        if self._initial_evaluation:  # Queueing wakes the publisher up.
+            self._publisher.queue(self._initial_evaluation)
+            self._initial_evaluation = []
+
+    def _save_initial_policies(self) -> bool:
+        """Saves the policies unless this learner has saved some; returns whether it did."""
+        if self._export.begun:
+            return False
+        beat("saving the policies", patience_s=LONG_PATIENCE_S)
+        self._export.save()
+        return True
+
+    def _save(self) -> bool:
+        """Writes a checkpoint and the policies; returns False if the disk has no room."""
+        beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
+        saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._export.save()]
+        return all(saved)
+
+    def _wait_for_room(self, what: str, write: Callable[[], bool]) -> None:
+        what = f"room on the disk for {what}"
+        wait_until(what, write, self._stop, deadline_s=None, interval_s=_ROOM_INTERVAL_S)
+
+    def _deliver(self) -> bool:
+        """Waits until the replay server has saved the last policies; returns False at a stop."""
+        self._publisher.finish()
+        what = "the replay server to save the last policies"
+        return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
+
+    def _due(self, interval: int | None, train_step: int) -> bool:
+        """Returns whether the last call reached the end of an interval, or of the run; None is never due."""
+        if interval is None:
+            return False
+        return train_step // interval > self._last_call // interval or self._last(train_step)
+
+    def _last(self, train_step: int) -> bool:
+        return train_step == self._config.learn.train_steps
+
+    @property
+    def _train_step(self) -> int:
+        return int(self._parts.train_step.numpy())
+
+    def _replay_status(self) -> ReplayStatus:
+        """Returns the status of replay, or the last known one if the server does not answer."""
+        try:
+            self._replay = self._monitor.status(_STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            _log.warning("the replay server does not answer; its last known figures are used")
+        return self._replay
+
+
+def published_generation(client: reverb.Client, stop: Stop) -> int:
+    """Returns the generation of the learner that published last; -1 if none has, or at a stop.
+
+    Blocks until the replay server answers, up to CONNECT_DEADLINE_S: it may be saving or restarting.
+
+    Args:
+      client: a client of the replay server.
+      stop: ends the wait.
+
+    Raises:
+      RunError: the server does not answer in time.
+    """
+    generations = [-1]
+
+    def answered() -> bool:
+        container = VariableContainer(client)
+        try:
+            if newest := container.newest(_STATUS_TIMEOUT_S):
+                _log.warning(
+                    "this learner takes over from one that had published train step %d", newest.train_step
+                )
+                generations.append(newest.generation)
+        except UNREACHABLE:
+            return False
+        return True
+
+    what = "the replay server to report which learner published last"
+    wait_until(what, answered, stop, deadline_s=CONNECT_DEADLINE_S)
+    return generations[-1]
