@@ -1,7 +1,7 @@
 """Checks of a configuration against Reverb's tables and rate limiter, and against the agent's experience."""
 
 from collections.abc import Collection, Iterator
-from typing import Protocol
+from typing import NamedTuple
 
 from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.registry import find_builder
@@ -31,14 +31,12 @@ They may be given with their defaults: files with all keys of a run are configur
 """
 
 
-_Found = tuple[tuple[str, ...], str]
-"""A problem: the keys that it depends on, and its line."""
+class _Problem(NamedTuple):
+    """A key, what it may be, and the other keys that this depends on."""
 
-
-class _Problem(Protocol):
-    """Makes a problem of a key, and of other keys that it depends on."""
-
-    def __call__(self, key: str, allowed: str, *others: str) -> _Found: ...
+    key: str
+    allowed: str
+    others: tuple[str, ...] = ()
 
 
 def replay_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
@@ -49,17 +47,17 @@ def replay_problems(config: Config, sources: Sources, broken: Collection[str] = 
       sources: where the given keys come from.
       broken: keys that were refused already; checks that depend on them are skipped.
     """
-
-    def problem(key: str, allowed: str, *others: str) -> _Found:
-        return (key, *others), cannot_work(config, key, sources, allowed)
-
     experience = _experience(config, broken)
-    found = list(_sequence_problems(problem, config, experience))
+    found = list(_sequence_problems(config, experience))
     if experience.iteration is None:
-        found += _table_problems(problem, config, experience)
+        found += _table_problems(config, experience)
     elif experience.length is not None:
-        found += _iteration_problems(problem, config, experience.iteration, experience.length)
-    return [line for keys, line in found if not {*keys}.intersection(broken)]
+        found += _iteration_problems(config, experience.iteration, experience.length)
+    return [
+        cannot_work(config, each.key, sources, each.allowed)
+        for each in found
+        if not {each.key, *each.others}.intersection(broken)
+    ]
 
 
 def _experience(config: Config, broken: Collection[str]) -> Experience:
@@ -71,35 +69,33 @@ def _experience(config: Config, broken: Collection[str]) -> Experience:
         return Experience()
 
 
-def _sequence_problems(problem: _Problem, config: Config, experience: Experience) -> Iterator[_Found]:
+def _sequence_problems(config: Config, experience: Experience) -> Iterator[_Problem]:
     """Yields problems of an agent that learns from more than single transitions."""
     if config.replay.layout != "packed" and experience != Experience():
-        yield problem("replay.layout", f"packed, with what agent.name {config.agent.name} learns from")
+        yield _Problem("replay.layout", f"packed, with what agent.name {config.agent.name} learns from")
     if experience.length is not None and config.agent.n_step != 1:
-        yield problem("agent.n_step", "1, for an agent that learns from sequences")
+        yield _Problem("agent.n_step", "1, for an agent that learns from sequences")
     if experience.length is not None and experience.stride > experience.length:
-        yield problem("agent.sequence_stride", f"at most agent.sequence_length ({experience.length})")
+        yield _Problem("agent.sequence_stride", f"at most agent.sequence_length ({experience.length})")
 
 
-def _iteration_problems(
-    problem: _Problem, config: Config, iteration: Iteration, length: int
-) -> Iterator[_Found]:
+def _iteration_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
     """Yields problems of experience that is consumed once, in iterations of fragments of this length."""
     keys, values = config_keys(type(config.agent)), declared_values(config)
     for key in _OF_REPLAY:
         if values[key] != keys[key].default:
-            yield problem(key, f"nothing: agent.name {config.agent.name} consumes its experience once")
-    yield from _size_problems(problem, config, iteration, length)
+            yield _Problem(key, f"nothing: agent.name {config.agent.name} consumes its experience once")
+    yield from _size_problems(config, iteration, length)
     if config.learn.strategy == MULTI_WORKER:
-        yield problem("learn.strategy", f"the others, with agent.name {config.agent.name}")
-    yield from _replica_problems(problem, config, iteration, length)
+        yield _Problem("learn.strategy", f"the others, with agent.name {config.agent.name}")
+    yield from _replica_problems(config, iteration, length)
 
 
-def _size_problems(problem: _Problem, config: Config, iteration: Iteration, length: int) -> Iterator[_Found]:
+def _size_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
     """Yields numbers that do not divide an iteration, or that an iteration does not divide."""
     size, batch = iteration.env_steps, config.learn.batch_size
     if size % length:
-        yield problem("agent.env_steps_per_iteration", f"a multiple of fragment_length ({length})")
+        yield _Problem("agent.env_steps_per_iteration", f"a multiple of fragment_length ({length})")
     elif config.collect.actors and config.collect.envs_per_actor:
         together = length * config.collect.actors * config.collect.envs_per_actor
         if size % together:  # Actors collect whole fragments; those beyond an iteration would be dropped.
@@ -107,40 +103,38 @@ def _size_problems(problem: _Problem, config: Config, iteration: Iteration, leng
                 f"a multiple of {together}, agent.fragment_length x collect.actors x collect.envs_per_actor"
             )
             others = ("collect.actors", "collect.envs_per_actor")
-            yield problem("agent.env_steps_per_iteration", allowed, *others)
+            yield _Problem("agent.env_steps_per_iteration", allowed, others)
     if size % batch:
-        yield problem("learn.batch_size", f"what divides agent.env_steps_per_iteration ({size})")
+        yield _Problem("learn.batch_size", f"what divides agent.env_steps_per_iteration ({size})")
     elif iteration.whole_sequences and batch % length:
-        yield problem("learn.batch_size", f"a multiple of fragment_length ({length}), with a memory")
+        yield _Problem("learn.batch_size", f"a multiple of fragment_length ({length}), with a memory")
     elif config.learn.train_steps % iteration.train_steps(batch):
         steps = iteration.train_steps(batch)
         allowed = f"a multiple of {steps}, the train steps of an iteration: epochs x env steps / batch_size"
-        yield problem("learn.train_steps", allowed, "learn.batch_size")
+        yield _Problem("learn.train_steps", allowed, ("learn.batch_size",))
 
 
-def _replica_problems(
-    problem: _Problem, config: Config, iteration: Iteration, length: int
-) -> Iterator[_Found]:
+def _replica_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
     """Yields a strategy whose replicas cannot share the fragments equally."""
     count = replicas(config.learn.strategy) or 1
     of_batch, of_all = config.learn.batch_size // length, iteration.env_steps // length
     if iteration.whole_sequences and of_batch % count:
         allowed = f"so many replicas that they divide the {of_batch} fragments of a minibatch"
-        yield problem("learn.strategy", allowed)
+        yield _Problem("learn.strategy", allowed)
     elif of_all % count:
-        yield problem("learn.strategy", f"so many replicas that they divide the {of_all} fragments")
+        yield _Problem("learn.strategy", f"so many replicas that they divide the {of_all} fragments")
 
 
-def _table_problems(problem: _Problem, config: Config, experience: Experience) -> Iterator[_Found]:
+def _table_problems(config: Config, experience: Experience) -> Iterator[_Problem]:
     """Yields problems of experience that is drawn again and again."""
     replay, batch_size = config.replay, config.learn.batch_size
     per_item = _most_env_steps_per_item(config, experience)
     if replay.capacity > MAX_ITEMS * per_item:
         most = f"at most {MAX_ITEMS * per_item} with replay.layout {replay.layout}"
-        yield problem("replay.capacity", f"{most}: a table has {MAX_ITEMS} items", "replay.layout")
+        yield _Problem("replay.capacity", f"{most}: a table has {MAX_ITEMS} items", ("replay.layout",))
     if replay.min_size > replay.capacity:
         allowed = f"at most replay.capacity ({replay.capacity}), or sampling never starts"
-        yield problem("replay.min_size", allowed, "replay.capacity")
+        yield _Problem("replay.min_size", allowed, ("replay.capacity",))
     if replay.updates_per_env_step is not None and replay.error_buffer is not None:
         least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size * experience.stride)
         if replay.error_buffer < least:
@@ -148,7 +142,9 @@ def _table_problems(problem: _Problem, config: Config, experience: Experience) -
                 f"at least {least:g} env steps with these updates_per_env_step and batch_size, or collecting "
                 "and training deadlock"
             )
-            yield problem("replay.error_buffer", allowed, "replay.updates_per_env_step", "learn.batch_size")
+            yield _Problem(
+                "replay.error_buffer", allowed, ("replay.updates_per_env_step", "learn.batch_size")
+            )
 
 
 def _most_env_steps_per_item(config: Config, experience: Experience) -> int:

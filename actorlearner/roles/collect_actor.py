@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +11,7 @@ from actorlearner.acting.collect_metrics import CollectMetrics, recorded_env_ste
 from actorlearner.acting.collector import RANDOM, Collector, CollectorParts
 from actorlearner.acting.pace import Pace
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
-from actorlearner.agents.experience import Experience
+from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.registry import find_builder
 from actorlearner.callbacks.caller import Callbacks
@@ -30,7 +31,7 @@ from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ReplayMonitor, ServerMonitor, ServerWatch
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.variables.container import assigner
+from actorlearner.variables.container import PolicyVariables, assigner
 from actorlearner.variables.puller import VariablePuller
 
 _ROLE = "collect-actor"
@@ -192,32 +193,56 @@ def _act_with_policy(
     # `ended` raises if the replay server belongs to another run.
     if not wait_until(what, lambda: collector.ended or puller.train_step >= 0, stop, deadline_s=deadline):
         return
-    order = RANDOM
-    pace = _pace(config, experience)
+    newest = _NewestPolicy(puller, update)
+    if experience.iteration is None:
+        while not collector.ended:
+            newest.take()
+            collector.step(policy, newest.order)
+    else:
+        pace = _pace(config, experience, experience.iteration)
+        _act_in_iterations(collector, policy, newest, pace, experience.length or 1)
+
+
+class _NewestPolicy:
+    """Keeps a policy at the newest variables that have arrived.
+
+    Attributes:
+      order: of these variables.
+    """
+
+    def __init__(self, puller: VariablePuller, update: Callable[[PolicyVariables], None]) -> None:
+        self._puller = puller
+        self._update = update
+        self.order = RANDOM
+
+    def take(self) -> int | None:
+        """Takes newer variables if they have arrived; returns their train step, None without any."""
+        version = self._puller.take()
+        if version is None:
+            return None
+        self._update(version)
+        self.order = version.order
+        return version.train_step
+
+
+def _act_in_iterations(
+    collector: Collector, policy: PolicyFunction, newest: _NewestPolicy, pace: Pace, length: int
+) -> None:
+    """Acts for one unit of experience, `length` env steps, whenever the learner's iterations need one."""
     while not collector.ended:
-        version = puller.take()
-        if version is not None:
-            update(version)
-            order = version.order
-        if pace is None:
-            collector.step(policy, order)
-            continue
-        if version is not None:
-            pace.policy_arrived(version.train_step)
+        train_step = newest.take()
+        if train_step is not None:
+            pace.policy_arrived(train_step)
         if not pace.may_collect:
             collector.wait_for_policy(_NEXT_POLICY_S)
             continue
-        for _ in range(experience.length or 1):
+        for _ in range(length):
             if not collector.ended:
-                collector.step(policy, order)
+                collector.step(policy, newest.order)
         pace.collected()
 
 
-def _pace(config: Config, experience: Experience) -> Pace | None:
-    """Returns the pace of experience that is consumed in iterations; None for other experience."""
-    if experience.iteration is None:
-        return None
+def _pace(config: Config, experience: Experience, iteration: Iteration) -> Pace:
     actors = collect_actors(config.collect)
     env_steps = experience.stride * envs_per_actor(config.collect)
-    train_steps = experience.iteration.train_steps(config.learn.batch_size)
-    return Pace(experience.iteration, env_steps, actors, train_steps)
+    return Pace(iteration, env_steps, actors, iteration.train_steps(config.learn.batch_size))
