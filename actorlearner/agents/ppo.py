@@ -7,6 +7,7 @@ Details that matter:
   its last state, see on_policy.py. They are normalised in each minibatch.
 - The standard deviation of continuous actions is a variable of its own, independent of the state. Actions
   outside of their bounds are clipped for the environment, and kept as they were for the loss.
+- `noise_interval` makes the standard deviation depend on the state, and noise smooth, see smooth_noise.py.
 - With a memory (`lstm_units`), see recurrent_ppo.py.
 - `reward_normalizer` divides rewards by the running standard deviation of discounted sums of them, so that
   values have the same scale in every task.
@@ -15,16 +16,19 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.checks import check_observation, check_ppo_action
+from actorlearner.agents.checks import check_observation, check_ppo_action, continuous_action
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.on_policy_builder import OnPolicyBuilder, OnPolicyConfig
 from actorlearner.agents.optimizer import adam
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
+from actorlearner.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
+    from tf_agents.agents.ppo import ppo_policy
 
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
@@ -62,6 +66,12 @@ class PpoConfig(OnPolicyConfig):
     initial_std: float = setting(
         1.0, "Standard deviation of continuous actions at the beginning, in halves of their range.", above=0
     )
+    noise_interval: int | None = setting(
+        None,
+        "Env steps for which the noise of continuous actions stays the same function of the state, so that "
+        "actions change smoothly (gSDE). Null: new noise in each env step, independent of the state.",
+        at_least=1,
+    )
     reward_normalizer: bool = setting(
         False,
         "Divides rewards by the standard deviation of returns, which are summed within a fragment: "
@@ -91,24 +101,33 @@ class PpoBuilder(OnPolicyBuilder):
         from actorlearner.agents.memory import state_spec
         from actorlearner.agents.ppo_agent import PolicyInfo
         from actorlearner.agents.recurrent_ppo import STATE
+        from actorlearner.agents.smooth_noise import noise_spec
 
         assert isinstance(config, PpoConfig)
         check_ppo_action("ppo", specs)
+        _check_noise(config, specs)
         action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
-        state = () if config.lstm_units is None else {STATE: state_spec(config.lstm_units)}
+        state: Nest = ()
+        if config.lstm_units is not None:
+            state = {STATE: state_spec(config.lstm_units)}
+        elif config.noise_interval is not None:
+            state = noise_spec(config.actor_layers[-1], int(specs.action.shape[0]))
         return PolicyInfo(action, tf.TensorSpec([], tf.float32)), state
 
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
-        from actorlearner.agents.ppo_agent import PpoAgent
+        from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
         from actorlearner.agents.ppo_networks import networks
         from actorlearner.agents.recurrent_ppo import RecurrentPpoAgent
+        from actorlearner.agents.smooth_noise import SmoothNoise
 
         assert isinstance(config, PpoConfig)
         check_observation("ppo", specs)
         check_ppo_action("ppo", specs)
+        _check_noise(config, specs)
+        interval = config.noise_interval
         optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
         actor_network, value_network = networks(
             specs,
@@ -117,7 +136,12 @@ class PpoBuilder(OnPolicyBuilder):
             config.lstm_units,
             config.initial_std,
             config.action_mask,
+            interval is not None,
         )
+
+        def make_collect_policy(policy: "ppo_policy.PPOPolicy") -> CollectPolicy:
+            return CollectPolicy(policy) if interval is None else SmoothNoise(policy, interval)
+
         agent_class = PpoAgent if config.lstm_units is None else RecurrentPpoAgent
         return agent_class(
             specs.time_step,
@@ -137,5 +161,18 @@ class PpoBuilder(OnPolicyBuilder):
             aggregate_losses_across_replicas=True,
             debug_summaries=config.debug_summaries,
             train_step_counter=train_step,
+            make_collect_policy=make_collect_policy,
             reward_normalizer=config.reward_normalizer,
+        )
+
+
+def _check_noise(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
+    """Refuses smooth noise with discrete actions, with a memory, or without hidden layers."""
+    if config.noise_interval is None:
+        return
+    continuous_action("ppo with agent.noise_interval", specs)
+    if config.lstm_units is not None or not config.actor_layers:
+        allowed = "null, with agent.lstm_units or without agent.actor_layers"
+        raise ConfigurationError(
+            [problem("agent.noise_interval", f"{config.noise_interval} cannot work", "", allowed)]
         )

@@ -3,6 +3,7 @@
 Import this only where TensorFlow may be imported.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -47,10 +48,23 @@ class Examples(NamedTuple):
 class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
     """TF-Agents' agent, which computes advantages once in an iteration and trains on minibatches of them."""
 
-    def __init__(self, *arguments: Any, reward_normalizer: bool, **keywords: Any) -> None:
-        """Makes a PPOClipAgent; `reward_normalizer`: whether rewards are divided by their deviation."""
+    def __init__(
+        self,
+        *arguments: Any,
+        make_collect_policy: Callable[[ppo_policy.PPOPolicy], "CollectPolicy"],
+        reward_normalizer: bool,
+        **keywords: Any,
+    ) -> None:
+        """Makes a PPOClipAgent.
+
+        Args:
+          arguments: of PPOClipAgent.
+          make_collect_policy: makes the policy that explores.
+          reward_normalizer: whether rewards are divided by their deviation.
+          keywords: of PPOClipAgent.
+        """
         super().__init__(*arguments, **keywords)
-        self._acting = CollectPolicy(self._collect_policy)
+        self._acting = make_collect_policy(self._collect_policy)
         self._rewards = RunningMoments([]) if reward_normalizer else None
         create_moments(self._optimizer, self._trained_variables())
 
@@ -138,11 +152,12 @@ def time_steps_of(examples: Examples) -> ts.TimeStep:
 class CollectPolicy(tf_policy.TFPolicy):
     """Draws actions, clips them to their bounds, and gives what the loss needs as info."""
 
-    def __init__(self, policy: ppo_policy.PPOPolicy) -> None:
-        """Draws from the distributions of a PPOPolicy."""
+    def __init__(self, policy: ppo_policy.PPOPolicy, state_spec: Nest | None = None) -> None:
+        """Draws from the distributions of a PPOPolicy, whose state it has, unless `state_spec` is given."""
         spec = policy.action_spec
         info = PolicyInfo(tf.TensorSpec(spec.shape, spec.dtype), tf.TensorSpec([], tf.float32))
-        super().__init__(policy.time_step_spec, spec, policy.policy_state_spec, info)
+        state_spec = policy.policy_state_spec if state_spec is None else state_spec
+        super().__init__(policy.time_step_spec, spec, state_spec, info)
         self._policy = policy
 
     def _variables(self) -> list[tf.Variable]:
@@ -156,7 +171,11 @@ class CollectPolicy(tf_policy.TFPolicy):
 
     def _action(self, time_step: ts.TimeStep, policy_state: Nest, seed: Any = None) -> policy_step.PolicyStep:
         step = self._distribution(time_step, policy_state)
-        action = tf.cast(step.action.sample(seed=seed), self.action_spec.dtype)
-        info = PolicyInfo(action, step.action.log_prob(action))
+        return self._clipped(step.action.sample(seed=seed), step.action, step.state)
+
+    def _clipped(self, action: tf.Tensor, distribution: Any, state: Nest) -> policy_step.PolicyStep:
+        """Returns an action in its bounds; its info has it as it was drawn."""
+        action = tf.cast(action, self.action_spec.dtype)
+        info = PolicyInfo(action, distribution.log_prob(action))
         bounds = self.action_spec.minimum, self.action_spec.maximum
-        return policy_step.PolicyStep(tf.clip_by_value(action, *bounds), step.state, info)
+        return policy_step.PolicyStep(tf.clip_by_value(action, *bounds), state, info)

@@ -19,6 +19,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 
 _NEVER = -1e9
 """The logit of an action that is not allowed."""
+_LEAST_VARIANCE = 1e-6
 
 
 class ActorNetwork(network.Network):
@@ -32,6 +33,7 @@ class ActorNetwork(network.Network):
         initial_std: float,
         mask: str | None,
         lstm_units: int | None,
+        smooth_noise: bool,
         name: str = "Actor",
     ) -> None:
         """Makes the layers.
@@ -43,6 +45,7 @@ class ActorNetwork(network.Network):
           initial_std: standard deviation of continuous actions at the beginning, in halves of their range.
           mask: the part of an observation that says which discrete actions are allowed; None if all are.
           lstm_units: of a memory behind the hidden layers; None: none.
+          smooth_noise: whether deviations depend on the state, see smooth_noise.py.
           name: of the network.
         """
         memory = () if lstm_units is None else state_spec(lstm_units)
@@ -58,7 +61,10 @@ class ActorNetwork(network.Network):
         if not self._discrete:
             low, high = np.broadcast_to(action.minimum, [units]), np.broadcast_to(action.maximum, [units])
             self._center, self._range = (high + low) / 2, (high - low) / 2
-            self._log_std = tf.Variable(tf.fill([units], math.log(initial_std)), name="log_std")
+            shape = [layers[-1], units] if smooth_noise else [units]
+            # The squares of about so many outputs of tanh are summed.
+            std = initial_std / math.sqrt(layers[-1]) if smooth_noise else initial_std
+            self._log_std = tf.Variable(tf.fill(shape, math.log(std)), name="log_std")
 
     def call(
         self, observation: Nest, step_type: Any = (), network_state: Any = (), training: bool = False
@@ -73,9 +79,25 @@ class ActorNetwork(network.Network):
         if self._discrete:
             output = self._masked(output, observation)
             return tfp.distributions.Categorical(logits=output, dtype=self._dtype)
-        std = tf.exp(self._log_std) * self._range * tf.ones_like(output)
+        std = tf.exp(self._log_std)
+        if std.shape.rank == 2:  # The noise must not change what the layers compute.
+            std = tf.sqrt(tf.square(tf.stop_gradient(hidden)) @ tf.square(std) + _LEAST_VARIANCE)
         mean = self._center + self._range * output
-        return tfp.distributions.MultivariateNormalDiag(mean, std)
+        return tfp.distributions.MultivariateNormalDiag(mean, std * self._range * tf.ones_like(output))
+
+    @property
+    def noise_shape(self) -> tuple[int, int]:
+        """Hidden units and actions, for `deviation`."""
+        return tuple(self._log_std.shape)
+
+    def deviation(self, hidden: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        """Returns h(s) E, float32 [batch, actions].
+
+        Args:
+          hidden: h(s), the body's outputs, float32 [batch, hidden units].
+          noise: E without its deviations, drawn from N(0, 1), float32 [batch, hidden units, actions].
+        """
+        return self._range * tf.einsum("bh,bha->ba", hidden, noise * tf.exp(self._log_std))
 
     def _masked(self, logits: tf.Tensor, observation: Nest) -> tf.Tensor:
         if self._mask is None:
@@ -128,9 +150,10 @@ def networks(
     lstm_units: int | None,
     initial_std: float,
     mask: str | None,
+    smooth_noise: bool,
 ) -> tuple[ActorNetwork, ValueNetwork]:
     """Returns the networks of the actor and of values; with a memory they share all but the last layer."""
-    actor = ActorNetwork(specs.observation, specs, actor_layers, initial_std, mask, lstm_units)
+    actor = ActorNetwork(specs.observation, specs, actor_layers, initial_std, mask, lstm_units, smooth_noise)
     if lstm_units is None:
         return actor, ValueNetwork(specs.observation, _body(specs, value_layers, None))
     return actor, ValueNetwork(specs.observation, actor.body, state_spec(lstm_units))

@@ -62,9 +62,11 @@ def test_the_probability_is_that_of_the_distribution():
     )
 
 
-@pytest.mark.parametrize("action", [DISCRETE, CONTINUOUS])
-def test_a_train_step_makes_good_actions_more_probable(action):
-    parts = parts_of(action, learning_rate=1e-2)
+@pytest.mark.parametrize(
+    ("action", "keys"), [(DISCRETE, {}), (CONTINUOUS, {}), (CONTINUOUS, {"noise_interval": 4})]
+)
+def test_a_train_step_makes_good_actions_more_probable(action, keys):
+    parts = parts_of(action, learning_rate=1e-2, **keys)
     agent, policy = parts.agent, parts.agent.collect_policy
     act = PolicyFunction(policy, specs_of(action), F * T)
     flat = observations(F * T)
@@ -85,7 +87,8 @@ def test_a_train_step_makes_good_actions_more_probable(action):
     assert after < before
     assert int(parts.train_step) == 21
     step = time_step.restart(tf.nest.map_structure(tf.constant, flat), F * T)
-    ratio = policy.distribution(step).action.log_prob(act.info.action) - act.info.log_probability
+    distribution = policy.distribution(step, policy.get_initial_state(F * T)).action
+    ratio = distribution.log_prob(act.info.action) - act.info.log_probability
     assert np.corrcoef(ratio, examples.advantage)[0, 1] > 0.5
 
 
