@@ -7,8 +7,8 @@ import pytest
 import reverb
 import tensorflow as tf
 
-from actorlearner.learning import outputs
-from actorlearner.learning.outputs import published_generation
+from actorlearner.learning import chief_outputs
+from actorlearner.learning.chief_outputs import published_generation
 from actorlearner.process.stop import Stop
 from actorlearner.replay.tables import start_server
 from actorlearner.variables.container import PolicyVariables, VariableContainer, variable_tables
@@ -17,7 +17,7 @@ from tests.support.processes import wait_for
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "_STATUS_TIMEOUT_S", 1)
+    monkeypatch.setattr(chief_outputs, "_STATUS_TIMEOUT_S", 1)
 
 
 def serve(port: int) -> reverb.Server:
