@@ -56,7 +56,7 @@ def continuous_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec
     nested = tf.nest.is_nested(specs.action)
     if nested or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
         raise _refusal(algorithm, "continuous actions in one float vector", flat)
-    # Array specs replace infinite bounds by the largest number of their dtype.
+    # TF-Agents' specs replace infinite bounds by the largest number of their dtype.
     largest = np.finfo(np.float32).max
     if np.any(flat[0].minimum <= -largest) or np.any(flat[0].maximum >= largest):
         raise _refusal(algorithm, "continuous actions with finite bounds", flat)

@@ -69,7 +69,8 @@ class PpoConfig(OnPolicyConfig):
     noise_interval: int | None = setting(
         None,
         "Env steps for which the noise of continuous actions stays the same function of the state, so that "
-        "actions change smoothly (gSDE). Null: new noise in each env step, independent of the state.",
+        "actions change smoothly (gSDE). initial_std is then an upper bound. Null: new noise in each env "
+        "step, independent of the state.",
         at_least=1,
     )
     reward_normalizer: bool = setting(

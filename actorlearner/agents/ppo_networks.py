@@ -62,7 +62,7 @@ class ActorNetwork(network.Network):
             low, high = np.broadcast_to(action.minimum, [units]), np.broadcast_to(action.maximum, [units])
             self._center, self._range = (high + low) / 2, (high - low) / 2
             shape = [layers[-1], units] if smooth_noise else [units]
-            # The squares of about so many outputs of tanh are summed.
+            # The variance is a sum over all hidden units.
             std = initial_std / math.sqrt(layers[-1]) if smooth_noise else initial_std
             self._log_std = tf.Variable(tf.fill(shape, math.log(std)), name="log_std")
 
@@ -80,7 +80,7 @@ class ActorNetwork(network.Network):
             output = self._masked(output, observation)
             return tfp.distributions.Categorical(logits=output, dtype=self._dtype)
         std = tf.exp(self._log_std)
-        if std.shape.rank == 2:  # The noise must not change what the layers compute.
+        if std.shape.rank == 2:  # Without a gradient: noise must not train the hidden layers.
             std = tf.sqrt(tf.square(tf.stop_gradient(hidden)) @ tf.square(std) + _LEAST_VARIANCE)
         mean = self._center + self._range * output
         return tfp.distributions.MultivariateNormalDiag(mean, std * self._range * tf.ones_like(output))

@@ -1,4 +1,4 @@
-"""What the adapters of gym and of TF-Agents' environments share."""
+"""The base class of the adapters for environments of gym and of TF-Agents."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,4 +1,4 @@
-"""Array specs, which say what an environment's arrays look like, and casts of arrays to them.
+"""Array specs, the shapes, dtypes and bounds of an environment's arrays, and casts of arrays to them.
 
 They are dm_env's: TF-Agents' would import TensorFlow into the process of every environment, which takes
 seconds and hundreds of MiB.

@@ -85,7 +85,10 @@ class PyEnvironmentAdapter(Adapter):
 
 
 def is_py_environment(environment: Any) -> bool:
-    """Whether it is a PyEnvironment of TF-Agents, told by names: an import would import TensorFlow, too."""
+    """Returns whether it is a PyEnvironment of TF-Agents.
+
+    It compares names, because importing the class would import TensorFlow.
+    """
     bases = ((base.__module__, base.__name__) for base in type(environment).__mro__)
     return ("tf_agents.environments.py_environment", "PyEnvironment") in bases
 

@@ -1,4 +1,4 @@
-"""Spaces of gym and gymnasium: their specs, and the casts between their values and those of the specs."""
+"""Specs for the spaces of gym and gymnasium, and casts of observations and actions."""
 
 from typing import Any
 

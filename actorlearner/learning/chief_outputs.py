@@ -1,4 +1,4 @@
-"""What the chief learner leaves: published policies, checkpoints, SavedModels, metrics and curves."""
+"""The outputs of the chief learner: published policies, checkpoints, SavedModels, metrics and curves."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""What a learner leaves outside of its process: nothing, unless it is the chief."""
+"""The interface of a learner's outputs. The base class writes and publishes nothing."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ from actorlearner.replay.monitor import ReplayMonitor
 
 
 class Outputs:
-    """The outputs of a learner, called in the order of these methods; here those of a learner that has none.
+    """No-op implementation for learners that are not the chief of their group; ChiefOutputs is the other.
 
-    In a group, all learners but the chief have none: their variables are the chief's.
+    The role calls the methods in this order, and `check` repeatedly after `take_over`.
     """
 
     @property
@@ -38,7 +38,7 @@ class Outputs:
         """Starts the measurements."""
 
     def check(self) -> None:
-        """Raises the error with which publishing has failed; call it again and again until `end`."""
+        """Raises the error with which publishing has failed, if any."""
 
     def after_call(self, train_step: int, loss: LossInfo) -> None:
         """Publishes, saves and records what is due after a call of the training graph.

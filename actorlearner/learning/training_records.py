@@ -1,4 +1,4 @@
-"""The records of the training loop: losses, rates, and where its time went."""
+"""Records of the training loop: losses, rates and shares of time."""
 
 from collections.abc import Callable
 
