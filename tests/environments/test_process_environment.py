@@ -1,5 +1,6 @@
 """Environments in processes of their own."""
 
+import contextlib
 import dataclasses
 import multiprocessing
 import os
@@ -60,48 +61,52 @@ def guarded(config, environment=0, own_process=True):
     return load_guarded(config, 5, "collect-actor", 0, environment, own_process=own_process)
 
 
+def closing(*environments):
+    """Closes them also if the test fails: pytest would wait for their processes for ever."""
+    return contextlib.closing(EnvironmentBatch(list(environments)))
+
+
+def children():
+    """The processes of environments."""
+    found = psutil.Process().children(recursive=True)
+    return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
+
+
 def test_episodes_are_those_of_an_environment_in_the_same_process():
-    here = EnvironmentBatch([guarded(CARTPOLE, own_process=False)])
-    there = EnvironmentBatch([guarded(CARTPOLE)])
-    np.testing.assert_array_equal(here.observations, there.observations)
-    for number in range(40):
-        action = np.array([number // 3 % 2])
-        ours, theirs = here.step(action, 0), there.step(action, 0)
-        for own, other in zip(ours, theirs, strict=True):
-            np.testing.assert_array_equal(own, other)
-    here.close(), there.close()
-    assert not psutil.Process().children(recursive=True) or all(
-        "spawn_main" not in " ".join(child.cmdline()) for child in psutil.Process().children()
-    )
+    with closing(guarded(CARTPOLE, own_process=False)) as here, closing(guarded(CARTPOLE)) as there:
+        np.testing.assert_array_equal(here.observations, there.observations)
+        for number in range(40):
+            action = np.array([number // 3 % 2])
+            ours, theirs = here.step(action, 0), there.step(action, 0)
+            for own, other in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(own, other)
+        assert len(children()) == 1
+    assert not children()
 
 
 def test_the_process_imports_no_tensorflow_which_takes_seconds_and_memory():
-    batch = EnvironmentBatch(
-        [guarded(dataclasses.replace(OWN, suite=OWN.suite.replace("Meeting", "Imported")))]
-    )
-    imported = batch.observations.tolist()
-    batch.close()  # First: pytest would wait for the process for ever.
-    assert imported == [[0.0]]
+    suite = OWN.suite.replace("Meeting", "Imported")
+    with closing(guarded(dataclasses.replace(OWN, suite=suite))) as batch:
+        assert batch.observations.tolist() == [[0.0]]
 
 
 def test_all_step_at_once_and_a_segmentation_fault_costs_one_episode(tmp_path):
     config = dataclasses.replace(OWN, kwargs={"folder": str(tmp_path), "others": 1})
-    batch = EnvironmentBatch([guarded(config, 0), guarded(config, 1)])
-    assert batch.step(np.array([0, 0]), 0).valid.all(), "each waits for the other"
-    # A signal to the actor and all its processes ends no environment.
-    children = [one for one in psutil.Process().children() if "spawn_main" in " ".join(one.cmdline())]
-    assert len(children) == 2
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        for child in children:
-            child.send_signal(number)
+    with closing(guarded(config, 0), guarded(config, 1)) as batch:
+        assert batch.step(np.array([0, 0]), 0).valid.all(), "each waits for the other"
+        # A signal to the actor and all its processes ends no environment.
+        processes = children()
+        assert len(processes) == 2
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for process in processes:
+                process.send_signal(number)
+            assert batch.step(np.array([0, 0]), 0).valid.all()
+        steps = batch.step(np.array([1, 0]), 0)
+        assert steps.valid.tolist() == [False, True]
+        assert steps.last.tolist() == [True, False]
+        assert batch.faults == 1
         assert batch.step(np.array([0, 0]), 0).valid.all()
-    steps = batch.step(np.array([1, 0]), 0)
-    assert steps.valid.tolist() == [False, True]
-    assert steps.last.tolist() == [True, False]
-    assert batch.faults == 1
-    assert batch.step(np.array([0, 0]), 0).valid.all()
-    batch.close()
-    assert not any(child.is_running() for child in children)
+    assert not any(process.is_running() for process in processes)
 
 
 def test_what_cannot_be_made_is_refused_as_in_the_same_process():
@@ -133,6 +138,6 @@ def test_an_environment_may_start_processes_and_has_the_threads_of_its_actor(mon
     limit_children(threads=3, gpus=False)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
     suite = "tests.environments.test_process_environment:Simulating"
-    environment = ProcessEnvironment(EnvironmentConfig(suite=suite, name=""), 0, "collect-actor", 0)
-    assert environment.reset().tolist() == [-signal.SIGTERM, -signal.SIGTERM, 3]
-    environment.close()
+    config = EnvironmentConfig(suite=suite, name="")
+    with contextlib.closing(ProcessEnvironment(config, 0, "collect-actor", 0)) as environment:
+        assert environment.reset().tolist() == [-signal.SIGTERM, -signal.SIGTERM, 3]
