@@ -202,6 +202,16 @@ class EncodedNetwork(network.Network):
             encoding = self._encoder(inputs)
         return self._network(encoding, step_type, network_state, training=training)
 
+    @property
+    def encoder(self) -> ObservationEncoder:
+        """The encoder of observations."""
+        return self._encoder
+
+    @property
+    def network(self) -> network.Network:
+        """The network behind the encoder."""
+        return self._network
+
 
 def encoded(specs: EnvironmentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
     """Returns the network that `make` returns; behind an encoder unless observations are one vector."""

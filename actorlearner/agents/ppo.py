@@ -122,7 +122,7 @@ class PpoBuilder(OnPolicyBuilder):
         from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
         from actorlearner.agents.ppo_networks import networks
         from actorlearner.agents.recurrent_ppo import RecurrentPpoAgent
-        from actorlearner.agents.smooth_noise import SmoothNoise
+        from actorlearner.agents.smooth_noise import PpoSmoothNoise
 
         assert isinstance(config, PpoConfig)
         check_observation("ppo", specs)
@@ -141,7 +141,7 @@ class PpoBuilder(OnPolicyBuilder):
         )
 
         def make_collect_policy(policy: "ppo_policy.PPOPolicy") -> CollectPolicy:
-            return CollectPolicy(policy) if interval is None else SmoothNoise(policy, interval)
+            return CollectPolicy(policy) if interval is None else PpoSmoothNoise(policy, interval)
 
         agent_class = PpoAgent if config.lstm_units is None else RecurrentPpoAgent
         return agent_class(

@@ -65,6 +65,12 @@ class SacConfig(TemporalDifferenceConfig):
         "minus half the number of action dimensions, which TF-Agents found stabler than the paper's minus "
         "that number.",
     )
+    noise_interval: int | None = setting(
+        None,
+        "Env steps for which the noise of collected actions stays the same function of the state, so that "
+        "actions change smoothly. Null: new noise in each env step, independent of the state.",
+        at_least=1,
+    )
 
 
 class SacBuilder(AgentBuilder):
@@ -88,6 +94,8 @@ class SacBuilder(AgentBuilder):
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
+        from actorlearner.agents.smooth_noise import SacSmoothNoise
+
         assert isinstance(config, SacConfig)
         check_observation(config.name, specs)
         action = continuous_action(config.name, specs)
@@ -109,6 +117,8 @@ class SacBuilder(AgentBuilder):
             target_entropy=_target_entropy(config, action),
             **shared_arguments(config, train_step),
         )
+        if config.noise_interval is not None:
+            agent._collect_policy = SacSmoothNoise(agent, config.noise_interval)
         critics = (agent._critic_network_1, agent._critic_network_2)
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])

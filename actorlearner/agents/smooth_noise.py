@@ -1,10 +1,14 @@
-"""Noise of PPO's actions that is a function of the state for several env steps: actions change smoothly.
+"""Noise of actions that is a function of the state for several env steps: actions change smoothly.
 
-With the outputs h(s) of the actor's last hidden layer, an action is mean(s) + h(s) E. The elements of the
-matrix E are drawn from N(0, sigma_ij^2) every few env steps, and when an episode begins. Seen alone, an
-action is normal around mean(s), with the variance sum_i h_i(s)^2 sigma_ij^2, which the loss uses.
-("Smooth Exploration for Robotic Reinforcement Learning", Raffin et al. 2020,
-https://arxiv.org/abs/2005.05719, section 4: gSDE.)
+A matrix E of normal numbers is drawn every few env steps, and when an episode begins. With the outputs h(s)
+of the actor's last hidden layer, the noise is h(s) E. ("Smooth Exploration for Robotic Reinforcement
+Learning", Raffin et al. 2020, https://arxiv.org/abs/2005.05719, section 4: gSDE.)
+
+- PPO: an action is mean(s) + h(s) E with deviations sigma_ij of E that are learned. Seen alone, it is normal
+  around mean(s), with the variance sum_i h_i(s)^2 sigma_ij^2, which the loss uses.
+- SAC: an action is tanh(mean(s) + std(s) h(s) E / |h(s)|). Seen alone, it has the distribution that SAC
+  draws from without smooth noise, so that nothing else changes. (The paper learns sigma here, too.)
+
 Import this only where TensorFlow may be imported.
 """
 
@@ -12,9 +16,12 @@ from typing import Any
 
 import tensorflow as tf
 from tf_agents.agents.ppo import ppo_policy
+from tf_agents.agents.sac import sac_agent
+from tf_agents.policies import tf_policy
 from tf_agents.trajectories import policy_step
 from tf_agents.trajectories import time_step as ts
 
+from actorlearner.agents.encoder import EncodedNetwork
 from actorlearner.agents.ppo_agent import CollectPolicy
 from actorlearner.environments.environment import Nest
 
@@ -24,8 +31,19 @@ def noise_spec(hidden_units: int, actions: int) -> dict[str, tf.TensorSpec]:
     return {"noise": tf.TensorSpec([hidden_units, actions], tf.float32), "age": tf.TensorSpec([], tf.int32)}
 
 
-class SmoothNoise(CollectPolicy):
-    """Draws E for each environment by itself; an episode begins with the age 0, and so with a new one."""
+def next_noise(state: dict[str, tf.Tensor], interval: int, seed: Any) -> dict[str, tf.Tensor]:
+    """Returns the state with which to act: each environment has a new E after `interval` env steps.
+
+    An episode begins with the age 0, and so with a new E.
+    """
+    noise, age = state["noise"], state["age"]
+    fresh = tf.random.normal(tf.shape(noise), seed=seed)
+    due = (age % interval == 0)[:, tf.newaxis, tf.newaxis]
+    return {"noise": tf.where(due, fresh, noise), "age": age + 1}
+
+
+class PpoSmoothNoise(CollectPolicy):
+    """PPO's collect policy with smooth noise."""
 
     def __init__(self, policy: ppo_policy.PPOPolicy, interval: int) -> None:
         """Takes the distributions of a PPOPolicy; E is drawn again every `interval` env steps."""
@@ -39,10 +57,44 @@ class SmoothNoise(CollectPolicy):
 
     def _action(self, time_step: ts.TimeStep, policy_state: Nest, seed: Any = None) -> policy_step.PolicyStep:
         hidden, _ = self._network.body(time_step.observation, ())
-        noise, age = policy_state["noise"], policy_state["age"]
-        fresh = tf.random.normal(tf.shape(noise), seed=seed)
-        noise = tf.where((age % self._interval == 0)[:, tf.newaxis, tf.newaxis], fresh, noise)
+        state = next_noise(policy_state, self._interval, seed)
         distribution = self._network.head(hidden, time_step.observation)
-        action = distribution.mode() + self._network.deviation(hidden, noise)
-        state = {"noise": noise, "age": age + 1}
+        action = distribution.mode() + self._network.deviation(hidden, state["noise"])
         return self._clipped(action, distribution, state)
+
+
+class SacSmoothNoise(tf_policy.TFPolicy):
+    """SAC's collect policy with smooth noise."""
+
+    def __init__(self, agent: sac_agent.SacAgent, interval: int) -> None:
+        """Takes the agent's actor; E is drawn again every `interval` env steps."""
+        network = agent._actor_network
+        self._encoder = network.encoder if isinstance(network, EncodedNetwork) else None
+        self._network = network if self._encoder is None else network.network
+        hidden_units = int(self._network._projection_networks._projection_layer.kernel.shape[0])
+        spec = noise_spec(hidden_units, int(agent.action_spec.shape[0]))
+        super().__init__(agent.time_step_spec, agent.action_spec, spec)
+        self._actor_variables = list(network.variables)
+        self._interval = interval
+
+    def _variables(self) -> list[tf.Variable]:
+        return self._actor_variables
+
+    def _distribution(self, time_step: ts.TimeStep, policy_state: Nest) -> policy_step.PolicyStep:
+        return policy_step.PolicyStep(self._hidden_and_distribution(time_step)[1], policy_state)
+
+    def _action(self, time_step: ts.TimeStep, policy_state: Nest, seed: Any = None) -> policy_step.PolicyStep:
+        hidden, squashed = self._hidden_and_distribution(time_step)
+        state = next_noise(policy_state, self._interval, seed)
+        noise = tf.einsum("bh,bha->ba", tf.math.l2_normalize(hidden, axis=1), state["noise"])
+        normal = squashed.input_distribution
+        drawn = normal.mean() + normal.stddev() * noise
+        action = squashed.action_means + squashed.action_magnitudes * tf.tanh(drawn)
+        return policy_step.PolicyStep(action, state)
+
+    def _hidden_and_distribution(self, time_step: ts.TimeStep) -> tuple[tf.Tensor, Any]:
+        """Returns the outputs of the last hidden layer, and the squashed distribution of the action."""
+        encoding = time_step.observation if self._encoder is None else self._encoder(time_step.observation)
+        hidden, _ = self._network._encoder(encoding)
+        distribution, _ = self._network._projection_networks(hidden, outer_rank=1)
+        return hidden, distribution

@@ -1,7 +1,8 @@
-"""PPO's noise that is a function of the state for several env steps."""
+"""Noise that is a function of the state for several env steps."""
 
 import numpy as np
 import pytest
+import scipy.stats
 import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
@@ -9,6 +10,8 @@ from tf_agents.trajectories import time_step
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoBuilder, PpoConfig
+from actorlearner.agents.sac import SacConfig
+from actorlearner.agents.tqc import TqcConfig
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
@@ -26,6 +29,12 @@ def agent_of(action=ACTION, **keys):
     tf.keras.utils.set_random_seed(0)
     config = PpoConfig(**{"noise_interval": INTERVAL, "actor_layers": [16, 8], **keys})
     return make_agent(Config(agent=config), specs_of(action)).agent
+
+
+def sac_policy(config_class=SacConfig, **keys):
+    tf.keras.utils.set_random_seed(0)
+    config = config_class(**{"noise_interval": INTERVAL, "actor_layers": [16, 8], **keys})
+    return make_agent(Config(agent=config), specs_of(ACTION)).agent.collect_policy
 
 
 def deviations(policy, actions, observation):
@@ -84,6 +93,41 @@ def test_the_greedy_policy_has_neither_noise_nor_a_state():
     state = np.ones((4, 3), np.float32)
     act = PolicyFunction(agent.policy, specs_of(ACTION), 4)
     assert len(np.unique(act(state, np.ones(4, np.bool_)), axis=0)) == 1
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{}, {"config_class": TqcConfig}, {"observation_normalizer": True}, {"actor_layers": []}],
+    ids=["sac", "tqc", "normalizer", "no hidden layer"],
+)
+def test_a_single_action_of_sac_is_drawn_as_without_smooth_noise(policy):
+    policy = sac_policy(**policy)
+    count = 4_000
+    state = np.tile(np.array([0.5, -1.0, 2.0], np.float32), (count, 1))
+    drawn = PolicyFunction(policy, specs_of(ACTION), count)(state, np.ones(count, np.bool_))
+    step = time_step.restart(tf.constant(state[:1]), 1)
+    distribution = policy.distribution(step, policy.get_initial_state(1)).action
+    expected = distribution.sample(count, seed=1).numpy()[:, 0]
+    assert np.all(np.std(drawn, axis=0) > 0.05)
+    assert np.all((drawn >= ACTION.minimum) & (drawn <= ACTION.maximum))
+    for element in range(2):
+        assert scipy.stats.ks_2samp(drawn[:, element], expected[:, element]).pvalue > 0.001
+
+
+def test_actions_of_sac_change_smoothly():
+    act = PolicyFunction(sac_policy(), specs_of(ACTION), 2)
+    state = np.full((2, 3), 0.3, np.float32)
+    actions = np.array([act(state, np.full(2, number == 0)) for number in range(2 * INTERVAL - 2)])
+    same = np.all(np.isclose(actions[1:], actions[:-1], atol=1e-6), axis=-1)
+    assert [list(np.flatnonzero(~same[:, environment]) + 1) for environment in range(2)] == [[INTERVAL]] * 2
+    assert not np.any(np.isclose(actions[0, 0], actions[0, 1])), "each environment has its own"
+    near, far = act(state + 0.01, np.zeros(2, np.bool_)), act(-state, np.zeros(2, np.bool_))
+    assert np.all(np.abs(near - actions[-1]) < np.abs(far - actions[-1]))
+
+
+def test_the_noise_of_sac_has_no_variables():
+    smooth, plain = sac_policy(), sac_policy(noise_interval=None)
+    assert [v.shape for v in smooth.variables()] == [v.shape for v in plain.variables()]
 
 
 def test_sequences_keep_the_state():
