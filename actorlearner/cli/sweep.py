@@ -32,7 +32,8 @@ def add_to(commands: Commands) -> None:
         _start,
         summary="search for the best values of some keys, with Optuna",
         description=__doc__,
-        example="--config ppo_pendulum --space examples/sweep_pendulum.yaml --trials 20 --seeds 2",
+        example="--config ppo_pendulum --space examples/sweep_pendulum.yaml --trials 20 "
+        "--set agent.fragment_length=64",
     )
     add_config(parser, required=True)
     parser.add_argument(
