@@ -23,6 +23,7 @@ from actorlearner.environments.load import load_environment
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
+from actorlearner.records.formatting import plural
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ServerMonitor
@@ -31,7 +32,7 @@ from actorlearner.variables.publisher import Publisher
 from actorlearner.variables.puller import VariablePuller
 from benchmarks import rounds, servers, stock, threads
 from benchmarks.halfcheetah import NAME, configuration
-from benchmarks.report import Row, plural
+from benchmarks.report import Row
 
 _GOALS = {NAME: 0.85, "AntBulletEnv-v0": 0.85, "MinitaurBulletEnv-v0": 0.95}
 _DEFAULT, _MANY = 8, 16

@@ -16,14 +16,15 @@ import reverb
 
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.records.formatting import plural
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.packed import PackedLayout
 from benchmarks import markdown, servers, threads
 from benchmarks.filling import ENVIRONMENTS, write
 from benchmarks.halfcheetah import configuration, random_env_steps
-from benchmarks.report import Row, number, plural
+from benchmarks.report import Row, number
 from benchmarks.sampling import Sampler, decoder
-from benchmarks.servers import ServerProcess
+from benchmarks.servers import ServerProcess, cpu_s
 
 _BATCH = 256
 _MIB = float(1 << 20)
@@ -107,11 +108,11 @@ def _draw(started: Sequence[ServerProcess], specs: EnvironmentSpecs, calls: int)
 
 
 def _measure(started: Sequence[ServerProcess], work: Callable[[], object], transitions: int) -> Flow:
-    cpu_s, began = sum(server.cpu_s for server in started), time.perf_counter()
+    before, began = sum(cpu_s(server) for server in started), time.perf_counter()
     work()
     elapsed = time.perf_counter() - began
-    cpu_s = sum(server.cpu_s for server in started) - cpu_s
-    return Flow(transitions / elapsed, 1e6 * cpu_s / transitions)
+    used = sum(cpu_s(server) for server in started) - before
+    return Flow(transitions / elapsed, 1e6 * used / transitions)
 
 
 def _median(flows: Sequence[Flow]) -> Flow:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import reverb
 
 from actorlearner.agents.configuration import load_config
@@ -25,7 +26,6 @@ from actorlearner.records.notify import NOTIFY_VARIABLE
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.publisher import Publisher
 from benchmarks import waiting
-from benchmarks.processes import MeasuredProcess
 
 _DEADLINE_S = 180.0
 _LOOK_INTERVAL_S = 0.05
@@ -65,7 +65,7 @@ class Fleet:
         self.address = f"127.0.0.1:{port}"
         self._actors: list[Child] = []
         self._wait(lambda: server.ready, "the replay server to serve")
-        self.server = MeasuredProcess(server.pid)
+        self.server = psutil.Process(server.pid)
 
     @property
     def run_id(self) -> str:
@@ -73,9 +73,9 @@ class Fleet:
         return self._directory.own_run_id()
 
     @property
-    def actors(self) -> list[MeasuredProcess]:
+    def actors(self) -> list[psutil.Process]:
         """The processes of the collect actors, but for late ones."""
-        return [MeasuredProcess(actor.pid) for actor in self._actors]
+        return [psutil.Process(actor.pid) for actor in self._actors]
 
     def grow(self, size: int) -> None:
         """Starts collect actors until there are `size`; blocks until all of them act."""

@@ -46,7 +46,7 @@ def _bytes_a_transition(name: str, server: ServerProcess, recorded: int, times: 
                 pass
         while not writer.flush(timeout_s=5, pending_items=0):
             pass
-        held.append(server.resident_bytes)
+        held.append(server.memory_info().rss)
         sizes.append(monitor.status(timeout_s=30).size)
     writer.close(timeout_s=60)
     return (held[-1] - held[0]) / (sizes[-1] - sizes[0])

@@ -77,11 +77,6 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def plural(count: int, noun: str) -> str:
-    """Formats `1 environment`, `8 environments`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def save(directory: Path, name: str, rows: Sequence[Row], details: dict[str, Any], took_s: float) -> Path:
     """Writes DIRECTORY/NAME.json with the rows and all that was measured for them."""
     directory.mkdir(parents=True, exist_ok=True)

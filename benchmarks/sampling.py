@@ -47,7 +47,7 @@ def run(
         ours = Sampler(*our_batches(config, specs, server.address), per_call, calls)
         theirs = Sampler(*stock_batches(agent, server.address), per_call, stock_calls)
         values = rounds.medians({"stock": theirs.rate, "ours": ours.rate}, turns, details)
-        details["server_cpu_s"] = server.cpu_s
+        details["server_cpu_s"] = servers.cpu_s(server)
     details |= {"stock_cpu_ms_a_batch": theirs.cpu_ms, "ours_cpu_ms_a_batch": ours.cpu_ms}
     ratio = rounds.ratio(details, "ours", "stock")
     cpu = sorted(ours.cpu_ms)[turns // 2]

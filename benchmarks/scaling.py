@@ -27,6 +27,7 @@ from benchmarks.scaling_figures import (
     share_of_linear,
     table,
 )
+from benchmarks.servers import cpu_s
 
 _WAIT_S = 0.02
 _PUBLISH_INTERVAL_S = 5.0
@@ -85,9 +86,9 @@ def _measure(fleet: Fleet, publishing: Publishing, window_s: float) -> Size:
     """Blocks for `window_s`."""
     actors = fleet.actors
     processes = [fleet.server, *actors]
-    began, used = time.time(), [process.cpu_s for process in processes]
+    began, used = time.time(), [cpu_s(process) for process in processes]
     time.sleep(window_s)
-    server_s, *actors_s = (process.cpu_s - before for process, before in zip(processes, used, strict=True))
+    server_s, *actors_s = (cpu_s(process) - before for process, before in zip(processes, used, strict=True))
     ended = time.time()
     records = [fleet.records(index) for index in range(len(actors))]
     rate = sum(env_steps_per_s(of_actor, began, ended) for of_actor in records)
@@ -97,8 +98,8 @@ def _measure(fleet: Fleet, publishing: Publishing, window_s: float) -> Size:
         cpu_us_per_env_step=1e6 * sum(actors_s) / (ended - began) / rate,
         server_cores=server_s / (ended - began),
         policy_lag_s=statistics.median(policy_lags_s(records, publishing.times, began)),
-        resident_bytes=statistics.mean(actor.resident_bytes for actor in actors),
-        proportional_bytes=statistics.mean(actor.proportional_bytes for actor in actors),
+        resident_bytes=statistics.mean(actor.memory_info().rss for actor in actors),
+        proportional_bytes=statistics.mean(actor.memory_full_info().pss for actor in actors),
     )
 
 

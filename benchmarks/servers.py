@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import portpicker
+import psutil
 import reverb
 
 from actorlearner.agents.make import make_agent
@@ -15,7 +16,6 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from benchmarks.halfcheetah import NAME, configuration
-from benchmarks.processes import MeasuredProcess
 
 _SERVING = "serving\n"
 
@@ -58,13 +58,19 @@ def serve(tables: Sequence[reverb.Table], port: int) -> None:
     server.stop()
 
 
-class ServerProcess(MeasuredProcess):
+class ServerProcess(psutil.Process):
     """A running replay server."""
 
     def __init__(self, pid: int, address: str) -> None:
         """Knows it by its process and its address."""
         super().__init__(pid)
         self.address = address
+
+
+def cpu_s(process: psutil.Process) -> float:
+    """Returns the CPU seconds that a process has used."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def experience_and_variables(environment: str, capacity: int) -> list[reverb.Table]:

@@ -12,12 +12,13 @@ from tf_agents.replay_buffers import reverb_utils
 from tf_agents.trajectories import trajectory
 
 from actorlearner.environments.environment import EnvSteps
+from actorlearner.records.formatting import plural
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from benchmarks import rounds, servers, stock
+from benchmarks.filling import write
 from benchmarks.halfcheetah import configuration, random_env_steps
-from benchmarks.report import Row, plural
+from benchmarks.report import Row
 
-_FLUSH_S = 60
 _GOAL = 0.25
 
 
@@ -63,13 +64,7 @@ def _cpu_us(write: Callable[[], None], env_steps: int) -> float:
 def _write_ours(
     layout: ReplayLayout, client: reverb.Client, environments: int, steps: list[EnvSteps]
 ) -> None:
-    writer = layout.writer(client, environments)
-    for step in steps:
-        writer.write(step)
-        while not writer.flush(timeout_s=1):
-            pass
-    if not writer.close(_FLUSH_S):
-        raise RuntimeError(f"the server did not take all items within {_FLUSH_S} s")
+    write(steps, layout.writer(client, environments))
 
 
 def _write_stock(client: reverb.Client, steps: list[list[trajectory.Trajectory]]) -> None:

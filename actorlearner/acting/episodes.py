@@ -8,6 +8,7 @@ import numpy as np
 import tree
 
 from actorlearner.acting.policy_function import PolicyFunction
+from actorlearner.environments.batch import stack
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.info import EpisodeInfo
@@ -149,7 +150,7 @@ def play_episodes(
             return None
         beat("playing, env step", max(episode.length for episode in in_play), patience_after(slowest_s))
         began = time.monotonic()
-        batch = tree.map_structure(lambda *leaves: np.stack(leaves), *(each.observation for each in in_play))
+        batch = stack([each.observation for each in in_play])
         actions = policy(batch, np.array([episode.length == 0 for episode in in_play]))
         for j, number in enumerate(numbers):
             if number is None:  # This environment has played its episodes: its action is ignored.

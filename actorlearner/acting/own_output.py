@@ -3,13 +3,11 @@
 import contextlib
 import logging
 import os
-import signal
 from collections.abc import Iterator
-from types import FrameType
 from typing import TextIO
 
 from actorlearner.environments.quiet import quiet_output
-from actorlearner.errors import EXIT_TERMINATED
+from actorlearner.process.stop import exit_at_sigterm
 from actorlearner.records.disk import robust_stream
 
 
@@ -18,9 +16,9 @@ def own_output() -> Iterator[TextIO]:
     """Context manager that yields standard output and discards everything else that the process prints.
 
     TensorFlow and simulators print, also from C++. Warnings of this package go to standard error. From now on
-    SIGTERM raises SystemExit, so that partial files are removed.
+    SIGTERM raises SystemExit.
     """
-    signal.signal(signal.SIGTERM, _terminate)
+    exit_at_sigterm()
     out, err = os.dup(1), os.dup(2)
     handler = logging.StreamHandler(robust_stream(err))
     handler.setLevel(logging.WARNING)
@@ -33,7 +31,3 @@ def own_output() -> Iterator[TextIO]:
         package.removeHandler(handler)
         os.close(out)
         os.close(err)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(EXIT_TERMINATED)

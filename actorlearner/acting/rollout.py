@@ -12,7 +12,7 @@ from actorlearner.acting.saved_policy import load_source, play_in_own_environmen
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED
 from actorlearner.process.tensorflow_setup import use_cpu
-from actorlearner.records.formatting import decimals
+from actorlearner.records.formatting import decimals, return_text
 
 
 def run_rollout(source: PolicySource, episodes: int, seed: int, out: TextIO) -> int:
@@ -49,9 +49,9 @@ def title(source: PolicySource, train_step: int) -> str:
 
 def episode_line(number: int, episode: Episode) -> str:
     """Formats one episode; `number` counts from 0."""
-    total = episode.episode_return
     cut_off = ", cut off" if episode.cut_off else ""
-    return f"Episode #{number}: reward: {total:.{decimals(total)}f}, length: {episode.length}{cut_off}"
+    reward = return_text(episode.episode_return)
+    return f"Episode #{number}: reward: {reward}, length: {episode.length}{cut_off}"
 
 
 def mean_line(played: Sequence[Episode]) -> str:

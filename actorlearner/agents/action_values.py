@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.experience import Experience, Priorities
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig
+from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
@@ -49,6 +49,15 @@ class ActionValueConfig(TemporalDifferenceConfig):
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class DistributionalConfig(ActionValueConfig):
+    """The keys of every algorithm that values actions by distributions of returns."""
+
+    layers: list[int] = setting([256, 256], "Units of each hidden layer of the network.", at_least=1)
+    learning_rate: float = setting(2.5e-4, "Adam's learning rate.", above=0)
+    adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
+
+
 class ActionValueBuilder(AgentBuilder):
     """The builder of an algorithm with an ActionValueConfig."""
 
@@ -67,7 +76,16 @@ class ActionValueBuilder(AgentBuilder):
         return dataclasses.replace(config, epsilon_start=start, epsilon_end=end)
 
 
-def epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Callable[[], Any]:
+def agent_arguments(config: ActionValueConfig, train_step: "tf.Variable") -> dict[str, Any]:
+    """Returns the arguments that agents which value discrete actions have in common."""
+    return {
+        "epsilon_greedy": _epsilon_schedule(config, train_step),
+        "observation_and_action_constraint_splitter": _mask_splitter(config),
+        **shared_arguments(config, train_step),
+    }
+
+
+def _epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Callable[[], Any]:
     """Returns a function that returns the probability of a random action at the present train step.
 
     It reads the variable at every call, also in a graph: actors get the train step with the weights, so that
@@ -81,7 +99,7 @@ def epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Ca
     return lambda: epsilon(train_step)
 
 
-def mask_splitter(config: AgentConfig) -> Callable[[Any], tuple[Any, Any]] | None:
+def _mask_splitter(config: AgentConfig) -> Callable[[Any], tuple[Any, Any]] | None:
     """Returns TF-Agents' splitter of an observation into itself and its action mask; None without a mask."""
     name = config.action_mask
     return None if name is None else lambda observation: (observation, observation[name])

@@ -11,15 +11,8 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.action_values import (
-    ActionValueBuilder,
-    ActionValueConfig,
-    epsilon_schedule,
-    mask_splitter,
-)
+from actorlearner.agents.action_values import ActionValueBuilder, DistributionalConfig
 from actorlearner.agents.checks import check_discrete_action, check_observation
-from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -32,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class C51Config(ActionValueConfig):
+class C51Config(DistributionalConfig):
     """The keys of C51.
 
     The defaults are those of "A Distributional Perspective on Reinforcement Learning" (Bellemare et al. 2017,
@@ -46,9 +39,6 @@ class C51Config(ActionValueConfig):
     atoms: int = setting(51, "Bins of the histogram.", at_least=2)
     min_value: float = setting(-10.0, "The lowest return in the histogram.")
     max_value: float = setting(10.0, "The highest return in the histogram.")
-    layers: list[int] = setting([256, 256], "Units of each hidden layer of the network.", at_least=1)
-    learning_rate: float = setting(2.5e-4, "Adam's learning rate.", above=0)
-    adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
 
 
 class C51Builder(ActionValueBuilder):
@@ -63,7 +53,7 @@ class C51Builder(ActionValueBuilder):
         import tensorflow as tf
         from tf_agents.agents.categorical_dqn.categorical_dqn_agent import project_distribution
 
-        from actorlearner.agents.distributional import DistributionalAgent, ValueDistributionNetwork
+        from actorlearner.agents.distributional import distributional_agent
 
         assert isinstance(config, C51Config)
         check_observation("c51", specs)
@@ -84,22 +74,4 @@ class C51Builder(ActionValueBuilder):
             cross_entropy = tf.nn.softmax_cross_entropy_with_logits(target, logits)
             return cross_entropy, cross_entropy
 
-        agent = DistributionalAgent(
-            specs.time_step,
-            specs.action,
-            q_network=ValueDistributionNetwork(
-                specs.observation,
-                specs,
-                config.layers,
-                int(specs.action.maximum) + 1,
-                config.atoms,
-                mean,
-            ),
-            optimizer=adam(config.learning_rate, config, train_step, config.adam_epsilon),
-            epsilon_greedy=epsilon_schedule(config, train_step),
-            observation_and_action_constraint_splitter=mask_splitter(config),
-            distribution_loss=loss,
-            **shared_arguments(config, train_step),
-        )
-        create_moments(agent._optimizer, agent._q_network.trainable_variables)
-        return agent
+        return distributional_agent(config, specs, train_step, config.atoms, mean, loss)

@@ -3,16 +3,21 @@
 Import this only where TensorFlow may be imported.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 from tf_agents.agents.dqn import dqn_agent
 from tf_agents.networks import network
 
+from actorlearner.agents.action_values import DistributionalConfig, agent_arguments
 from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
+
+Mean = Callable[[tf.Tensor], tf.Tensor]
+"""Takes distributions, float32 [batch, actions, atoms]; returns their means, float32 [batch, actions]."""
 
 Loss = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
 """Takes the network's outputs for the actions taken and for the next greedy actions (float32 [batch, atoms]),
@@ -27,26 +32,23 @@ class ValueDistributionNetwork(network.Network):
 
     def __init__(
         self,
-        input_tensor_spec: Nest,
         specs: EnvironmentSpecs,
-        layers: Sequence[int],
-        actions: int,
+        layers: list[int],
         atoms: int,
-        mean: Callable[[tf.Tensor], tf.Tensor],
+        mean: Mean,
         name: str = "ValueDistribution",
     ) -> None:
         """Makes the layers.
 
         Args:
-          input_tensor_spec: the specs of an observation.
           specs: of the environment.
           layers: units of each hidden layer.
-          actions: the number of actions.
           atoms: the numbers that describe one distribution.
-          mean: returns the means of distributions, [batch, actions, atoms] to [batch, actions].
+          mean: returns the means of distributions.
           name: of the network.
         """
-        super().__init__(input_tensor_spec, state_spec=(), name=name)
+        super().__init__(specs.observation, state_spec=(), name=name)
+        actions = int(specs.action.maximum) + 1
         self._encoder = ObservationEncoder(specs)
         self._layers = [tf.keras.layers.Dense(units, activation="relu") for units in layers]
         self._layers.append(tf.keras.layers.Dense(actions * atoms))
@@ -88,6 +90,27 @@ class DistributionalAgent(dqn_agent.DqnAgent):
         self, values: tf.Tensor, next_values: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return self._distribution_loss(values, tf.stop_gradient(next_values), rewards, discounts)
+
+
+def distributional_agent(
+    config: DistributionalConfig,
+    specs: EnvironmentSpecs,
+    train_step: tf.Variable,
+    atoms: int,
+    mean: Mean,
+    loss: Loss,
+) -> DistributionalAgent:
+    """Returns the agent of an algorithm whose distributions have `atoms`, with their mean and its loss."""
+    agent = DistributionalAgent(
+        specs.time_step,
+        specs.action,
+        q_network=ValueDistributionNetwork(specs, config.layers, atoms, mean),
+        optimizer=adam(config.learning_rate, config, train_step, config.adam_epsilon),
+        distribution_loss=loss,
+        **agent_arguments(config, train_step),
+    )
+    create_moments(agent._optimizer, agent._q_network.trainable_variables)
+    return agent
 
 
 def quantile_losses(estimates: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:

@@ -13,16 +13,10 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.action_values import (
-    ActionValueBuilder,
-    ActionValueConfig,
-    epsilon_schedule,
-    mask_splitter,
-)
+from actorlearner.agents.action_values import ActionValueBuilder, ActionValueConfig, agent_arguments
 from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -125,9 +119,7 @@ class DqnBuilder(ActionValueBuilder):
                 ),
             ),
             optimizer=adam(config.learning_rate, config, train_step),
-            epsilon_greedy=epsilon_schedule(config, train_step),
-            observation_and_action_constraint_splitter=mask_splitter(config),
-            **shared_arguments(config, train_step),
+            **agent_arguments(config, train_step),
         )
         create_moments(agent._optimizer, agent._q_network.trainable_variables)
         return agent
@@ -139,18 +131,15 @@ def _recurrent_agent(
     from actorlearner.agents.recurrent_dqn import RecurrentDqnAgent, RecurrentQNetwork
 
     assert config.lstm_units is not None
-    actions = int(specs.action.maximum) + 1
     agent = RecurrentDqnAgent(
         specs.time_step,
         specs.action,
-        q_network=RecurrentQNetwork(specs.observation, specs, config.layers, config.lstm_units, actions),
+        q_network=RecurrentQNetwork(specs, config.layers, config.lstm_units),
         optimizer=adam(config.learning_rate, config, train_step),
-        epsilon_greedy=epsilon_schedule(config, train_step),
-        observation_and_action_constraint_splitter=mask_splitter(config),
         double=config.double,
         burn_in=config.burn_in,
         trace_decay=config.trace_decay,
-        **shared_arguments(config, train_step),
+        **agent_arguments(config, train_step),
     )
     create_moments(agent._optimizer, agent._q_network.trainable_variables)
     return agent

@@ -130,15 +130,7 @@ class PpoBuilder(OnPolicyBuilder):
         _check_noise(config, specs)
         interval = config.noise_interval
         optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
-        actor_network, value_network = networks(
-            specs,
-            config.actor_layers,
-            config.value_layers,
-            config.lstm_units,
-            config.initial_std,
-            config.action_mask,
-            interval is not None,
-        )
+        actor_network, value_network = networks(specs, config)
 
         def make_collect_policy(policy: "ppo_policy.PPOPolicy") -> CollectPolicy:
             return CollectPolicy(policy) if interval is None else PpoSmoothNoise(policy, interval)

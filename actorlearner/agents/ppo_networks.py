@@ -5,7 +5,7 @@ Import this only where TensorFlow may be imported.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,6 +17,9 @@ from actorlearner.agents.memory import Memory, state_spec
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
+if TYPE_CHECKING:
+    from actorlearner.agents.ppo import PpoConfig
+
 _NEVER = -1e9
 """The logit of an action that is not allowed."""
 _LEAST_VARIANCE = 1e-6
@@ -25,45 +28,25 @@ _LEAST_VARIANCE = 1e-6
 class ActorNetwork(network.Network):
     """A network from observations to the distribution of one action."""
 
-    def __init__(
-        self,
-        input_tensor_spec: Nest,
-        specs: EnvironmentSpecs,
-        layers: Sequence[int],
-        initial_std: float,
-        mask: str | None,
-        lstm_units: int | None,
-        smooth_noise: bool,
-        name: str = "Actor",
-    ) -> None:
-        """Makes the layers.
-
-        Args:
-          input_tensor_spec: the specs of an observation.
-          specs: of the environment; the action is one integer from 0 up, or a bounded float vector.
-          layers: units of each hidden layer.
-          initial_std: standard deviation of continuous actions at the beginning, in halves of their range.
-          mask: the part of an observation that says which discrete actions are allowed; None if all are.
-          lstm_units: of a memory behind the hidden layers; None: none.
-          smooth_noise: whether deviations depend on the state, see smooth_noise.py.
-          name: of the network.
-        """
-        memory = () if lstm_units is None else state_spec(lstm_units)
-        super().__init__(input_tensor_spec, state_spec=memory, name=name)
-        self._mask = mask
+    def __init__(self, specs: EnvironmentSpecs, config: "PpoConfig", name: str = "Actor") -> None:
+        """Makes the layers; the action is one integer from 0 up, or a bounded float vector."""
+        memory = () if config.lstm_units is None else state_spec(config.lstm_units)
+        super().__init__(specs.observation, state_spec=memory, name=name)
+        self._mask = config.action_mask
         action = specs.action
         self._discrete = action.dtype.is_integer
         self._dtype = action.dtype
         units = int(action.maximum) + 1 if self._discrete else int(action.shape[0])
-        self.body = _body(specs, layers, lstm_units)
+        self.body = _body(specs, config.actor_layers, config.lstm_units)
         # A small last layer: the first policy does nearly the same everywhere.
         self._output = tf.keras.layers.Dense(units, kernel_initializer=_orthogonal(0.01))
         if not self._discrete:
             low, high = np.broadcast_to(action.minimum, [units]), np.broadcast_to(action.maximum, [units])
             self._center, self._range = (high + low) / 2, (high - low) / 2
-            shape = [layers[-1], units] if smooth_noise else [units]
-            # The variance is a sum over all hidden units.
-            std = initial_std / math.sqrt(layers[-1]) if smooth_noise else initial_std
+            shape, std = [units], config.initial_std
+            if config.noise_interval is not None:  # The variance is a sum over all hidden units.
+                hidden_units = config.actor_layers[-1]
+                shape, std = [hidden_units, units], std / math.sqrt(hidden_units)
             self._log_std = tf.Variable(tf.fill(shape, math.log(std)), name="log_std")
 
     def call(
@@ -143,20 +126,12 @@ class Feedforward(tf.keras.layers.Layer):
         return observation, state
 
 
-def networks(
-    specs: EnvironmentSpecs,
-    actor_layers: Sequence[int],
-    value_layers: Sequence[int],
-    lstm_units: int | None,
-    initial_std: float,
-    mask: str | None,
-    smooth_noise: bool,
-) -> tuple[ActorNetwork, ValueNetwork]:
+def networks(specs: EnvironmentSpecs, config: "PpoConfig") -> tuple[ActorNetwork, ValueNetwork]:
     """Returns the networks of the actor and of values; with a memory they share all but the last layer."""
-    actor = ActorNetwork(specs.observation, specs, actor_layers, initial_std, mask, lstm_units, smooth_noise)
-    if lstm_units is None:
-        return actor, ValueNetwork(specs.observation, _body(specs, value_layers, None))
-    return actor, ValueNetwork(specs.observation, actor.body, state_spec(lstm_units))
+    actor = ActorNetwork(specs, config)
+    if config.lstm_units is None:
+        return actor, ValueNetwork(specs.observation, _body(specs, config.value_layers, None))
+    return actor, ValueNetwork(specs.observation, actor.body, state_spec(config.lstm_units))
 
 
 def _body(specs: EnvironmentSpecs, layers: Sequence[int], lstm_units: int | None) -> tf.keras.layers.Layer:

@@ -10,15 +10,8 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.action_values import (
-    ActionValueBuilder,
-    ActionValueConfig,
-    epsilon_schedule,
-    mask_splitter,
-)
+from actorlearner.agents.action_values import ActionValueBuilder, DistributionalConfig
 from actorlearner.agents.checks import check_discrete_action, check_observation
-from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import shared_arguments
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
@@ -30,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class QrDqnConfig(ActionValueConfig):
+class QrDqnConfig(DistributionalConfig):
     """The keys of QR-DQN.
 
     The defaults are those of "Distributional Reinforcement Learning with Quantile Regression" (Dabney et al.
@@ -44,9 +37,7 @@ class QrDqnConfig(ActionValueConfig):
         choices=("quantile_huber",),
     )
     quantiles: int = setting(200, "Quantiles of the distribution of returns.", at_least=1)
-    layers: list[int] = setting([256, 256], "Units of each hidden layer of the network.", at_least=1)
     learning_rate: float = setting(5e-5, "Adam's learning rate.", above=0)
-    adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
 
 
 class QrDqnBuilder(ActionValueBuilder):
@@ -60,15 +51,14 @@ class QrDqnBuilder(ActionValueBuilder):
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         import tensorflow as tf
 
-        from actorlearner.agents.distributional import (
-            DistributionalAgent,
-            ValueDistributionNetwork,
-            quantile_losses,
-        )
+        from actorlearner.agents.distributional import distributional_agent, quantile_losses
 
         assert isinstance(config, QrDqnConfig)
         check_observation("qr_dqn", specs)
         check_discrete_action("qr_dqn", specs)
+
+        def mean(quantiles: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_mean(quantiles, axis=-1)
 
         def loss(
             values: tf.Tensor, next_values: tf.Tensor, rewards: tf.Tensor, discounts: tf.Tensor
@@ -78,22 +68,4 @@ class QrDqnBuilder(ActionValueBuilder):
             losses = tf.reduce_sum(tf.reduce_mean(quantile_losses(values, targets), axis=2), axis=1)
             return losses, tf.reduce_mean(targets, axis=1) - tf.reduce_mean(values, axis=1)
 
-        agent = DistributionalAgent(
-            specs.time_step,
-            specs.action,
-            q_network=ValueDistributionNetwork(
-                specs.observation,
-                specs,
-                config.layers,
-                int(specs.action.maximum) + 1,
-                config.quantiles,
-                lambda quantiles: tf.reduce_mean(quantiles, axis=-1),
-            ),
-            optimizer=adam(config.learning_rate, config, train_step, config.adam_epsilon),
-            epsilon_greedy=epsilon_schedule(config, train_step),
-            observation_and_action_constraint_splitter=mask_splitter(config),
-            distribution_loss=loss,
-            **shared_arguments(config, train_step),
-        )
-        create_moments(agent._optimizer, agent._q_network.trainable_variables)
-        return agent
+        return distributional_agent(config, specs, train_step, config.quantiles, mean, loss)

@@ -30,27 +30,23 @@ class RecurrentQNetwork(network.Network):
 
     def __init__(
         self,
-        input_tensor_spec: Nest,
         specs: EnvironmentSpecs,
         layers: Sequence[int],
         units: int,
-        actions: int,
         name: str = "RecurrentQ",
     ) -> None:
         """Makes the layers.
 
         Args:
-          input_tensor_spec: the specs of an observation.
           specs: of the environment.
           layers: units of each hidden layer before the memory.
           units: of the LSTM.
-          actions: the number of actions.
           name: of the network.
         """
-        super().__init__(input_tensor_spec, state_spec=state_spec(units), name=name)
+        super().__init__(specs.observation, state_spec=state_spec(units), name=name)
         hidden = [tf.keras.layers.Dense(count, activation="relu") for count in layers]
         self._memory = Memory([ObservationEncoder(specs), *hidden], units)
-        self._values = tf.keras.layers.Dense(actions)
+        self._values = tf.keras.layers.Dense(int(specs.action.maximum) + 1)
 
     def call(
         self, observation: Nest, step_type: Any = (), network_state: Any = (), training: bool = False

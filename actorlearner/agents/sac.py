@@ -84,11 +84,9 @@ class SacBuilder(AgentBuilder):
 
         return OrderedSacAgent
 
-    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network]":
-        """Returns the class of both critics, or a function with the same arguments."""
-        from tf_agents.agents.ddpg.critic_network import CriticNetwork
-
-        return CriticNetwork
+    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network] | None":
+        """Returns what makes both critics, see `critic_network`."""
+        return None
 
     def make_agent(
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"

@@ -34,7 +34,7 @@ class EnvironmentBatch:
         """
         self._environments = list(environments)
         self._steps_left = np.array(first_lengths or [0] * len(environments))
-        self.observations = _stack([self._first_observation(i) for i in range(len(self._environments))])
+        self.observations = stack([self._first_observation(i) for i in range(len(self._environments))])
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
     def step(self, actions: Nest, policy_train_step: int) -> EnvSteps:
@@ -50,7 +50,7 @@ class EnvironmentBatch:
             environment.send(action)
         answers = [environment.step(action) for environment, action in pairs]
         steps = [answer or self._given_up(i) for i, answer in enumerate(answers)]
-        next_observation = _stack([step.observation for step in steps])
+        next_observation = stack([step.observation for step in steps])
         ended = np.array([step.last for step in steps], dtype=np.bool_)
         cut = self._cut() & ~ended
         last = ended | cut
@@ -93,7 +93,7 @@ class EnvironmentBatch:
 
     def _reset(self, steps: Sequence[Step], last: npt.NDArray[np.bool_]) -> Nest:
         """Resets the environments whose episodes ended; returns the next observations of all."""
-        return _stack(
+        return stack(
             [
                 environment.reset() if ended else step.observation
                 for environment, step, ended in zip(self._environments, steps, last, strict=True)
@@ -116,8 +116,9 @@ def _like(flags: npt.NDArray[np.bool_], leaf: npt.NDArray[Any]) -> npt.NDArray[n
     return flags.reshape(-1, *[1] * (leaf.ndim - 1))
 
 
-def _stack(observations: list[Nest]) -> Nest:
-    return tree.map_structure(lambda *leaves: np.stack(leaves), *observations)
+def stack(nests: Sequence[Nest]) -> Nest:
+    """Returns a nest of arrays [len(nests), ...]."""
+    return tree.map_structure(lambda *leaves: np.stack(leaves), *nests)
 
 
 def _unstack(actions: Nest) -> Iterable[Nest]:

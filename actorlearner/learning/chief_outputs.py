@@ -25,7 +25,7 @@ from actorlearner.learning.warm_start import warm_start
 from actorlearner.process.health import LEARNER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.stop import Stop
-from actorlearner.process.waiting import wait_until
+from actorlearner.process.waiting import wait_for_room, wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.connection import CONNECT_DEADLINE_S
@@ -41,8 +41,6 @@ _PUBLISH_TIMEOUT_S = 3.0
 _SAVE_AFTER_S = 600.0
 """Seconds after which a checkpoint is due, however few train steps were taken since the last one. With a slow
 simulator, 10,000 train steps may take an hour."""
-_ROOM_INTERVAL_S = 1.0
-"""Seconds between two attempts to save the results of a run on a full disk."""
 
 
 class ChiefOutputs(Outputs):
@@ -164,8 +162,8 @@ class ChiefOutputs(Outputs):
         """
         self._records.write()
         if self._last(self._train_step):
-            self._wait_for_room("the last checkpoint and policies", lambda: self._saved or self._save())
-            self._wait_for_room("the last metrics", self._records.flush)
+            wait_for_room("the last checkpoint and policies", lambda: self._saved or self._save(), self._stop)
+            wait_for_room("the last metrics", self._records.flush, self._stop)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """Writes the last checkpoint, unless it is written, and delivers the last policies.
@@ -213,10 +211,6 @@ class ChiefOutputs(Outputs):
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
         saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._export.save()]
         return all(saved)
-
-    def _wait_for_room(self, what: str, write: Callable[[], bool]) -> None:
-        what = f"room on the disk for {what}"
-        wait_until(what, write, self._stop, deadline_s=None, interval_s=_ROOM_INTERVAL_S)
 
     def _deliver(self) -> bool:
         """Waits until the replay server has saved the last policies; returns False at a stop."""

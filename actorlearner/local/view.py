@@ -12,7 +12,7 @@ from rich.text import Text
 from actorlearner.acting.best_record import read_best
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
-from actorlearner.records.formatting import decimals, duration
+from actorlearner.records.formatting import duration, return_text
 from actorlearner.records.metrics import METRICS_INTERVAL_S
 from actorlearner.records.run_directory import RunDirectory
 
@@ -45,7 +45,7 @@ class View:
         for evaluation in self._progress.new_evaluations():
             self._console.print(
                 f"train step {evaluation['train_step']:,}: "
-                f"AverageReturn {_return(evaluation['average_return'])}, "
+                f"AverageReturn {return_text(evaluation['average_return'])}, "
                 f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}",
                 soft_wrap=True,
             )
@@ -59,7 +59,7 @@ class View:
         facts = [f"starting: {', '.join(unready)}"] if unready else []
         if self._progress.train_step > 0 or not unready:  # An actor may wait for a processor.
             left = duration(self._progress.status.time_left_s)
-            facts = [self._steps(), *self._rates(), self._last_return(), f"{left} left", *facts]
+            facts = [self._steps(), *self._rates(), self._lastreturn_text(), f"{left} left", *facts]
         self._console.print(", ".join(facts), soft_wrap=True)
 
     def _picture(self, unready: list[str]) -> Group:
@@ -71,8 +71,8 @@ class View:
         times = f"  {duration(progress.elapsed_s)}, {duration(status.time_left_s)} left"
         train_steps = ProgressBar(total=status.train_steps, completed=progress.train_step)
         bar.add_row(Text(f"{self._steps()}  "), train_steps, times)
-        collected = "-" if status.collect_return is None else _return(status.collect_return)
-        returns = f"{self._last_return()}   while collecting {collected}"
+        collected = "-" if status.collect_return is None else return_text(status.collect_return)
+        returns = f"{self._lastreturn_text()}   while collecting {collected}"
         starting = [Text(f"starting: {', '.join(unready)}", style="yellow")] if unready else []
         return Group(bar, Text("   ".join(self._rates())), Text(returns), *starting)
 
@@ -90,13 +90,13 @@ class View:
             rates.append(f"replay {size:,} ({100 * size / capacity:.0f} %)")
         return rates
 
-    def _last_return(self) -> str:
+    def _lastreturn_text(self) -> str:
         if self._progress.config.evaluate.interval is None:
             return "evaluation is off"
         if not self._progress.evaluations:
             return "last return -"
         newest = self._progress.evaluations[-1]
-        return f"last return {_return(newest['average_return'])} (train step {newest['train_step']:,})"
+        return f"last return {return_text(newest['average_return'])} (train step {newest['train_step']:,})"
 
 
 def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
@@ -105,9 +105,9 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
     if best is not None:
         first, last = progress.evaluations[0], progress.evaluations[-1]
         yield (
-            f"AverageReturn  first {_return(first['average_return'])}, "
-            f"best {_return(best['average_return'])} at train step {best['train_step']:,}, "
-            f"last {_return(last['average_return'])} at train step {last['train_step']:,}"
+            f"AverageReturn  first {return_text(first['average_return'])}, "
+            f"best {return_text(best['average_return'])} at train step {best['train_step']:,}, "
+            f"last {return_text(last['average_return'])} at train step {last['train_step']:,}"
         )
     elif progress.config.evaluate.interval is None:
         yield "AverageReturn  evaluation is off"
@@ -140,7 +140,3 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
     ):
         if path.exists():
             yield f"  {name:<13}{path.relative_to(directory.path)}/"
-
-
-def _return(value: float) -> str:
-    return f"{float(value):.{decimals(float(value))}f}"

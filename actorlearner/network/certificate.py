@@ -71,8 +71,8 @@ def check_certificate(path: Path) -> None:
     try:
         server_context(path)
     except OSError as error:  # Of which ssl.SSLError is one.
-        reason = "there is no certificate with its key in it" if error.strerror is None else error.strerror
-        if isinstance(error, ssl.SSLError):
+        reason = error.strerror
+        if isinstance(error, ssl.SSLError) or reason is None:
             reason = "there is no certificate with its key in it"
         problem = f"--tls: {str(path)!r} cannot be used ({reason})"
         raise ConfigurationError(

@@ -7,6 +7,7 @@ import math
 import os
 
 from actorlearner.config.schema import CollectConfig
+from actorlearner.records.formatting import plural
 
 _ENVIRONMENTS = 8
 """Default number of environments of all actors together.
@@ -41,12 +42,8 @@ def envs_per_actor(config: CollectConfig) -> int:
 def describe(config: CollectConfig) -> str:
     """Returns a line with the machine's cores and what runs on them."""
     actors = collect_actors(config)
-    environments = _count(envs_per_actor(config), "environment") + (" each" if actors > 1 else "")
+    environments = plural(envs_per_actor(config), "environment") + (" each" if actors > 1 else "")
     return (
-        f"{_count(cores(), 'core')}: {_count(actors, 'collect actor')} with {environments}, "
-        f"learner on {_count(cores(), 'thread')}"
+        f"{plural(cores(), 'core')}: {plural(actors, 'collect actor')} with {environments}, "
+        f"learner on {plural(cores(), 'thread')}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -22,6 +22,15 @@ _REQUEST = b"\xff"
 _STOPPING = {*_EXIT_CODES, *_REQUEST}
 
 
+def exit_at_sigterm() -> None:
+    """From now on SIGTERM raises SystemExit in the main thread, so that temporary files are removed."""
+
+    def exit_now(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(EXIT_TERMINATED)
+
+    signal.signal(signal.SIGTERM, exit_now)
+
+
 class Stop:
     """A stop request that any thread can wait for.
 

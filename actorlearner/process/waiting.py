@@ -34,6 +34,11 @@ class WaitReport:
             self._logged = time.monotonic()
 
 
+def wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:
+    """Blocks until `write` succeeds, retrying every second on a full disk; returns False at a stop."""
+    return wait_until(f"room on the disk for {what}", write, stop, deadline_s=None, interval_s=1.0)
+
+
 def wait_until(
     what: str | Callable[[], str],
     condition: Callable[[], bool],

@@ -19,6 +19,16 @@ def decimals(*values: float, least: int = 2) -> int:
     return min(_MOST, max(least, _SIGNIFICANT - 1 - math.floor(math.log10(largest))))
 
 
+def return_text(value: float) -> str:
+    """Formats a return with as many decimals as it needs."""
+    return f"{value:.{decimals(value)}f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Formats `1 environment`, `8 environments`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def duration(seconds: float | None) -> str:
     """Returns hours, minutes and seconds, such as 1:02:03; `-` for None."""
     if seconds is None:

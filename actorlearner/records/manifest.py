@@ -28,12 +28,13 @@ def new_manifest(config: Config, run_id: str | None) -> dict[str, Any]:
         "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
         "host": platform.node(),
         "python": platform.python_version(),
-        "versions": {package: _version(package) for package in _PACKAGES},
+        "versions": {package: installed_version(package) for package in _PACKAGES},
     }
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """Returns the version of a package; None if it is not installed, as this one in a bare checkout."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return None  # For example a checkout that is not installed.
+        return None

@@ -7,6 +7,7 @@ import numpy as np
 import tree
 
 from actorlearner.agents.experience import StoredTransition
+from actorlearner.environments.batch import stack
 from actorlearner.environments.environment import EnvSteps, Nest
 
 
@@ -73,11 +74,11 @@ class NStepTransitions:
             return None
         parts = [part for _, part in transitions]
         return StoredTransition(
-            observation=_stack([part.observation for part in parts]),
-            action=_stack([part.action for part in parts]),
+            observation=stack([part.observation for part in parts]),
+            action=stack([part.action for part in parts]),
             reward=np.array([part.reward for part in parts], np.float32),
             discount=np.array([part.discount for part in parts], np.float32),
-            next_observation=_stack([_row(self._next_observation, i) for i, _ in transitions]),
+            next_observation=stack([_row(self._next_observation, i) for i, _ in transitions]),
             policy_train_step=np.array([part.policy_train_step for part in parts], np.int64),
         )
 
@@ -112,7 +113,3 @@ def _start(steps: EnvSteps, i: int) -> _Started:
 
 def _row(nest: Nest, i: int) -> Any:
     return tree.map_structure(lambda leaf: leaf[i], nest)
-
-
-def _stack(nests: list[Nest]) -> Nest:
-    return tree.map_structure(lambda *leaves: np.stack(leaves), *nests)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import reverb
 import tensorflow as tf
@@ -29,7 +29,7 @@ from actorlearner.process.heartbeat import beat
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
-from actorlearner.process.waiting import WaitReport, wait_until
+from actorlearner.process.waiting import WaitReport, wait_for_room, wait_until
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect
@@ -99,7 +99,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             evaluation = _evaluation(request, episodes, config.environment.info_metrics)
             best.consider(request.version, _returns(episodes))
             record.write(evaluation, sum(episode.cut_off for episode in episodes))
-            if not _wait_for_room("the evaluation", record.flush, stop):
+            if not wait_for_room("the evaluation", record.flush, stop):
                 break
             callbacks.notify(evaluation)
             best.replace()
@@ -156,11 +156,6 @@ def _evaluation(
     )
 
 
-def _wait_for_room(what: str, write: Callable[[], bool], stop: Stop) -> bool:
-    """Blocks until `write` succeeds, retrying every second on a full disk; returns False at a stop."""
-    return wait_until(f"room on the disk for {what}", write, stop, deadline_s=None, interval_s=1.0)
-
-
 def _play_best(
     best: BestPolicy, config: Config, directory: RunDirectory, specs: EnvironmentSpecs, stop: Stop
 ) -> None:
@@ -184,7 +179,7 @@ def _play_best(
     if episodes is None:
         return
     judged = dataclasses.replace(record, fresh=_returns(episodes))
-    if _wait_for_room("the evaluation of the best policy", lambda: best.record_fresh(judged), stop):
+    if wait_for_room("the evaluation of the best policy", lambda: best.record_fresh(judged), stop):
         _log.info("best policy: %s", judged.describe())
 
 

@@ -15,10 +15,10 @@ from optuna.trial import FrozenTrial, TrialState
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.inspect.plot.figure import COLOURS
-from actorlearner.records.formatting import duration
+from actorlearner.records.formatting import duration, return_text
 from actorlearner.records.seal import write_atomically
 from actorlearner.sweep.space import Parameter
-from actorlearner.sweep.trial import SCORED_EVALUATIONS, Plan, shown
+from actorlearner.sweep.trial import SCORED_EVALUATIONS, Plan
 
 BEST = "best.yaml"
 TABLE = "trials.csv"
@@ -35,7 +35,7 @@ def table_lines(study: optuna.Study, plan: Plan) -> Iterator[str]:
     complete = sorted(_complete(trials), key=_value, reverse=True)
     for trial in complete[:_SHOWN]:
         values = ", ".join(f"{each.name} {each.text(trial.params[each.name])}" for each in plan.space)
-        yield f"{shown(_value(trial)):>10}  trial {trial.number:<4} {values}"
+        yield f"{return_text(_value(trial)):>10}  trial {trial.number:<4} {values}"
     pruned = sum(trial.state is TrialState.PRUNED for trial in trials)
     yield f"{len(complete)} trials complete, {pruned} pruned"
 
@@ -58,8 +58,8 @@ def best_yaml(best: FrozenTrial, plan: Plan) -> str:
     config = load_config(plan.config_file, [*plan.overrides, *drawn])
     seeds = f"{plan.seeds} seed{'s' * (plan.seeds > 1)}"
     return (
-        f"# Trial {best.number} of a sweep: {shown(_value(best))}, the mean of the last {SCORED_EVALUATIONS} "
-        f"evaluations of {seeds}.\n# Searched: {'; '.join(drawn)}\n{to_yaml(config)}"
+        f"# Trial {best.number} of a sweep: {return_text(_value(best))}, the mean of the last "
+        f"{SCORED_EVALUATIONS} evaluations of {seeds}.\n# Searched: {'; '.join(drawn)}\n{to_yaml(config)}"
     )
 
 

@@ -15,8 +15,9 @@ from optuna.trial import FrozenTrial, TrialState
 from actorlearner.config.resolved import canonical, differences
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
 from actorlearner.process.stop import Stop
+from actorlearner.records.formatting import return_text
 from actorlearner.sweep.results import table_lines, write_results
-from actorlearner.sweep.trial import Objective, Plan, StoppedError, shown
+from actorlearner.sweep.trial import Objective, Plan, StoppedError
 
 _HEARTBEAT_S = 10
 _GRACE_S = 30
@@ -156,9 +157,8 @@ def _outcome(study: optuna.Study, trial: FrozenTrial) -> str:
     best = study.best_trial
     assert trial.value is not None
     assert best.value is not None
-    return (
-        f"trial {trial.number}: score {shown(trial.value)}; best {shown(best.value)} of trial {best.number}"
-    )
+    score, highest = return_text(trial.value), return_text(best.value)
+    return f"trial {trial.number}: score {score}; best {highest} of trial {best.number}"
 
 
 def _print(line: str) -> None:

@@ -16,7 +16,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.local.local_process import LocalProcess
 from actorlearner.process.stop import Stop
-from actorlearner.records.formatting import decimals
+from actorlearner.records.formatting import return_text
 from actorlearner.records.lines import Tail, read_objects
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
@@ -145,15 +145,10 @@ class Objective:
         for record in _trained(read_objects(run.metrics("eval"), evaluations.lines())):
             train_step, mean = record["train_step"], float(record["average_return"])
             which = f"trial {trial.number}: {run.path.name}: train step {train_step:,}"
-            self._report(f"{which}: AverageReturn {shown(mean)}")
+            self._report(f"{which}: AverageReturn {return_text(mean)}")
             trial.report(mean, steps_before + train_step)
             if trial.should_prune():
                 raise optuna.TrialPruned(f"at train step {train_step:,} of {run.path.name}")
-
-
-def shown(value: float) -> str:
-    """Returns a return as text, with as many decimals as it needs."""
-    return f"{value:.{decimals(value)}f}"
 
 
 def _first_number(trial: optuna.Trial) -> int:

@@ -39,13 +39,11 @@ class Produced:
 
     Attributes:
       pid: of its process.
-      ordinal: which of that process's environments it was.
       identity: of the environment, below 2**48.
       times: Unix seconds of each env step; the first has the number 0.
     """
 
     pid: int
-    ordinal: int
     identity: int
     times: npt.NDArray[np.float64]
 
@@ -75,11 +73,11 @@ def read_produced(directory: Path) -> list[Produced]:
     """Reads what all environments have noted in `directory`, those without an env step left out."""
     produced = []
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
-        pid, ordinal, identity = path.name.removesuffix(_SUFFIX).split("-")
+        pid, _, identity = path.name.removesuffix(_SUFFIX).split("-")
         whole = path.stat().st_size // _RECORD.size
         records = np.fromfile(path, _RECORD_DTYPE, count=whole)
         assert np.array_equal(records["number"], np.arange(whole)), path
-        produced.append(Produced(int(pid), int(ordinal), int(identity, 16), records["time"]))
+        produced.append(Produced(int(pid), int(identity, 16), records["time"]))
     return produced
 
 

@@ -19,7 +19,6 @@ from benchmarks.others import ours
 from benchmarks.others.contenders import OURS, Contender
 from benchmarks.others.job import Job
 from benchmarks.others.libraries import REPOSITORY, runner_command
-from benchmarks.processes import MeasuredProcess
 
 Record = dict[str, Any]
 
@@ -96,6 +95,6 @@ def _memory_bytes(pid: int) -> int:
     with contextlib.suppress(psutil.NoSuchProcess):
         parent = psutil.Process(pid)
         for process in (parent, *parent.children(recursive=True)):
-            with contextlib.suppress(OSError, ValueError):  # It has ended.
-                total += MeasuredProcess(process.pid).proportional_bytes
+            with contextlib.suppress(psutil.Error):  # It has ended.
+                total += process.memory_full_info().pss
     return total

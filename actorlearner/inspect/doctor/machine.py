@@ -12,6 +12,7 @@ from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.process.cores import cores
 from actorlearner.process.tensorflow_setup import without_gc
+from actorlearner.records.manifest import installed_version
 
 _SYSTEM = "Linux x86_64"
 _PYTHON = "CPython 3.11"
@@ -47,21 +48,21 @@ _REPAIR = (
 
 def check_versions(experiment: Experiment) -> Result:
     """Checks that every pin is kept, and that TensorFlow is the version that Reverb was compiled against."""
-    missing = [name for name in _COMPILED_TOGETHER if _installed(name) is None]
+    missing = [name for name in _COMPILED_TOGETHER if installed_version(name) is None]
     if missing:
         return fail(f"{', '.join(missing)} not installed: {_REPAIR}")
     for needed in _requirements(_REVERB, extra=_TENSORFLOW):
         if not _is_met(needed):
-            return fail(f"{_REVERB} {_installed(_REVERB)} needs {_beside(needed)}: {_REPAIR}")
+            return fail(f"{_REVERB} {installed_version(_REVERB)} needs {_beside(needed)}: {_REPAIR}")
     try:
         pins = list(_requirements(_PACKAGE))
     except importlib.metadata.PackageNotFoundError:
         return warn(f"{_PACKAGE} is not installed, so its pins are unknown: make setup")
     broken = [pin for pin in pins if not _is_met(pin)]
     if not broken:
-        return ok(f"all pins are kept, among them {_TENSORFLOW} {_installed(_TENSORFLOW)}")
+        return ok(f"all pins are kept, among them {_TENSORFLOW} {installed_version(_TENSORFLOW)}")
     # Other versions of the remaining packages may work, but are untested.
-    grave = any(pin.name in _COMPILED_TOGETHER or _installed(pin.name) is None for pin in broken)
+    grave = any(pin.name in _COMPILED_TOGETHER or installed_version(pin.name) is None for pin in broken)
     found = f"{', '.join(map(_beside, broken))}: {_REPAIR}"
     return fail(found) if grave else warn(found)
 
@@ -75,20 +76,14 @@ def _requirements(package: str, extra: str = "") -> Iterator[Requirement]:
 
 
 def _is_met(requirement: Requirement) -> bool:
-    installed = _installed(requirement.name)
+    installed = installed_version(requirement.name)
     return installed is not None and requirement.specifier.contains(installed, prereleases=True)
 
 
 def _beside(requirement: Requirement) -> str:
     """Returns a requirement and the installed version, as text."""
-    return f"{requirement.name}{requirement.specifier} (here: {_installed(requirement.name) or 'none'})"
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    here = installed_version(requirement.name) or "none"
+    return f"{requirement.name}{requirement.specifier} (here: {here})"
 
 
 _DEVICES = Path("/dev")

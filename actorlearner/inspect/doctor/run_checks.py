@@ -1,14 +1,12 @@
 """Makes every check and prints a line for each."""
 
-import signal
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import FrameType
 
 from actorlearner.config.schema import Config
-from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_TERMINATED
+from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED
 from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status, fail
 from actorlearner.inspect.doctor.experiment import check_agent, check_disk, check_environment, check_memory
 from actorlearner.inspect.doctor.machine import (
@@ -21,6 +19,7 @@ from actorlearner.inspect.doctor.machine import (
 )
 from actorlearner.inspect.doctor.round_trip import check_round_trip
 from actorlearner.inspect.doctor.worker import Worker
+from actorlearner.process.stop import exit_at_sigterm
 
 _WIDTH = 80
 _RUNS = "runs"
@@ -55,7 +54,7 @@ def run_doctor(config: Config, run_dir: str | None) -> int:
     Returns:
       The exit code: 1 if a check failed.
     """
-    signal.signal(signal.SIGTERM, _terminate)
+    exit_at_sigterm()
     experiment = Experiment(config, Path(run_dir or _RUNS).absolute())
     failed = False
     with tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True) as temporary:
@@ -85,7 +84,3 @@ def line(name: str, result: Result) -> str:
     start = f"{result.status.value:<4} {name:<11} "
     detail = " ".join(result.detail.split())
     return textwrap.fill(start + detail, _WIDTH, subsequent_indent=" " * len(start), break_on_hyphens=False)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(EXIT_TERMINATED)

@@ -95,17 +95,18 @@ def draw(run: Run) -> list[Picture]:
         ("Samples per insert", lambda panel, colours: draw_samples_per_insert(panel, comparison, colours))
     )
     return [
-        Picture(caption, *(_url(_panel(draw_on, theme, difference)) for theme in (_LIGHT, _DARK)))
+        Picture(caption, *(_panel(draw_on, theme, difference) for theme in (_LIGHT, _DARK)))
         for caption, draw_on in panels
     ]
 
 
-def _panel(draw_on: Callable[[Axes, dict[str, str]], None], theme: _Theme, difference: str) -> bytes:
+def _panel(draw_on: Callable[[Axes, dict[str, str]], None], theme: _Theme, difference: str) -> str:
     with matplotlib.rc_context(theme.style()):
         figure = Figure(figsize=_SIZE, layout="constrained")
         draw_on(figure.subplots(), {difference: theme.line})
-        return rendered(figure, "svg")
+        return data_url(rendered(figure, "svg"), "image/svg+xml")
 
 
-def _url(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+def data_url(content: bytes, kind: str) -> str:
+    """Returns a file's content as an address; `kind` is its media type."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

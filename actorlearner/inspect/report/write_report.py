@@ -1,6 +1,5 @@
 """Writes the report: one HTML file."""
 
-import base64
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import ERROR_PREFIX, EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.report.contents import gather
-from actorlearner.inspect.report.pictures import draw
+from actorlearner.inspect.report.pictures import data_url, draw
 from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
@@ -114,7 +113,7 @@ def _page(files: RunFiles, run: Run) -> str:
     return environment.get_template(_PAGE).render(
         contents=gather(files, run),
         pictures=draw(run),
-        video=None if video is None else _url(video, "video/mp4"),
+        video=None if video is None else data_url(video.read_bytes(), "video/mp4"),
         still=_still(video),
         about_video=about_video,
     )
@@ -123,8 +122,4 @@ def _page(files: RunFiles, run: Run) -> str:
 def _still(video: Path | None) -> str | None:
     """Returns the still picture that is shown until the video plays."""
     still = video and video.with_suffix(".png")
-    return _url(still, "image/png") if still and still.exists() else None
-
-
-def _url(path: Path, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return data_url(still.read_bytes(), "image/png") if still and still.exists() else None

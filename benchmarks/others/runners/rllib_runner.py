@@ -43,7 +43,7 @@ def train(job: Job) -> None:
         learners = result.get("learners", {}).get("default_policy", {})
         train_steps = int(learners.get("num_module_steps_trained_lifetime", 0) / job.batch_size)
         reporter.step(env_steps, train_steps)
-    reporter.finish(env_steps, train_steps)
+    reporter.print(env_steps, train_steps)
     algorithm.stop()
 
 

@@ -74,7 +74,7 @@ class _Reports(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
-        self._reporter.finish(self.num_timesteps, self._train_steps)
+        self._reporter.print(self.num_timesteps, self._train_steps)
 
     @property
     def _train_steps(self) -> int:

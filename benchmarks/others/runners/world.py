@@ -93,18 +93,14 @@ class Reporter:
     def step(self, env_steps: int, train_steps: int) -> None:
         """Prints at most once a second; evaluates when an evaluation is due."""
         if self._due is not None and env_steps >= self._due:
-            self._print(env_steps, train_steps)
+            self.print(env_steps, train_steps)
             self._due += self._job.evaluate_interval or 0
             self._evaluate(env_steps)
-            self._print(env_steps, train_steps)
+            self.print(env_steps, train_steps)
         elif time.monotonic() - self._printed >= _INTERVAL_S:
-            self._print(env_steps, train_steps)
+            self.print(env_steps, train_steps)
 
-    def finish(self, env_steps: int, train_steps: int) -> None:
-        """Prints the last record, once training has ended."""
-        self._print(env_steps, train_steps)
-
-    def _print(self, env_steps: int, train_steps: int) -> None:
+    def print(self, env_steps: int, train_steps: int) -> None:
         """Prints the steps, and the seconds of all evaluations so far, which are not seconds of training."""
         self._printed = time.monotonic()
         emit("progress", env_steps=env_steps, train_steps=train_steps, evaluating_s=self._evaluating_s)

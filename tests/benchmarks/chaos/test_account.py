@@ -20,7 +20,7 @@ NOTHING = Account(0, 0, 0, 0, 0, 0, 0, 0, 0)
 def environment(ordinal: int, pid: int = 7, steps: int = STEPS) -> Produced:
     """Takes an env step a second, from 1,000 s on; the environments of a process take turns."""
     times = 1_000.0 + np.arange(steps) + 0.1 * ordinal
-    return Produced(pid, ordinal, identity=2**40 + 1_000 * pid + ordinal, times=times)
+    return Produced(pid, identity=2**40 + 1_000 * pid + ordinal, times=times)
 
 
 ENVIRONMENTS = (environment(0), environment(1))

@@ -62,7 +62,7 @@ def test_a_bad_verdict(calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixtu
         (["--config", "exp.yaml", *_FLAGS, "--set", "seed=x"], "seed: "),
         (
             ["--config", "exp.yaml", *_FLAGS, "--set", "learn.strategy=multi_worker_mirrored"],
-            "learn.strategy: multi_worker_mirrored cannot work with chaos",
+            "learn.strategy: multi_worker_mirrored cannot work with a command that starts one learner",
         ),
     ],
 )
