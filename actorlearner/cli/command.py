@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from actorlearner.errors import ConfigurationError
@@ -80,6 +80,22 @@ def parsed_by(shown: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
             return _Refused(f"{shown}: {text!r} cannot be used; allowed: {error}")
 
     return convert
+
+
+def listed(values: Sequence[str]) -> str:
+    """Formats `a, b or c`."""
+    return f"{', '.join(values[:-1])} or {values[-1]}"
+
+
+def one_of(shown: str, values: Sequence[str]) -> Callable[[str], Any]:
+    """Returns an argparse `type` that allows these values, see `parsed_by`."""
+
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ValueError(listed(values))
+        return text
+
+    return parsed_by(shown, parse)
 
 
 def take_problems(arguments: argparse.Namespace) -> list[str]:

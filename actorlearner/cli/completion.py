@@ -9,7 +9,7 @@ import argparse
 import os
 from typing import NoReturn
 
-from actorlearner.cli.command import PROGRAM, Commands, add_command, offer, parsed_by
+from actorlearner.cli.command import PROGRAM, Commands, add_command, listed, offer, one_of
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
 
 SHELLS = ("bash", "zsh", "fish")
@@ -28,8 +28,7 @@ def add_to(commands: Commands) -> None:
         description=__doc__,
         example="bash",
     )
-    text = f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"
-    shell = parser.add_argument("shell", metavar="SHELL", type=parsed_by("SHELL", _shell), help=text)
+    shell = parser.add_argument("shell", metavar="SHELL", type=one_of("SHELL", SHELLS), help=listed(SHELLS))
     offer(shell, lambda: SHELLS)
 
 
@@ -53,9 +52,3 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
 
     print(shellcode([PROGRAM], shell=arguments.shell).strip())
     return EXIT_FINISHED
-
-
-def _shell(text: str) -> str:
-    if text not in SHELLS:
-        raise ValueError(", ".join(SHELLS))
-    return text

@@ -8,11 +8,9 @@ still starting, or does not run there.
 import argparse
 
 from actorlearner.cli.arguments import add_replay_address, checked_run_dir, reachable_address
-from actorlearner.cli.command import Commands, add_command, offer, parsed_by
+from actorlearner.cli.command import Commands, add_command, listed, offer, one_of
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.health import REPLAY_SERVER, ROLES
-
-_ROLES = f"{', '.join(ROLES[:-1])} or {ROLES[-1]}"
 
 
 def add_to(commands: Commands) -> None:
@@ -26,7 +24,7 @@ def add_to(commands: Commands) -> None:
         example="--role learner --run_dir runs/sac_pendulum-20261121-063535",
     )
     parser.add_argument("--run_dir", metavar="DIR", required=True, help="where the role writes")
-    role = parser.add_argument("--role", metavar="ROLE", type=parsed_by("--role", _role), help=_ROLES)
+    role = parser.add_argument("--role", metavar="ROLE", type=one_of("--role", ROLES), help=listed(ROLES))
     offer(role, lambda: ROLES)
     add_replay_address(parser, "where the replay server of that directory listens")
 
@@ -41,9 +39,3 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     from actorlearner.process.health import run_health
 
     return run_health(ROLES if role is None else (role,), run_dir, reachable_address(arguments))
-
-
-def _role(text: str) -> str:
-    if text not in ROLES:
-        raise ValueError(_ROLES)
-    return text

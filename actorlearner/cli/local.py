@@ -7,7 +7,7 @@ learner has finished and its last policy is evaluated.
 import argparse
 
 from actorlearner.cli.arguments import add_output_flags, metrics_address, verbosity
-from actorlearner.cli.command import Commands, add_command, offer, parsed_by
+from actorlearner.cli.command import Commands, add_command, offer, one_of
 from actorlearner.cli.experiment import (
     add_experiment,
     load_experiment,
@@ -31,7 +31,7 @@ def add_to(commands: Commands) -> None:
     network = parser.add_argument(
         "--network",
         metavar="|".join(NETWORKS),
-        type=parsed_by("--network", _network),
+        type=one_of("--network", NETWORKS),
         default=PRIVATE,
         help=f"{PRIVATE}, the default, hides the replay server from everything outside this run, where the "
         f"system allows that; {HOST} is for environments that need the network",
@@ -54,9 +54,3 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
             verbosity=output,
             metrics=metrics,
         )
-
-
-def _network(text: str) -> str:
-    if text not in NETWORKS:
-        raise ValueError(" or ".join(NETWORKS))
-    return text

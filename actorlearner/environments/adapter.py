@@ -1,4 +1,4 @@
-"""The base class of the adapters for environments of gym and of TF-Agents."""
+"""The base class of the adapters for environments of gym, TF-Agents and dm_control."""
 
 from collections.abc import Collection
 from typing import Any
@@ -17,7 +17,7 @@ class Adapter:
     def __init__(
         self, environment: Any, observation_spec: Nest, action_spec: Nest, info_keys: Collection[str] = ()
     ) -> None:
-        """Adapts `environment`: a gym.Env, old or new, or a PyEnvironment.
+        """Adapts `environment`: a gym.Env, old or new, a PyEnvironment, or one of dm_control.
 
         Args:
           environment: the environment.

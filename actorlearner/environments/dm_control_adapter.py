@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from dm_env import specs
 
+from actorlearner.environments.adapter import Adapter
 from actorlearner.environments.array_specs import single_precision
 from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.rendering import Frame, RenderError
@@ -22,20 +23,15 @@ def make_task(name: str, **kwargs: Any) -> "DmControlAdapter":
     return DmControlAdapter(suite.load(domain, task, task_kwargs=kwargs))
 
 
-class DmControlAdapter:
-    """An Environment whose observation is one vector: the parts of the task's, one after another.
-
-    Attributes:
-      observation_spec, action_spec: array specs, float32.
-    """
+class DmControlAdapter(Adapter):
+    """An Environment whose observation is one vector: the parts of the task's, one after another."""
 
     def __init__(self, environment: Any) -> None:
         """Reads the specs."""
         size = sum(int(np.prod(spec.shape)) for spec in environment.observation_spec().values())
         action = environment.action_spec()
-        self.observation_spec: Nest = specs.Array([size], np.float32, "observation")
-        self.action_spec: Nest = single_precision(action.replace(name="action"))
-        self._environment = environment
+        observation = specs.Array([size], np.float32, "observation")
+        super().__init__(environment, observation, single_precision(action.replace(name="action")))
         self._dtype = action.dtype
 
     def seed(self, seed: int) -> bool:
@@ -53,10 +49,6 @@ class DmControlAdapter:
         return Step(
             _vector(answer.observation), float(answer.reward or 0.0), float(answer.discount), answer.last()
         )
-
-    def close(self) -> None:
-        """Frees the simulator."""
-        self._environment.close()
 
     def render(self) -> Frame:
         """Renders the current state; raises RenderError without a way to draw."""

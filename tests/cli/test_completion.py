@@ -74,5 +74,5 @@ def test_every_shell_has_a_script(capfd: pytest.CaptureFixture[str], shell: str)
 
 def test_another_shell_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", "csh"]) == 2
-    line = "SHELL: 'csh' cannot be used; allowed: bash, zsh, fish"
+    line = "SHELL: 'csh' cannot be used; allowed: bash, zsh or fish"
     assert capfd.readouterr().err == f"actorlearner: error: {line}\n"

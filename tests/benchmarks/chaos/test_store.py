@@ -46,7 +46,7 @@ class Store(Replay):
         assert whole is not None
         parts = read_items(whole[0], self.layout, portpicker.pick_unused_port())
         writing = Writing(self.layout.transitions_per_item, shared=True, n_step=1)
-        produced = [Produced(1, 0, IDENTITY, times=np.arange(steps, dtype=np.float64))]
+        produced = [Produced(1, IDENTITY, times=np.arange(steps, dtype=np.float64))]
         return make_account(produced, parts, writing=writing, killed=(), losses=())
 
 
