@@ -76,9 +76,9 @@ types: venv
 docs: venv
 	@export NO_MKDOCS_2_WARNING=1; $(ENTER) $(BIN)/python -m mkdocs build --strict $(ARGS)
 
-# requirements.lock is what users need; requirements-dev.lock is the same with the developers' tools. Both hold what
-# builds the editable install. Keeps the versions that still fit; ARGS=--upgrade takes the newest. pip itself is what
-# installs, so it is left out.
+# requirements.lock has the users' packages; requirements-dev.lock adds the developers' tools. Both include the
+# build requirements of the editable install. `make lock` keeps all versions that still fit; ARGS=--upgrade
+# takes the newest ones. pip is left out, because it installs the others.
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --no-config --quiet --strip-extras \
 	--generate-hashes --build-deps-for editable --unsafe-package pip \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host

@@ -135,8 +135,8 @@ class _Kind:
     """A kind of block.
 
     Attributes:
-      table: returns the lines of a folder of evidence.
-      pictures: yields what is added to the names of its pictures, and the pictures.
+      table: returns the lines of the table of a folder of evidence.
+      pictures: yields each picture of the folder, after the suffix of its file name.
     """
 
     table: Callable[[Path], list[str]]

@@ -19,7 +19,7 @@ NUMBERS_PER_TRANSITION = 26 + 6 + 1 + 1 + 26
 
 
 def configuration(layout: str = "packed", name: str = NAME, **replay: Any) -> Config:
-    """SAC on HalfCheetah as it is shipped, without a ratio, from the first transition on.
+    """Returns the shipped `sac_halfcheetah` with `min_size` 1 and without `updates_per_env_step`.
 
     Observations are not normalised, because TF-Agents' own code does not do that either.
 

@@ -1,11 +1,10 @@
 """`mixing`: how far from independent uniform draws the sampled batches are.
 
 An item holds transitions that follow each other in time, and all batches dealt from the same items share
-them. Two of these that an env step of the actor's lies between, in the order in which its rows were written,
-show whether batches follow the environments through time. What that comes to is the design effect of survey
-statistics (Kish, Survey Sampling, 1965): the variance of the mean of a sample, divided by that of as many
-independent draws. It is 1 for independent draws, and 2 where half as many independent draws would tell as
-much.
+them. The mean of two batches whose rows are one env step apart shows whether batches follow the environments
+through time. The measure is the design effect of survey statistics (Kish, Survey Sampling, 1965): the
+variance of a sample's mean, divided by the variance of the mean of as many independent draws. It is 1 for
+independent draws, and 2 where half as many independent draws would be as informative.
 """
 
 from typing import Any
@@ -66,9 +65,12 @@ def run(env_steps: int = 20_000, rounds_of_items: int = 300) -> tuple[list[Row],
 def _design_effects(
     config: Config, specs: EnvironmentSpecs, steps: list[EnvSteps], environments: int, rounds_of_items: int
 ) -> tuple[list[float], list[float], list[float], int]:
-    """Of each number: for single batches, for two, for all from the same items, and how many those are.
+    """Returns the design effects of all numbers for one batch, for two, and for all from the same items.
 
-    The two are `environments` batches apart: rows that far from each other are an env step apart.
+    The two batches are `environments` batches apart, so that their rows are one env step apart.
+
+    Returns:
+      The three lists of design effects, and the number of batches that share their items.
     """
     layout = make_layout(config, specs)
     with replay_server() as server:

@@ -20,7 +20,10 @@ from benchmarks.learner import Training, fixed_batch, training
 from benchmarks.report import Row
 
 _GOALS = {100: 0.99, 20: 0.95}
-"""By train steps between two publications. Five times as many may cost five times as much."""
+"""The minimum ratio to not publishing, by train steps between two publications.
+
+Publishing five times as often may cost five times as much.
+"""
 
 
 def run(

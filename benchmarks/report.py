@@ -104,7 +104,7 @@ def load(directory: Path, name: str = "*") -> list[Row]:
 
 
 def load_lines(directory: Path) -> list[str]:
-    """Reads what the JSON files in `directory` have to say beside their rows, each after an empty line."""
+    """Reads the extra lines of all JSON files in `directory`; each file's lines follow an empty line."""
     return [line for record in _load(directory) for line in lines(record["details"])]
 
 

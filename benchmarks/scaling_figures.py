@@ -86,8 +86,8 @@ def policy_lags_s(
 def _pulled(records: Sequence[Record]) -> dict[int, float]:
     """When an actor got the policy of each train step, in Unix seconds.
 
-    A record may be written between the pull of a policy and the first env step with it, and then has the age
-    of the newer one: of several records of a policy the earliest time is right.
+    A record that is written between the pull of a new policy and the first env step with it names the old
+    policy, but has the age of the new one. So the earliest time among all records of a policy is right.
     """
     times: dict[int, float] = {}
     for record in records:

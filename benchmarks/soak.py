@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.soak RUN_DIR
 
-A straight line is fitted to the resident memory in the metrics after the warm-up. The error of its slope is
-that of the least-squares fit to means of a minute each, which stand for themselves as records of one
-role do not: its memory goes up and down for many records at a time.
+After the warm-up, a straight line is fitted to one-minute means of the resident memory in the metrics. The
+standard error of its slope assumes independent points. The means are nearly independent, but single records
+are not: the memory of a role rises or falls over many records at a time.
 """
 
 import argparse

@@ -37,7 +37,7 @@ def run(turns: int = 3) -> tuple[list[Row], dict[str, Any]]:
 
 
 def _start_once() -> tuple[dict[str, float], list[str]]:
-    """Returns the seconds, and what the run says of where they went."""
+    """Returns the seconds to each first record, and the lines with the phases of each role's start."""
     with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-m", "actorlearner", "local", "--config", "sac_halfcheetah"]
         began = time.time()

@@ -1,6 +1,7 @@
 """TF-Agents' own distributed roles, put together from the classes in its wheel as their documentation shows.
 
-Everything that is measured beside ours uses these, and so do the tests that such jobs can join our runs.
+The benchmarks that compare ours with stock TF-Agents use these roles. So do the tests in which stock jobs
+join our runs.
 """
 
 import time
@@ -131,7 +132,7 @@ def eager(policy: Any, environments: int) -> py_tf_eager_policy.PyTFEagerPolicy:
 
 
 class _ForBatch(py_tf_eager_policy.PyTFEagerPolicy):
-    """Returns arrays for a batch as stock does for one environment: it would return slow eager tensors."""
+    """Returns NumPy arrays for a batch; the stock class would return eager tensors, which are slow."""
 
     def _action(self, *arguments: Any, **options: Any) -> policy_step.PolicyStep:
         return tree.map_structure(np.asarray, super()._action(*arguments, **options))

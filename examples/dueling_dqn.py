@@ -30,7 +30,7 @@ class DuelingDqnBuilder(AgentBuilder):
     config_class: type[AgentConfig] = DuelingDqnConfig
 
     def make_agent(self, config: Any, specs: Any, train_step: Any) -> Any:
-        """Makes the agent for observations of one float vector and one integer action from 0 up."""
+        """Makes the agent for all encoded observations and for one integer action from 0 up."""
         from tf_agents.agents.dqn.dqn_agent import DdqnAgent
 
         from actorlearner.agents.encoder import encoded

@@ -85,7 +85,8 @@ else
   rm -f .venv/.ready
 fi
 
-# What runs gets a process group of its own (set -m), so that an interrupt is handed to all of it and it tidies up.
+# Each command runs in its own process group (set -m): `stop` interrupts the whole group and waits until it has
+# cleaned up.
 child=
 stop() { trap '' INT TERM; [ -z "$child" ] || { kill -INT -- "-$child"; wait "$child"; } 2>/dev/null || :; exit "$1"; }
 trap 'stop 130' INT

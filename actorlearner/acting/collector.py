@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 ActingPolicy = PolicyFunction | RandomFunction | ScriptedFunction
 
 RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
-"""Stands for uniformly random actions instead of a policy."""
+"""The policy order of random actions, and of the actions of `collect.initial_policy`."""
 
 _FLUSH_TIMEOUT_S = 0.5
 _CLOSE_TIMEOUT_S = 2.0
@@ -122,7 +122,10 @@ class Collector:
         self._time.spent()
 
     def wait_for_policy(self, seconds: float) -> None:
-        """Waits for a newer policy; an agent whose experience is consumed once collects a share with each."""
+        """Waits for `seconds` or until a stop, and counts the time as waiting for the learner.
+
+        An actor of an on-policy algorithm waits here once it has collected its share with the newest policy.
+        """
         self._time.spent("variables")
         beat("waiting for the next policy")
         self._parts.stop.wait(seconds)
@@ -179,11 +182,11 @@ class Collector:
     def _fractions(self) -> dict[str, float | None]:
         """Returns each phase's share of the time since the last record, by its key in the record."""
         spent = self._time.take()
-        # While the rate limiter blocks inserts, waiting for its confirmation is waiting for the limiter.
+        # Time in which the rate limiter blocked inserts counts as waiting for it, not as writing.
         blocked = self._inserts_blocked()
         limiter = None if blocked is None else min(spent["writing"], blocked)
         spent["writing"] -= limiter or 0.0
-        # Waiting for the policy of the next iteration is the same: the learner sets the pace.
+        # Waiting for the policy of the next iteration counts as well: there the learner limits collecting.
         waited = spent.pop("learner")
         if limiter is not None:
             limiter += waited
@@ -193,7 +196,10 @@ class Collector:
         }
 
     def _inserts_blocked(self) -> float | None:
-        """Returns the fraction of the time since the last record; None if the server does not answer."""
+        """Returns the fraction of the time since the last record in which the rate limiter blocked inserts.
+
+        It is None for the first record, after a restart of the server, and if the server does not answer.
+        """
         try:
             fractions = self._blocked.update(self._parts.replay.status(_BLOCKED_TIMEOUT_S))
         except UNREACHABLE:

@@ -1,4 +1,4 @@
-"""How much an actor collects with each policy, if experience is consumed in iterations."""
+"""Limits how many env steps a collect actor takes with each policy of an on-policy algorithm."""
 
 import math
 import time
@@ -8,10 +8,11 @@ from actorlearner.agents.experience import Iteration
 
 _MIN_PATIENCE_S = 1.0
 _FIRST_PATIENCE_S = 30.0
-"""The least seconds before the third policy, while the usual time is not known."""
+"""Least seconds that an actor waits before a takeover until the third policy: the usual time is unknown."""
 
 _FADING = 0.75
-"""Factor of the usual time with each takeover: the next interval without one sets it again."""
+"""In an interval with a takeover, the usual time falls to this fraction of itself at most. The next interval
+without a takeover sets it again."""
 
 _PATIENCE = 2.0
 """Times the usual time between two policies after which an actor takes over from one that may have ended."""
@@ -20,10 +21,10 @@ _PATIENCE = 2.0
 class Pace:
     """Gives each policy's env steps to the actors in equal shares.
 
-    An actor that has collected its share waits for the next policy. If twice the usual time from one policy
-    to the next has passed, another actor may have died: then each of those left collects its part of one
-    share, and again after as long. Nothing waits for ever, whatever actors come, go or die, and nothing is
-    asked of the replay server.
+    An actor that has collected its share waits for the next policy. If it waits for twice the usual time
+    between two policies, another actor may have died: each remaining actor then collects its part of one
+    share (a takeover), and does so again after each further wait of that length. So no actor waits for ever
+    when others join, leave or die, and no actor polls the replay server for this.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Pace:
         self._took_over = False
 
     def policy_arrived(self, train_step: int) -> None:
-        """Adds the shares of a new policy, and of those that this actor has missed."""
+        """Adds the share of a new policy, and one share for each policy that this actor has missed."""
         passed, now = self._ahead, self._clock()
         if self._train_step is not None and train_step > self._train_step:
             passed = (train_step - self._train_step) // self._train_steps
@@ -73,7 +74,7 @@ class Pace:
             self._whole = True
         elif self._usual_s is None or not self._took_over:
             self._usual_s = now - self._arrived
-        else:  # Without the actor that is missing, the time after a takeover is what counts.
+        else:  # Measures from the last takeover: before it, the actors waited for the missing actor.
             self._usual_s = max(now - self._since, _FADING * self._usual_s)
 
     @property

@@ -121,7 +121,7 @@ class RandomFunction:
           specs: of the environment.
           batch_size: the number of environments.
           seed: of the generator.
-          state_spec: of the state of the policy for which it stands.
+          state_spec: spec of the state of the policy that this function replaces.
           mask: `agent.action_mask`.
         """
         self._mask = mask
@@ -151,7 +151,7 @@ class ScriptedFunction:
           name: module:callable, see `collect.initial_policy`.
           specs: of the environment.
           batch_size: the number of environments.
-          state_spec: of the state of the policy for which it stands.
+          state_spec: spec of the state of the policy that this function replaces.
 
         Raises:
           ConfigurationError: it cannot be imported.

@@ -94,7 +94,7 @@ class TrainingVideos:
         except (RenderError, OSError, RunError, ConfigurationError) as error:
             more = ""
             if isinstance(error, RenderError):
-                self._interval, more = None, ", and of none after it"
+                self._interval, more = None, ", and no more videos in this run"
             warn(f"no video of train step {train_step:,}{more}: {one_line(error)}")
             self.discard()
 

@@ -58,9 +58,9 @@ class AgentBuilder(abc.ABC):
         return Experience()
 
     def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns nests of TensorSpecs, both empty by default, that sequences keep of the collect policy.
+        """Returns the specs of the collect policy's info and of its state, which sequences store.
 
-        They are the spec of the info that it gives with each action, and the spec of its state.
+        Both are nests of TensorSpecs, empty by default. The policy returns the info with each action.
         """
         return (), ()
 

@@ -3,7 +3,8 @@
 - A uint8 array [height, width, channels] is an image: scaled to 0..1, convolutions, one dense layer. The
   convolutions are those of "Human-level control through deep reinforcement learning" (Mnih et al. 2015), or
   two small ones for images below 36 pixels. Images that do not fit them (84 pixels do) are padded.
-- A bounded integer is discrete: one-hot. An array of them is one-hot element by element.
+- A bounded integer is discrete: one-hot, or one float if it has at most two values. An array of integers is
+  encoded element by element.
 - Everything else is cast to float32 and flattened.
 
 Import this only where TensorFlow may be imported.
@@ -30,7 +31,8 @@ _MAX_ONE_HOT = 65_536
 """More numbers than this of one part are refused: a grey image without channels would be a million."""
 
 _MOST_CHANNELS, _LEAST_WIDTH = 16, 32
-"""An image of fewer rows than the one, whose other sizes are at least the other, has its channels first."""
+"""An image with fewer than _MOST_CHANNELS rows whose other sizes are at least _LEAST_WIDTH has its
+channels first, and is refused."""
 
 _IMAGE_UNITS = 256
 _LARGE_IMAGE = 36
@@ -40,7 +42,10 @@ _SMALL_CONVOLUTIONS = ((32, 3, 1), (64, 3, 2))
 
 
 def needs_encoder(specs: EnvironmentSpecs) -> bool:
-    """Returns whether observations are not simply one float32 vector, or something stands in front."""
+    """Returns whether networks need an encoder in front of them.
+
+    They do unless the observation is one float32 vector, with neither a normalizer nor the user's own layer.
+    """
     if getattr(specs, "normalizer", None) is not None or getattr(specs, "own_encoder", None) is not None:
         return True
     flat = tf.nest.flatten(specs.observation)
@@ -90,7 +95,7 @@ class ObservationEncoder(tf.keras.layers.Layer):
     """
 
     def __init__(self, specs: EnvironmentSpecs) -> None:
-        """Makes the layers for the specs of an environment; with AgentSpecs, also what they have in front."""
+        """Makes the layers for the specs; AgentSpecs may add a normalizer, or name the user's own layer."""
         super().__init__(name="observation_encoder", autocast=False)
         self._normalizer = getattr(specs, "normalizer", None)
         own = getattr(specs, "own_encoder", None)

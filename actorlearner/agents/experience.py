@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # It imports NumPy, which the commands that only look at file
     from actorlearner.environments.environment import Nest
 
 RANDOM_POLICY = -1
-"""The policy train step of random actions."""
+"""The policy train step of random actions, and of the actions of `collect.initial_policy`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Iteration:
     Attributes:
       env_steps: env steps that the learner gathers for one iteration.
       epochs: how often an iteration trains on each of them, in shuffled minibatches of `learn.batch_size`.
-      max_policy_lag: how many iterations older than the newest policy the one that acted may be. Units that
-        are older are dropped. With 0, actors wait for the policy of each iteration.
+      max_policy_lag: the most iterations by which the policy that acted may be older than the newest policy.
+        Units of older policies are dropped. With 0, actors wait for the policy of each iteration.
       whole_sequences: whether minibatches are made of whole sequences, and not of single env steps.
     """
 

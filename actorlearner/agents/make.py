@@ -46,8 +46,9 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
     Args:
       config: the experiment.
       specs: of the environment.
-      actor: the index of the collect actor that it acts for, and their number, from which the index begins
-        again: more actors may run than are configured. None for other roles.
+      actor: the index of the collect actor that acts with the agent, and the number of configured collect
+        actors. The index is taken modulo the number, because more actors may run than are configured. None
+        for other roles.
 
     Raises:
       ConfigurationError: the algorithm cannot act in an environment with these specs.

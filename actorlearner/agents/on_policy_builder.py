@@ -17,16 +17,17 @@ class OnPolicyConfig(AgentConfig):
     )
     fragment_length: int = setting(
         128,
-        "Env steps of one environment that travel together; env_steps_per_iteration must be a multiple, and "
-        "one of fragment_length x collect.actors x collect.envs_per_actor where both are given.",
+        "Env steps of one environment that an actor sends together. env_steps_per_iteration must be a "
+        "multiple of it, and of fragment_length x collect.actors x collect.envs_per_actor if both keys of "
+        "collect are given.",
         at_least=2,
     )
     epochs: int = setting(10, "How often an iteration trains on its env steps.", at_least=1)
     max_policy_lag: int = setting(
         0,
-        "How many iterations older than the newest policy the one that acted may be; what is older is "
-        "dropped. With 0, actors wait for each new policy, as in the paper; with 1, they collect during "
-        "training.",
+        "Most iterations by which the policy that acted may be older than the newest policy; experience of "
+        "older policies is dropped. With 0, actors wait for each new policy, as in the paper; with 1, they "
+        "collect during training.",
         at_least=0,
     )
 

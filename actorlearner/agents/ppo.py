@@ -96,7 +96,7 @@ class PpoBuilder(OnPolicyBuilder):
         return dataclasses.replace(experience, iteration=iteration)
 
     def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the specs of an action (not clipped), of its log-probability, and of the memory."""
+        """Returns the specs of PolicyInfo and of the state: of the memory, the smooth noise, or neither."""
         import tensorflow as tf
 
         from actorlearner.agents.memory import state_spec

@@ -78,11 +78,12 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
         return flatten_time(self._evaluate(sequences))
 
     def _evaluate(self, sequences: StoredSequence) -> Examples:
-        """Returns the env steps of sequences, [F, T, ...]."""
+        """Updates the moments of rewards; returns env steps with advantages and returns, [F, T, ...]."""
         rewards = sequences.reward
         if self._rewards is not None:
             self._rewards.update(discounted_sums(sequences, self._discount_factor), sequences.valid)
-            # Where rewards were 0 for long, the deviation is small, and the first ones would drown all else.
+            # After many rewards of 0, the deviation is small: without the clip, the first nonzero rewards
+            # would dominate the loss.
             rewards = tf.clip_by_value(rewards / self._rewards.deviation, -_MAX_REWARD, _MAX_REWARD)
         values, next_values = self._values(sequences)
         advantages = generalized_advantages(

@@ -74,11 +74,14 @@ class ActorNetwork(network.Network):
         return tuple(self._log_std.shape)
 
     def deviation(self, hidden: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-        """Returns h(s) E, float32 [batch, actions].
+        """Returns by how much smooth noise moves actions from their mean, float32 [batch, actions].
+
+        It is h(s) E of smooth_noise.py, in the action's units.
 
         Args:
           hidden: h(s), the body's outputs, float32 [batch, hidden units].
-          noise: E without its deviations, drawn from N(0, 1), float32 [batch, hidden units, actions].
+          noise: standard normal numbers, float32 [batch, hidden units, actions]; their products with the
+            learned standard deviations are E.
         """
         return self._range * tf.einsum("bh,bha->ba", hidden, noise * tf.exp(self._log_std))
 

@@ -89,7 +89,7 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         values = tf.gather(online[:, :-1], steps.action, axis=2, batch_dims=2)
         chosen = tf.argmax(self._allowed((online if self._double else target)[:, 1:], steps), axis=2)
         following = tf.gather(target[:, 1:], chosen, axis=2, batch_dims=2)
-        # What follows a truncated episode is another one, so its last env step has no target.
+        # After a truncation, the next observation belongs to another episode: that env step has no target.
         learned = tf.cast(steps.valid & ~(steps.last & (steps.discount > 0.0)), tf.float32)
         rewards = reward_scale_factor * steps.reward
         traces = self._trace_decay * tf.cast(~steps.last[:, :-1], tf.float32) * learned[:, 1:]

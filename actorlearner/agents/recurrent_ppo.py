@@ -1,6 +1,6 @@
 """PPO with memory: minibatches of whole sequences, from the state that acting had at their start.
 
-An iteration's own train steps change the weights, so that the stored state is that of slightly older ones.
+An iteration's train steps change the weights, so that the stored state comes from slightly older weights.
 Import this only where TensorFlow may be imported.
 """
 
@@ -18,7 +18,7 @@ from actorlearner.agents.ppo_agent import Examples, PpoAgent, normalized, time_s
 from actorlearner.environments.environment import Nest
 
 STATE = "actor_network_state"
-"""The name of the memory's state in that of TF-Agents' policy."""
+"""The key of the memory's state in the state of TF-Agents' policy."""
 
 
 class SequenceExamples(NamedTuple):

@@ -1,9 +1,10 @@
-"""TQC, for continuous actions: SAC with critics of quantiles, the largest of which targets leave out.
+"""TQC, for continuous actions: SAC with critics that estimate quantiles; targets drop the largest ones.
 
 Details that matter:
-- Each of two critics estimates `quantiles` of the distribution of returns. A target pools those of both
-  target networks and drops the largest: that controls overestimation in finer steps than SAC's minimum.
-- The loss is the quantile regression loss with Huber's around 0, of each quantile to each kept target.
+- Each of two critics estimates quantiles of the distribution of returns. A target pools the quantiles of both
+  target networks and drops the largest, which controls overestimation in finer steps than SAC's minimum.
+- The loss is the quantile regression loss of each quantile to each kept target, with the Huber loss for
+  errors up to 1.
 - The actor maximises the mean of all quantiles of both critics.
 - The rest is SAC's.
 """

@@ -37,11 +37,11 @@ def add_command(
 
     Args:
       commands: all commands.
-      name: of the command.
-      start: its work.
+      name: the command's name.
+      start: the function that runs the command.
       summary: its line in the list of commands.
-      description: the beginning of its own help; of a module's docstring, all but the first line.
-      example: what may follow its name.
+      description: the text of its own help; the first line of a module's docstring is left out.
+      example: arguments that may follow the command's name.
     """
     example = f"  {PROGRAM} {name} {example}".rstrip()
     first, _, body = (description or "").partition("\n\n")

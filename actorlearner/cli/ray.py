@@ -2,8 +2,8 @@
 
 Starts the replay server, the learner (with the GPUs of this node) and the eval actor on this node, and
 collect actors wherever Ray has a core for one. Prints what `local` prints. Ctrl-C and SIGTERM save and stop
-the run. If this command is lost in another way, the run goes on: the same command with --run_dir comes back
-to it.
+the run. If this command dies in another way, the run continues, and the same command with --run_dir
+attaches to it again.
 """
 
 import argparse

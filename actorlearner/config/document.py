@@ -99,7 +99,7 @@ def read_document(path: str, flag: str = "") -> Document:
 
     Args:
       path: the file; without `flag` also the name of a shipped configuration.
-      flag: names a file that is no configuration, in the problem that it cannot be read.
+      flag: the flag that gave the file, for messages, if the file is not a configuration.
     """
     try:
         file = pathlib.Path(path) if flag else find_config(path)

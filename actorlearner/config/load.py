@@ -80,7 +80,7 @@ def _replace(config: Config, key: str, value: Any) -> Config:
 
 
 def _file_values(document: Document) -> Iterator[_Given]:
-    """Yields what the file gives: the names inside a mapping on its first level, and every other value."""
+    """Yields each value of the file: one for each key inside a section, and one for each other name."""
     sections = {field.name for field in dataclasses.fields(Config) if dataclasses.is_dataclass(field.type)}
     for name, value in document.tree.items():
         path: Path = (name if isinstance(name, str) else show(name),)

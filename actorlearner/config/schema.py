@@ -26,8 +26,8 @@ class EnvironmentConfig:
     kwargs: dict[str, Any] = setting({}, "Keyword arguments for the environment's constructor.")
     max_episode_steps: int | None = setting(
         None,
-        "Env steps after which an episode is truncated (its last discount stays 1). Null: the environment's "
-        "own limit.",
+        "Env steps of the simulator, before action_repeat, after which an episode is truncated (its last "
+        "discount stays 1). Null: the environment's own limit.",
         at_least=1,
     )
     action_repeat: int = setting(
@@ -46,8 +46,8 @@ class EnvironmentConfig:
     )
     max_faults: int = setting(
         10,
-        "Consecutive times that an environment may raise an error or return NaN or infinity and is created "
-        "again; one more ends the run. A completed episode, or 1,000 env steps, reset the count.",
+        "Consecutive faults of an environment (an error, NaN or infinity) after which it is created again; "
+        "one more fault ends the run. A completed episode, or 1,000 env steps, reset the count.",
         at_least=0,
         at_most=100,
     )
@@ -155,7 +155,7 @@ class ReplayConfig:
     checkpoint_interval_s: float | None = setting(
         300.0,
         "Seconds between two checkpoints of the replay server, which blocks all its clients while it writes "
-        "one. It also writes one when it stops. Null: only then.",
+        "one. It also writes one when it stops. Null: it writes one only when it stops.",
         above=0,
     )
 
@@ -186,8 +186,9 @@ class CollectConfig:
     )
     actor_kwargs: dict[str, Any] = setting(
         {},
-        "Keyword arguments of the environment that differ between actors: a list of values for each. Actor i "
-        "takes value i, modulo their number, in place of environment.kwargs.",
+        "Keyword arguments of the environment that differ between actors: a list of values for each "
+        "argument. Actor i takes value i, modulo the length of the list; it replaces the argument of the "
+        "same name in environment.kwargs.",
     )
     initial_policy: str | None = setting(
         None,
@@ -202,8 +203,8 @@ class CollectConfig:
     gpus: bool = setting(False, "Lets actors use the GPUs, for simulators that need them.")
     environment_processes: bool = setting(
         False,
-        "Runs each environment of an actor in a process of its own: for slow simulators, which then step at "
-        "once, and for those that crash, which costs an episode.",
+        "Runs each environment of an actor in a process of its own: for slow simulators, which then step in "
+        "parallel, and for simulators that crash, because a crash then costs only one episode.",
     )
     reward_clipping: float | None = setting(
         None,
@@ -313,8 +314,8 @@ class Config:
     evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)
     seed: int = setting(
         0,
-        "Seed of networks, policies and environments, combined with the role, its index, and how often that "
-        "role was started in the run.",
+        "Seed of networks, policies and environments, combined with the role, its index and, after a "
+        "restart, the steps that the role had recorded or restored.",
         at_least=0,
     )
     callbacks: list[str] = setting(

@@ -82,7 +82,7 @@ class EnvironmentBatch:
         return self._environments[i].reset()
 
     def _cut(self) -> npt.NDArray[np.bool_]:
-        """Returns whose episode is cut off at this env step."""
+        """Returns for each environment whether its episode is cut off at this env step."""
         self._steps_left -= 1
         return self._steps_left == 0
 

@@ -145,10 +145,11 @@ def load_guarded(
     Args:
       config: the environment section of the configuration.
       seed: the run's seed.
-      role: as `index`, `environment` and `restart` an argument of `seed_for`, for the environment's seed.
-      index: see `role`.
-      environment: see `role`.
-      restart: see `role`.
+      role: the role's name. The environment's seed depends on `role`, `index`, `environment` and `restart`,
+        see `seed_for`.
+      index: of the role's process, from 0.
+      environment: index among the process's environments, from 0.
+      restart: as for `seed_for`.
       own_process: whether the environment runs in a process of its own.
 
     Raises:

@@ -117,7 +117,7 @@ def _make_gymnasium(config: EnvironmentConfig) -> Any:
 def _custom(config: EnvironmentConfig, role: str, index: int) -> Any:
     """Calls the user's callable with the name, if configured, and the keyword arguments.
 
-    A callable with the parameters `role` and `index` is told who asks.
+    A callable with a parameter `role` or `index` receives the role or the index of this process.
     """
     module, _, attribute = config.suite.partition(":")
     make = getattr(importlib.import_module(module), attribute)

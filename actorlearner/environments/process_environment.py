@@ -50,7 +50,7 @@ class ProcessEnvironment:
         self._process.start()
         theirs.close()
         self._sent = False
-        answer = self._receive(beats=False)  # One that hangs at its start must not look alive for ever.
+        answer = self._receive(beats=False)  # Without heartbeats: a hang at the start must be noticed.
         if isinstance(answer, list):
             raise ConfigurationError(answer)
         self.observation_spec, self.action_spec = answer
@@ -118,11 +118,11 @@ def _serve(
     parent: int,
 ) -> None:
     """Answers until the other end is closed."""
-    # A Ctrl-C reaches all processes of a terminal, and Slurm signals all of a job: the actor ends this one. A
-    # function, because simulators that the environment starts would inherit SIG_IGN.
+    # Ctrl-C reaches all processes of a terminal, and Slurm signals all processes of a job. This process does
+    # nothing then: the actor ends it. Simulators that the environment starts would inherit SIG_IGN.
     for number in _SIGNALS:
         signal.signal(number, lambda *_: None)
-    # Forks end by signals again. A signal that comes at once waits until they have reset the handlers.
+    # Signals end forked processes again; they are blocked until a fork has reset its handlers.
     os.register_at_fork(
         before=functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK, _SIGNALS),
         after_in_parent=functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _SIGNALS),

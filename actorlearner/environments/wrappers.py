@@ -1,4 +1,4 @@
-"""What an environment may be wrapped in by configuration."""
+"""Wrappers that the configuration may put around an environment."""
 
 import collections
 import math
@@ -37,9 +37,9 @@ class TimeLimit(Wrapper):
 
 
 class ActionRepeat(Wrapper):
-    """Repeats each action, and sums the rewards; one of these env steps is several of the simulator's.
+    """Repeats each action and sums the rewards; one env step is up to `repeats` steps of the simulator.
 
-    Its info is what the simulator gave with the last repetition.
+    The info of an env step is the simulator's info of the last repetition.
     """
 
     def __init__(self, environment: Environment, repeats: int) -> None:

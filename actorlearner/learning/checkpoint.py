@@ -106,9 +106,9 @@ class LearnerCheckpoint:
     def begin_generation(self, published: int) -> None:
         """Sets `generation` for a new learner, and records it in a file.
 
-        It is greater than the generation of every earlier learner of this directory, even of one that saved
-        nothing, and than `published`. If the file cannot be read, the generation leaves room for them. This,
-        and a disk that is full or fails, is logged.
+        It is greater than `published` and than the generation of every earlier learner of this directory,
+        even of a learner that saved nothing. If the file cannot be read, _GENERATION_MARGIN numbers are
+        skipped for such learners. An unreadable file, and a disk that is full or fails, is logged.
 
         Args:
           published: the generation of the newest policy in the variable container; -1 without any.
@@ -230,9 +230,9 @@ class LearnerCheckpoint:
                 path.unlink(missing_ok=True)
 
     def _remove_leftovers(self, step: int) -> None:
-        """Removes unsealed checkpoints, and all but the newest KEPT up to `step`.
+        """Removes unsealed checkpoints, and all sealed ones up to `step` except the newest KEPT.
 
-        Newer checkpoints were skipped at the restore because they are damaged; they do not count.
+        Newer checkpoints are damaged: the restore skipped them. They stay, and do not count as KEPT.
         """
         names = sealed(self._directory)
         now = names.index(_name(step)) + 1

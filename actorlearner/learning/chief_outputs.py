@@ -116,8 +116,8 @@ class ChiefOutputs(Outputs):
         """Raises the error with which publishing has failed, if any; a call that waits for data would not."""
         self._publisher.check()
 
-    def publish_initial_policies(self) -> None:
-        """Evaluates and saves the policies from before training, unless this is done already."""
+    def output_initial_policies(self) -> None:
+        """Queues the initial policy's evaluation and saves the policies, unless this is done already."""
         self._evaluate_initial_policy()
         self._save_initial_policies()
 

@@ -47,7 +47,7 @@ class Cluster:
 
 
 def learner_name(index: int) -> str:
-    """Returns the name of a learner's log and heartbeat; the chief's is that of a single learner."""
+    """Returns a learner's name, for its log and heartbeat; the chief is named like a single learner."""
     return f"learner-{index}" if index else "learner"
 
 

@@ -20,7 +20,7 @@ from actorlearner.process.waiting import wait_until
 _log = logging.getLogger(__name__)
 
 _REPORT_S = 5.0
-"""Seconds within which a stopped learner has reported its stop, which it does several times a second."""
+"""Seconds to wait for the report of a stopped learner; each learner polls its stop several times a second."""
 
 _PEER_ERRORS = (
     tf.errors.AbortedError,
@@ -32,7 +32,7 @@ _PEER_ERRORS = (
 
 
 class Group:
-    """A learner that trains by itself.
+    """One learner's view of its group. This base class is a group of one, without collectives.
 
     A context manager; enter it before using the strategy.
 
@@ -61,7 +61,7 @@ class Group:
         """No-op: there is no other learner."""
 
     def begin_call(self) -> None:
-        """Call it before each call of the training graph."""
+        """No-op in a group of one; Workers fix their vote. Call it before each call of the training graph."""
 
     @property
     def stopped(self) -> bool:

@@ -65,7 +65,10 @@ class GroupLink:
         return peers is not None
 
     def begin(self) -> None:
-        """Starts to watch the others; the chief, where TensorFlow listens by now, releases them."""
+        """Starts the thread that watches the peers; on the chief, also reports that they may continue.
+
+        On the chief, call it once TensorFlow listens.
+        """
         self._broadcast({"go": True})
         self._thread.start()
 

@@ -16,8 +16,8 @@ from actorlearner.learning.learner import Learner, shares
 class IterationLearner(Learner):
     """A Learner whose calls are whole iterations, each of `steps_per_call` train steps.
 
-    It takes every sequence from replay once. Those that are too old, or whose policy is of another learner
-    than the present one, are dropped and counted.
+    It takes every sequence from replay once. Sequences that are too old, or that another learner's policy
+    collected, are dropped and counted.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class IterationLearner(Learner):
         replicas = keywords["group"].strategy.num_replicas_in_sync
         env_steps_per_example = length if iteration.whole_sequences else 1
         examples, batch = iteration.env_steps // env_steps_per_example, batch_size // env_steps_per_example
-        # With `mirrored`, their number is not known before. Each takes whole sequences.
+        # With `mirrored`, the number of replicas is known only now. Each trains on complete sequences.
         if self._sequences % replicas or batch % replicas:
             line = f"learn.strategy: {replicas} replicas cannot work"
             allowed = (
@@ -58,7 +58,7 @@ class IterationLearner(Learner):
 
     @property
     def dropped(self) -> int:
-        """Sequences that were not trained on since this learner began: too old, or one too many."""
+        """Sequences dropped since this learner began: too old, of another learner, or beyond an iteration."""
         return int(self._dropped)
 
     def begin(self, generation: int) -> None:
@@ -78,7 +78,7 @@ class IterationLearner(Learner):
             chosen = order[place * self._batch_per_replica : (place + 1) * self._batch_per_replica]
             step = self._run_train_step(self._train_minibatch, examples, chosen)
             losses = tf.add_n(self._strategy.experimental_local_results(step))
-            # Their number is known only now.
+            # The loop starts with an empty vector: the number of losses is known only here.
             return count + 1, order, tf.cond(tf.equal(count, 0), lambda: losses, lambda: sums + losses)
 
         _, _, sums = tf.while_loop(
@@ -100,31 +100,34 @@ class IterationLearner(Learner):
         def take(count: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             batch, _ = self._wait_for_batch(batches)
             for row in self._strategy.experimental_local_results(batch):
-                fits = self._fits(row)
-                # One that does not fit is overwritten by the next.
+                usable = self._is_usable(row)
+                # The next sequence overwrites an unusable one.
                 rows = rows.write(count, row[0])
-                count += tf.cast(fits, tf.int32)
+                count += tf.cast(usable, tf.int32)
             return count, rows
 
-        # With room for the last one, if it does not fit, and for those of the other replicas.
+        # The last pass writes one row for each replica; the last of these rows may be unusable or too many.
         room = self._sequences + self._strategy.num_replicas_in_sync
         empty = tf.TensorArray(tf.uint8, room, clear_after_read=False, element_shape=[self._width])
         count, rows = tf.while_loop(
             lambda count, _: count < self._sequences, take, (0, empty), parallel_iterations=1
         )
-        # Replicas get one each, so there may be more than are wanted.
+        # Each pass takes one sequence for each replica, so the last pass may take too many.
         self._dropped.assign_add(tf.cast(count - self._sequences, tf.int64))
         return rows.gather(tf.range(self._sequences))
 
-    def _fits(self, row: tf.Tensor) -> tf.Tensor:
-        """Returns whether a sequence is young enough to be trained on; counts it if not. Measures its age."""
+    def _is_usable(self, row: tf.Tensor) -> tf.Tensor:
+        """Returns whether to train on a sequence: its policy is recent and of this learner's generation.
+
+        Counts an unusable sequence as dropped; records the age of a usable one.
+        """
         stored: Any = self._decode(row)
         age = self.train_step - stored.policy_train_step[0]
         same = tf.equal(stored.policy_generation[0], self._generation)
-        fits = same & (age >= 0) & (age <= self._iteration.max_policy_lag * self._steps)
-        self._dropped.assign_add(tf.cast(~fits, tf.int64))
-        self._measure_staleness(tf.where(fits, age, -1)[None])
-        return fits
+        usable = same & (age >= 0) & (age <= self._iteration.max_policy_lag * self._steps)
+        self._dropped.assign_add(tf.cast(~usable, tf.int64))
+        self._measure_staleness(tf.where(usable, age, -1)[None])
+        return usable
 
     def _prepare(self, rows: tf.Tensor) -> Any:
         """Returns the examples of this replica's share of the sequences."""

@@ -36,7 +36,7 @@ class DataStatistics:
       staleness_mean, staleness_max: the age of the transitions trained on: train steps between the policy
         that acted and the train step that used them. Random actions are left out, as are policies of train
         steps that were rolled back and not reached again; None if nothing else is left.
-      dropped: sequences that were too old to train on, since the learner began; None if none can be.
+      dropped: sequences dropped since the learner began, see IterationLearner; None in a plain Learner.
     """
 
     wait_s: float
@@ -108,7 +108,7 @@ class Learner:
         return None
 
     def begin(self, generation: int) -> None:
-        """Tells the generation of the policies that this learner publishes."""
+        """Sets the generation of the policies that this learner publishes; a no-op except on-policy."""
 
     @property
     def waiting_for_data(self) -> bool:
@@ -122,7 +122,8 @@ class Learner:
         """Takes train steps in one call of the graph. Blocks until they have their batches.
 
         Returns:
-          The losses of the last train step, each a scalar: a mean over the whole batch.
+          The losses, each a scalar: the means over the whole batch of the last train step. From an
+          IterationLearner, the means over all train steps of the call.
         """
         with self._training_context():
             losses, drawn = self._train_steps(tf.constant(iterations), self._batches)

@@ -31,8 +31,8 @@ class Outputs:
     def check_restored(self) -> None:
         """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
 
-    def publish_initial_policies(self) -> None:
-        """Evaluates and saves the policies from before training; call it where replay does not fill."""
+    def output_initial_policies(self) -> None:
+        """Queues the initial policy's evaluation and saves the policies, while replay does not fill."""
 
     def begin_training(self, learner: Learner) -> None:
         """Starts the measurements."""

@@ -155,7 +155,7 @@ class _Starvation:
         self._since = 0.0
 
     def lasts(self) -> bool:
-        """Returns whether it has; call it several times a second."""
+        """Returns whether the current wait exceeds _STARVED_AFTER_S; call it several times a second."""
         train_step = int(self._learner.train_step.numpy())
         if not self._learner.waiting_for_data or train_step != self._train_step:
             self._train_step = train_step

@@ -39,11 +39,11 @@ class TrainingRecords:
 
         Args:
           train_step: its last train step.
-          loss: the losses of that, scalars.
-          last: whether it is the last train step of the run.
+          loss: the losses of this train step, scalars.
+          last: whether this is the last train step of the run.
         """
         self._unwritten = (train_step, loss)
-        if self._first:  # It optimises the graph: rates leave it out.
+        if self._first:  # The first call also optimises the graph: rates exclude it.
             self._first = False
             self.write()
             self.restart_rates()

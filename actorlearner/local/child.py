@@ -26,7 +26,7 @@ class Supervised(ABC):
       start_up: how long each phase of its start took, as the role reported.
       error: the message with which the role failed; else empty.
       warnings: the reported warnings that nobody has shown yet.
-      may_be_restarted: whether another process might not fail.
+      may_be_restarted: False after an error that a new process would repeat.
     """
 
     def __init__(self, name: str, log: Path) -> None:

@@ -27,7 +27,7 @@ Options = Mapping[str, int | str | Sequence[str]]
 """The keyword arguments of a role's `run`, as JSON can hold them."""
 
 MAX_MESSAGE_BYTES = 1 << 16
-"""Of a request, and of a report about a fork."""
+"""The largest request to the fork server, and the largest report about a fork."""
 
 _POLL_INTERVAL_S = 0.02
 
@@ -82,7 +82,10 @@ class ForkServer:
 
     @property
     def failure(self) -> str:
-        """Why the process ended by itself before its first fork, as another one would; else empty."""
+        """Why the process failed before its first fork; empty if it did not.
+
+        Starting another process does not help then.
+        """
         code = self._process.poll()
         if code is None or code == -signal.SIGKILL or not self.importing:  # Somebody sent the SIGKILL.
             return ""

@@ -26,18 +26,18 @@ class SavedState:
       train_step: of the learner's newest complete checkpoint; 0 without one.
       transitions: in the newest complete checkpoint of replay; 0 without one.
       evaluated: the train step of the last evaluation; -1 without one.
-      best_is_replayed: whether the best policy, if there is one, was evaluated again on fresh seeds.
+      best_is_reevaluated: whether the best policy, if there is one, was evaluated again on fresh seeds.
     """
 
     train_step: int
     transitions: int
     evaluated: int
-    best_is_replayed: bool = True
+    best_is_reevaluated: bool = True
 
     def finished(self, config: Config) -> bool:
         """Whether the last train step is saved and evaluated, and the best policy evaluated again."""
-        replayed = config.evaluate.interval is None or self.best_is_replayed
-        return replayed and is_finished(config, self.train_step, self.evaluated)
+        reevaluated = config.evaluate.interval is None or self.best_is_reevaluated
+        return reevaluated and is_finished(config, self.train_step, self.evaluated)
 
 
 def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:
@@ -57,7 +57,7 @@ def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:
         train_step=learner[1]["train_step"] if learner else 0,
         transitions=replay[1]["size"] if replay else 0,
         evaluated=evaluations[-1]["train_step"] if evaluations else -1,
-        best_is_replayed=best is None or best.fresh is not None,
+        best_is_reevaluated=best is None or best.fresh is not None,
     )
 
 

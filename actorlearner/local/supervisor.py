@@ -23,8 +23,10 @@ from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory
 
 _READY_DEADLINE_S = 360.0
-"""Seconds that a starting role may be without a heartbeat: a minute more than it waits for the replay
-server, which may restore a lot, before it reports that."""
+"""Seconds that a starting role may be without a heartbeat.
+
+A minute more than CONNECT_DEADLINE_S, after which a role itself reports that a replay server does not answer.
+"""
 
 # Seconds that roles get to close where nothing is lost without it.
 _ACTORS_GRACE_S = 5.0

@@ -61,7 +61,7 @@ def run_local(
         private_network, line = choose_network(network)
         _print(console, line)
         if private_network is not None and config.callbacks:
-            _print(console, "callbacks: they reach nothing outside this run; --network host lets them")
+            _print(console, "callbacks: no network access outside this run; --network host enables it")
         return Supervisor(config, directory, private_network)
 
     console = _console(quiet=verbosity is Verbosity.QUIET)

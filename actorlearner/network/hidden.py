@@ -23,9 +23,10 @@ _LISTENER_VARIABLE = "ACTORLEARNER_LISTENER"
 
 
 def hide_this_process(port: int) -> None:
-    """Listens on a port, then executes this program again in a private network; there, returns at once.
+    """Listens on a port, then executes this program again in a private network; a no-op in that program.
 
-    To be called before anything starts a thread that matters.
+    If the system refuses a private network, the program runs in the machine's network. Call this before
+    starting threads: they end when the program is executed again.
 
     Raises:
       RunError: the port is in use, or may not be used.
@@ -41,7 +42,7 @@ def hide_this_process(port: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class TlsProxy:
-    """Where a replay server takes TLS, while Reverb's own port is hidden.
+    """The port at which a replay server accepts TLS, while Reverb's own port is hidden.
 
     Attributes:
       listener: a file descriptor of a socket that listens in the machine's network.
@@ -54,7 +55,10 @@ class TlsProxy:
     refusal: str = ""
 
     def open(self, port: int) -> None:
-        """Lets holders of the certificate in to Reverb's port from now on; does not block.
+        """Accepts holders of the certificate from now on and connects them to Reverb; does not block.
+
+        Args:
+          port: Reverb's own port.
 
         Raises:
           RunError: Reverb's port can be hidden neither in a private network nor on the loopback interface.
@@ -63,12 +67,12 @@ class TlsProxy:
         listener.set_inheritable(False)
         if self.refusal:
             _log.warning(
-                "a private network is refused (%s): users of this machine need no certificate",
+                "a private network is refused (%s): users of this machine reach replay without a certificate",
                 self.refusal,
             )
             close_to_other_machines(port)
         open_proxy(listener, port, self.certificate)
-        _log.info("port %d takes TLS, of holders of the run's certificate", listener.getsockname()[1])
+        _log.info("port %d accepts TLS from holders of the run's certificate", listener.getsockname()[1])
 
 
 def proxy_of_this_process(certificate: Path) -> TlsProxy:

@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 def choose_network(name: str) -> tuple["PrivateNetwork | None", str]:
-    """Makes one of NETWORKS, where the system allows it.
+    """Creates a private network if `name` is PRIVATE and the system allows it.
 
     Returns:
       The private network, or None for the machine's own; and a line about it for the user.

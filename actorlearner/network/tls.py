@@ -84,15 +84,15 @@ class _Proxy:
         self._refusals: set[tuple[str, str]] = set()
 
     async def serve(self) -> None:
-        await _accept(self._listener, self._let_in)
+        await _accept(self._listener, self._forward)
 
-    async def _let_in(self, connection: socket.socket) -> None:
+    async def _forward(self, connection: socket.socket) -> None:
         peer = "a client that has gone"
         try:
             peer = connection.getpeername()[0].removeprefix("::ffff:")
             outside = await _accepted(connection, self._context)
         except (OSError, TimeoutError) as error:
-            self._tell_refusal(peer, error)
+            self._log_refusal(peer, error)
             return
         try:
             inside = await asyncio.open_connection(
@@ -104,7 +104,7 @@ class _Proxy:
         with contextlib.suppress(OSError):  # One end has gone, as a client may at any time.
             await _copy_both(outside, inside)
 
-    def _tell_refusal(self, peer: str, error: Exception) -> None:
+    def _log_refusal(self, peer: str, error: Exception) -> None:
         """Logs the first refusal of each address and reason: a scan of ports must not fill the disk."""
         refusal = peer, getattr(error, "reason", None) or str(error) or type(error).__name__
         if refusal not in self._refusals and len(self._refusals) < _MAX_REFUSALS:
@@ -117,12 +117,12 @@ class _Tunnel:
         self._listener = listener
         self._address = address
         self._context = context
-        self._told = ""
+        self._last_warning = ""
 
     async def serve(self) -> None:
-        await _accept(self._listener, self._lead_out)
+        await _accept(self._listener, self._forward)
 
-    async def _lead_out(self, connection: socket.socket) -> None:
+    async def _forward(self, connection: socket.socket) -> None:
         inside = await _accepted(connection, None)
         host, port = split_address(self._address)
         try:
@@ -131,16 +131,16 @@ class _Tunnel:
             )
             await _copy_both(inside, outside)
         except ssl.SSLError as error:
-            self._tell(f"TLS with {self._address} fails, is --tls the file of its run? {error.reason}")
-        except (OSError, TimeoutError):  # The server is away: gRPC tries again, and the role says so.
+            self._warn(f"TLS with {self._address} fails, is --tls the file of its run? {error.reason}")
+        except (OSError, TimeoutError):  # The server is away: gRPC tries again, and the role logs it.
             pass
         finally:
             inside[1].close()
 
-    def _tell(self, line: str) -> None:
-        """Logs a line, unless it is the last one again."""
-        if line != self._told:
-            self._told = line
+    def _warn(self, line: str) -> None:
+        """Logs a warning, unless it repeats the last one."""
+        if line != self._last_warning:
+            self._last_warning = line
             _log.warning("%s", line)
 
 
@@ -152,7 +152,7 @@ async def _accept(listener: socket.socket, handle: Any) -> None:
     while True:
         try:
             connection, _ = await loop.sock_accept(listener)
-        except OSError as error:  # Too many open files, say: those of ended connections come back.
+        except OSError as error:  # For example too many open files, until other connections end.
             _log.warning("a connection cannot be accepted: %s", error.strerror)
             await asyncio.sleep(_RETRY_S)
             continue

@@ -1,4 +1,4 @@
-"""A collect actor as a Ray actor: the process below it on its node, and its child's side where the run is."""
+"""A collect actor on Ray: the Ray actor that runs its process on a node, and the supervisor's handle."""
 
 import dataclasses
 import math
@@ -131,7 +131,9 @@ class CollectActor:
         child.wait(_POLL_S)
         code = child.exit_code
         child.receive()
-        if child.ready:  # Its connections are open; this actor is killed in the end, which leaves its folder.
+        # A ready role has read the certificate. Removed now, because Ray may kill this actor at any time, and
+        # then the folder stays on the node.
+        if child.ready:
             self._certificate.unlink(missing_ok=True)
         warnings, child.warnings = child.warnings, []
         heartbeat = self._directory.heartbeat(self._name)
@@ -265,7 +267,7 @@ class RayChild(Supervised):
         ray.kill(self._actor)
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal, unless the process has ended; one that waits for a node is not started any more."""
+        """Sends a signal, unless the process has ended; cancels a process that still waits for a node."""
         if self._placed_at is None:
             self._end(_KILLED, "it was not started")
         elif self.exit_code is None:

@@ -3,9 +3,9 @@
   python -m actorlearner.on_slurm main RUN_DIR ARGUMENTS...
   python -m actorlearner.on_slurm collect MAIN_JOB ACTORS ARGUMENTS...
 
-ARGUMENTS are those of every role. SIGUSR1, which Slurm sends before the time limit, ends the roles, which
-save, and requeues the job. SIGTERM, from scancel or a preemption, only ends them: Slurm decides whether such
-a job is requeued.
+ARGUMENTS are passed to every role. Slurm sends SIGUSR1 before the time limit: the roles save and end, and the
+job is requeued. SIGTERM, from scancel or a preemption, only ends the roles: Slurm decides whether it requeues
+the job.
 """
 
 import os

@@ -82,7 +82,7 @@ class _CollectJob:
         if self._actor is None:
             return None
         code = self._actor.check()
-        if self._actor.finished:  # A learner that dies now goes back to its checkpoint, and needs actors.
+        if self._actor.finished:  # A learner that dies now rolls back to its checkpoint and needs actors.
             self._actor.start_again(_AGAIN_S)
         return code
 

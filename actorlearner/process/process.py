@@ -147,7 +147,10 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
 
 
 def _by_tls(start: Start) -> Mapping[str, Any]:
-    """Opens the proxy, if any; returns the role's options, with a certificate the tunnels as addresses."""
+    """Opens the proxy, if any; returns the role's options.
+
+    If there is a certificate, the options have the addresses of TLS tunnels as `replay_address`.
+    """
     if start.proxy is not None:
         start.proxy.open(start.options["port"])
     if start.certificate is None:

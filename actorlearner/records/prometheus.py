@@ -23,8 +23,8 @@ _REPORTED = "reported_timestamp_seconds"
 def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> None:
     """Serves metrics on a thread until the process ends.
 
-    Every number of a record is a metric actorlearner_FILE_KEY, where FILE is collect, eval, learner or
-    replay. Metrics of actors have the label `actor`; those of `average_info` have the label `metric`, the
+    Every number of a record is a metric actorlearner_FILE_KEY, where FILE is best, collect, eval, learner or
+    replay. Metrics of actors have the label `actor`. Metrics of `average_info` have the label `metric`, the
     entry of `environment.info_metrics`. Metrics that only grow are counters and end in _total. Unknown values
     have no sample. `..._reported_timestamp_seconds` is the time of the record.
 

@@ -265,7 +265,7 @@ class RunDirectory:
             return {**json.loads(self.manifest.read_bytes())}
         except (OSError, TypeError, ValueError) as error:
             raise ConfigurationError(
-                [f"--run_dir: {self.manifest} cannot be read: {one_line(error)}; allowed: that of a run"]
+                [f"--run_dir: {self.manifest} cannot be read: {one_line(error)}; allowed: a run's manifest"]
             ) from None
 
     def _write_manifest(self, manifest: dict[str, Any]) -> None:

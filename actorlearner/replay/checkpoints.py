@@ -88,7 +88,7 @@ class ReplayCheckpoints:
         are kept.
         """
         try:
-            # First: a server that does not answer now must not cost a checkpoint that is written.
+            # Read before writing: a failed read after the write would discard the written checkpoint.
             status = monitor.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("nothing is saved now: this server did not answer within %d s", _STATUS_TIMEOUT_S)

@@ -72,7 +72,7 @@ def _experience(config: Config, broken: Collection[str]) -> Experience:
 def _sequence_problems(config: Config, experience: Experience) -> Iterator[_Problem]:
     """Yields problems of an agent that learns from more than single transitions."""
     if config.replay.layout != "packed" and experience != Experience():
-        yield _Problem("replay.layout", f"packed, with what agent.name {config.agent.name} learns from")
+        yield _Problem("replay.layout", f"packed, for the experience of agent.name {config.agent.name}")
     if experience.length is not None and config.agent.n_step != 1:
         yield _Problem("agent.n_step", "1, for an agent that learns from sequences")
     if experience.length is not None and experience.stride > experience.length:
@@ -105,7 +105,7 @@ def _size_problems(config: Config, iteration: Iteration, length: int) -> Iterato
             others = ("collect.actors", "collect.envs_per_actor")
             yield _Problem("agent.env_steps_per_iteration", allowed, others)
     if size % batch:
-        yield _Problem("learn.batch_size", f"what divides agent.env_steps_per_iteration ({size})")
+        yield _Problem("learn.batch_size", f"a divisor of agent.env_steps_per_iteration ({size})")
     elif iteration.whole_sequences and batch % length:
         yield _Problem("learn.batch_size", f"a multiple of fragment_length ({length}), with a memory")
     elif config.learn.train_steps % iteration.train_steps(batch):
@@ -115,14 +115,15 @@ def _size_problems(config: Config, iteration: Iteration, length: int) -> Iterato
 
 
 def _replica_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
-    """Yields a strategy whose replicas cannot share the fragments equally."""
+    """Yields a problem if the replicas cannot share the fragments equally."""
     count = replicas(config.learn.strategy) or 1
-    of_batch, of_all = config.learn.batch_size // length, iteration.env_steps // length
-    if iteration.whole_sequences and of_batch % count:
-        allowed = f"so many replicas that they divide the {of_batch} fragments of a minibatch"
+    per_batch, per_iteration = config.learn.batch_size // length, iteration.env_steps // length
+    if iteration.whole_sequences and per_batch % count:
+        allowed = f"a number of replicas that divides the {per_batch} fragments of a minibatch"
         yield _Problem("learn.strategy", allowed)
-    elif of_all % count:
-        yield _Problem("learn.strategy", f"so many replicas that they divide the {of_all} fragments")
+    elif per_iteration % count:
+        allowed = f"a number of replicas that divides the {per_iteration} fragments of an iteration"
+        yield _Problem("learn.strategy", allowed)
 
 
 def _table_problems(config: Config, experience: Experience) -> Iterator[_Problem]:

@@ -158,8 +158,8 @@ def _connect(
             return False
         if different:
             announced_by = announced_by or time.monotonic() + _ANNOUNCE_S
-            only_length = all(line.startswith("learn.train_steps:") for line in different)
-            if only_length and time.monotonic() < announced_by:
+            only_train_steps = all(line.startswith("learn.train_steps:") for line in different)
+            if only_train_steps and time.monotonic() < announced_by:
                 return False
             problem = f"--config: {address} serves run {run_id} with another configuration"
             raise ConfigurationError([f"{problem}: {line}" for line in different])

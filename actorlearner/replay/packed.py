@@ -1,7 +1,7 @@
 """The packed layout: an item is a block of rows, and each row is a unit of experience: see experience.py.
 
 A row holds everything that a train step needs, so an item may span the end of an episode, and no transition
-is lost there. Many transitions share an item; those that are drawn by priority and sequences have their own.
+is lost there. Many transitions share an item; a sequence, or a transition drawn by priority, has its own.
 """
 
 from typing import Any, NamedTuple
@@ -24,11 +24,10 @@ PACKED = "packed_experience"
 """The table of transitions."""
 
 SEQUENCES = "sequences_every_"
-"""What the name of a table of sequences begins with; the env steps from one to the next follow."""
-
+"""The prefix of the name of a table of sequences; the stride in env steps follows."""
 
 FRAGMENTS = "fragments_of_"
-"""The same for sequences that are consumed once, which do not overlap."""
+"""The prefix for a table of sequences that are consumed once, which do not overlap."""
 
 
 class Drawn(NamedTuple):

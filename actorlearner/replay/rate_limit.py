@@ -68,7 +68,7 @@ def rate_limit_of(config: Config, layout: "ReplayLayout") -> RateLimit:
 def max_items(config: Config, layout: "ReplayLayout") -> int:
     """Returns the items that the experience table has room for."""
     if iteration := layout.experience.iteration:
-        # Room for inserts that the rate limiter had let through: nothing is removed unseen.
+        # Twice the queue, for inserts that the limiter has already accepted: no item is removed unsampled.
         return 2 * queue_items(iteration, layout.transitions_per_item)
     return items(config.replay.capacity, layout.transitions_per_item)
 
@@ -76,7 +76,7 @@ def max_items(config: Config, layout: "ReplayLayout") -> int:
 def queue_items(iteration: Iteration, transitions_per_item: int) -> int:
     """Returns the items that may wait for the learner, before inserts are blocked.
 
-    They are twice those that are young enough: what is too old is dropped only when it is sampled.
+    The queue has room for twice the items that are recent enough: older items leave it only when sampled.
     """
     return 2 * (1 + iteration.max_policy_lag) * items(iteration.env_steps, transitions_per_item)
 

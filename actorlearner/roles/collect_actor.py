@@ -125,9 +125,10 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
 
 
 def _first_lengths(config: Config, actor_index: int, restart: int) -> list[int] | None:
-    """Returns lengths of the first episodes that spread the ends of the later ones; None without a limit.
+    """Returns the length of each environment's first episode; None if episodes have no time limit.
 
-    An iteration would otherwise only see one part of an episode.
+    The lengths differ, so that later episodes end at different times. Otherwise, an iteration would see only
+    one part of an episode.
     """
     limit = episode_limit(config.environment)
     if limit is None:
@@ -155,7 +156,7 @@ def _initial_policy(
 def _act_initially(
     config: Config, collector: Collector, replay: ReplayMonitor, policy: RandomFunction | ScriptedFunction
 ) -> None:
-    """Acts with it until this server's actors together have inserted `collect.initial_random_steps`."""
+    """Acts with `policy` until the actors of this server have inserted `collect.initial_random_steps`."""
     wanted = config.collect.initial_random_steps
     while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
         # Takes half of this actor's share, then checks again: the other actors may be faster or slower.
@@ -207,7 +208,7 @@ class _NewestPolicy:
     """Keeps a policy at the newest variables that have arrived.
 
     Attributes:
-      order: of these variables.
+      order: the PolicyOrder of these variables; RANDOM before the first.
     """
 
     def __init__(self, puller: VariablePuller, update: Callable[[PolicyVariables], None]) -> None:

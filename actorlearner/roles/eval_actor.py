@@ -73,7 +73,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     parts = make_agent(config, specs)
     greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
     policy = PolicyFunction(greedy, specs, len(environments))
-    # Its own: it would go on with the memory of evaluations that come in between.
+    # Videos have a policy function of their own: it keeps a state, and evaluations come in between.
     filmed = policy if config.evaluate.video_interval is None else PolicyFunction(greedy, specs, 1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")
@@ -159,9 +159,9 @@ def _evaluation(
 def _play_best(
     best: BestPolicy, config: Config, directory: RunDirectory, specs: EnvironmentSpecs, stop: Stop
 ) -> None:
-    """Evaluates the saved best policy on fresh seeds, unless that is recorded already.
+    """Evaluates the saved best policy on fresh seeds, unless this evaluation is recorded already.
 
-    The average that it was chosen for is biased upwards, as the best of many.
+    The average return by which the policy was chosen is biased upwards: it is the best of many.
     """
     best.prepare()
     best.replace()

@@ -33,8 +33,8 @@ from actorlearner.replay.reverb_calls import UNREACHABLE
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
-_PUBLISH_AFTER_S = 5.0
-"""Seconds that replay has to fill before the initial policies are published ahead of training."""
+_OUTPUT_AFTER_S = 5.0
+"""Seconds without enough transitions after which the initial policies are saved ahead of training."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
@@ -89,7 +89,7 @@ def _train(
     alone = group.size == 1
     if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
         begin_run()
-    # A group restores only after the graph is traced: its random numbers begin again.
+    # In a group, the restore comes after tracing, so a resumed graph repeats the first random numbers.
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
@@ -102,8 +102,9 @@ def _train(
     start_up.report("ready")
     # A finished learner needs no replay: it publishes its last policies again, and ends.
     finished = int(parts.train_step.numpy()) >= config.learn.train_steps
-    filled = layout.experience.iteration is not None  # The actors may wait for the first policies.
-    if finished or filled or _wait_for_replay(config, replay, stop, outputs):
+    # Experience that is consumed once has no minimum size.
+    consumed_once = layout.experience.iteration is not None
+    if finished or consumed_once or _wait_for_replay(config, replay, stop, outputs):
         start_up.ended("filling replay")
         settled = _run_training(config, group, learner, outputs, stop, start_up)
         outputs.end(stopped=stop.requested, settled=settled)
@@ -200,10 +201,10 @@ def _make_learner(
 def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs) -> bool:
     """Waits for `replay.min_size` in every server, without a deadline; returns False at a stop.
 
-    If replay does not fill for a while, the initial policies are published: the jobs that fill replay may
-    wait for them.
+    If replay does not fill for a while, the evaluation of the initial policy is queued and the policies are
+    saved as SavedModels: the jobs that fill replay may wait for these files.
     """
-    publish_at = time.monotonic() + _PUBLISH_AFTER_S
+    output_at = time.monotonic() + _OUTPUT_AFTER_S
     sizes: dict[str, int] = {}
 
     def filled() -> bool:
@@ -214,8 +215,8 @@ def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs:
             return False
         if min(sizes.values()) >= config.replay.min_size:
             return True
-        if time.monotonic() >= publish_at:
-            outputs.publish_initial_policies()
+        if time.monotonic() >= output_at:
+            outputs.output_initial_policies()
         return False
 
     return wait_until(lambda: _missing(config.replay.min_size, sizes), filled, stop, deadline_s=None)

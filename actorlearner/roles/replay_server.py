@@ -119,8 +119,9 @@ def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpo
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise RunError(
-            f"the replay server cannot start with what {checkpoints.directory} holds: {reason}; allowed: the "
-            "version that wrote it, or to remove this directory: the run then goes on with an empty replay"
+            f"the replay server cannot start with the checkpoints in {checkpoints.directory}: {reason}; "
+            "allowed: the version that wrote them, or to remove this directory and continue with an empty "
+            "replay"
         ) from error
 
 
@@ -165,7 +166,7 @@ def _record_metrics(
             "memory_bytes": resident_bytes(),
         }
         metrics.write(record)
-        # The sampled transitions in train steps. Each of several servers serves a share of them.
+        # Converts samples to train steps. Each of several servers counts only the samples that it served.
         train_step = status.samples // config.learn.batch_size
         if experience.iteration is not None:
             train_step *= experience.iteration.epochs

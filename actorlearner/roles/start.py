@@ -31,7 +31,7 @@ def _process_name(role: str, config: Config, options: Mapping[str, Any]) -> str:
     return f"{role}-{options['actor_index']}" if role == COLLECT_ACTOR else role
 
 
-# Each role is imported only when it is started, because TensorFlow comes with it.
+# Functions, because importing a role imports TensorFlow, which takes seconds.
 
 
 def _replay_server() -> Run:

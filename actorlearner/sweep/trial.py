@@ -124,7 +124,10 @@ class Objective:
         self._report_evaluations(trial, run, evaluations, steps_before)
 
     def _end(self, process: LocalProcess, *, saves: bool) -> None:
-        """Stops a run, and blocks until it has saved; without `saves`, or at another Ctrl-C, it gives up."""
+        """Stops a run and blocks until its process has ended.
+
+        The run saves its state first, unless `saves` is False or the user presses Ctrl-C again.
+        """
         interrupts, gave_up = self._stop.interrupts, False
         if process.running:
             process.interrupt()
@@ -159,7 +162,7 @@ def _first_number(trial: optuna.Trial) -> int:
 
 
 def _trained(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yields the evaluations of trained policies: the first one would compare nothing but luck."""
+    """Returns the evaluations after train step 0: untrained policies differ only by chance."""
     return (record for record in records if record["train_step"] > 0)
 
 

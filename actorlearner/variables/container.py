@@ -31,7 +31,7 @@ MAX_GENERATIONS = 2**53 // _GENERATION
 """The most generations of learners in a run; see `_priority`."""
 
 EVALUATIONS_KEPT = 64
-"""Versions in the queue; beyond that the oldest are dropped, as without an eval actor."""
+"""The most versions in the queue; if it is full, for example without an eval actor, the oldest is dropped."""
 
 
 class PolicyOrder(NamedTuple):
@@ -205,7 +205,7 @@ class VariableContainer:
         within(_CALL_TIMEOUT_S, lambda: mutate(EVALUATION_TABLE, deletes=[request.key]))
 
     def clear(self) -> None:
-        """Removes all versions, queued ones included."""
+        """Removes the newest version, the queued versions and the announced end of the run."""
         for table in (END_TABLE, VARIABLES_TABLE, EVALUATION_TABLE):
             self._reset(table)
 

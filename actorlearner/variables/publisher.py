@@ -127,15 +127,15 @@ class Publisher:
             self._changed.notify_all()
 
     def take_over(self, pending_evaluations: Sequence[EvaluationRequest], stop: Stop) -> None:
-        """Replaces the evaluations queued at the server by those of this learner's checkpoint.
+        """Replaces the server's queue of evaluations by the one of this learner's checkpoint.
 
-        The queued ones may belong to train steps after the checkpoint, which were rolled back and will be
-        repeated. Blocks until the server has dropped them; after a stop nothing is queued.
+        The queued evaluations may belong to train steps after the checkpoint, which were rolled back and will
+        be repeated. Blocks until the server has dropped them; after a stop nothing is queued.
         """
 
         def dropped() -> bool:
             try:
-                self._container.status(_TIMEOUT_S)  # Its deadline is shorter.
+                self._container.status(_TIMEOUT_S)  # Fails sooner than the next call.
                 self._container.clear_evaluations()
             except UNREACHABLE:
                 return False
@@ -146,7 +146,7 @@ class Publisher:
             self.queue(pending_evaluations)
 
     def pending_evaluations(self) -> list[EvaluationRequest]:
-        """Returns the versions that may not be evaluated yet, in order; blocks for up to _TIMEOUT_S."""
+        """Returns the requests whose evaluation may be unfinished, in order; blocks for up to _TIMEOUT_S."""
         with self._changed:
             pushed, queued = list(self._evaluations_pushed), list(self._evaluations)
         try:
@@ -165,7 +165,8 @@ class Publisher:
     def delivered(self) -> bool:
         """Returns whether the server has stored and saved everything up to the end of the run.
 
-        Blocks while the server does not answer, see `VariableContainer.end`.
+        Blocks for up to _DELIVERED_TIMEOUT_S if the server does not answer, and for up to 30 s if it goes
+        away between the two calls of `VariableContainer.end`.
         """
         with self._changed:
             self._raise_failure()
@@ -274,7 +275,7 @@ class Publisher:
         report = WaitReport()
         while True:
             try:
-                # Its deadline is shorter than that of a push.
+                # Fails sooner than a push if the server does not answer.
                 self._container.status(_TIMEOUT_S)
                 push()
                 return

@@ -22,13 +22,13 @@ class Account:
     Attributes:
       produced: env steps taken, each of which begins one transition.
       stored: transitions found in replay.
-      duplicated: surplus copies of transitions.
-      unknown: those that no collect actor produced.
-      torn: those whose two observations do not belong together.
-      lost_with_actor: not confirmed by the replay server when their actor was killed.
-      lost_at_end: not confirmed when their actor ended by itself, since the rate limiter held them back.
-      lost_with_server: inserted after the checkpoint that the next replay server restored.
-      lost: all others that are not in replay.
+      duplicated: surplus copies of transitions in replay.
+      unknown: transitions in replay that no collect actor produced.
+      torn: transitions in replay whose two observations do not belong together.
+      lost_with_actor: transitions not confirmed by the replay server when their actor was killed.
+      lost_at_end: transitions that the rate limiter still blocked when their actor ended by itself.
+      lost_with_server: transitions inserted after the checkpoint that the next replay server restored.
+      lost: all other transitions that are missing in replay.
     """
 
     produced: int
@@ -57,10 +57,10 @@ class Writing:
     n_step: int
 
     def unconfirmed(self, environments: int) -> int:
-        """Env steps of an actor, over all its environments, that may be unconfirmed when it takes another.
+        """Returns how many env steps of an actor may be unconfirmed when it takes another one.
 
-        Those of the item that is being filled, of two whole items that are on their way, those that wait for
-        later ones of their transition, and those of the round through the environments that has begun.
+        Each writer has one item that is being filled and two complete items in flight. Each environment has
+        `n_step` env steps of unfinished transitions and one env step of the current round.
         """
         writers = 1 if self.shared else environments
         items = writers * (_UNCONFIRMED_ITEMS + 1) * self.transitions_per_item
@@ -77,13 +77,13 @@ def make_account(
 ) -> Account:
     """Compares what was produced with what is in replay at the end.
 
-    When a transition that is lost was inserted is not written down anywhere; it was between the time of its
-    env step and that of the one which its actor could take only once it was confirmed (see `Writing`: about
-    three items later). A loss is put down to a server if that time and the time from the server's checkpoint
-    to its death overlap. So what goes missing in the last three items before a checkpoint, but not because of
-    it, would not be noticed, and neither would a loss among the last three items of an actor, if nothing that
-    came after it in its environment was stored. All other losses are. Where an actor and a server died
-    together and either may be why, the actor counts.
+    The time at which a transition was inserted is not recorded. It lies between the transition's env step and
+    the actor's first env step that required its confirmation (about three items later, see `Writing`). A lost
+    transition is attributed to a server if this interval overlaps the interval from the server's checkpoint
+    to its death. Two kinds of unexplained losses therefore go unnoticed: a loss in the last three items
+    before such a checkpoint, and a loss in the last three items of an actor if no later transition of the
+    same environment was stored. If an actor and a server died together and either may be the reason, the loss
+    is attributed to the actor.
 
     Args:
       produced: by the environments of the collect actors.

@@ -10,13 +10,16 @@ from actorlearner.process.cores import collect_actors
 from benchmarks.chaos import numbered
 
 _CHECKPOINTS = 40
-"""The number of checkpoints of the learner and of replay in a run without harm."""
+"""The minimum number of checkpoints of the learner and of replay in a run without harm."""
 
 _MAX_EPISODES = 2
 """The maximum number of episodes of an evaluation: returns of numbered environments mean nothing."""
 
 _ROOM = 10
-"""The capacity of replay, in undisturbed runs: train steps rolled back need more env steps."""
+"""The minimum capacity of replay, as a multiple of the env steps of an undisturbed run.
+
+Train steps that are rolled back need additional env steps.
+"""
 
 
 def under_chaos(config: Config, steps: Path, duration_s: float) -> Config:

@@ -80,7 +80,7 @@ def _account(
     layout = make_layout(config, load_specs(config.environment))
     whole = newest_checkpoint(directory.replay_checkpoints)
     if whole is None:
-        problems.append("there is no whole checkpoint of replay")
+        problems.append("there is no complete checkpoint of replay")
         stored = []
     else:
         with quiet_output():  # Reverb prints to stdout.

@@ -109,11 +109,11 @@ class Steps:
 
     @property
     def observation(self) -> npt.NDArray[np.float32]:
-        """The one to act on next."""
+        """The observation to act on next, float32 [4]."""
         return observation(self.identity, self.number, self.episode)
 
     def begin_episode(self) -> None:
-        """Decides the length of the next."""
+        """Begins the next episode and chooses its length."""
         self.episode += 1
         least, most = _EPISODE_LENGTHS
         self._left = least + (self.identity + 17 * self.episode) % (most - least + 1)

@@ -22,7 +22,13 @@ class NumberedEnvironment(py_environment.PyEnvironment):
     """Any action leads to the next number. Every other episode terminates; the rest are truncated."""
 
     def __init__(self, steps: Steps, pace: Pace, action_spec: Nest) -> None:
-        """Takes over what it is made of."""
+        """Does not begin an episode yet.
+
+        Args:
+          steps: numbers and records the env steps.
+          pace: limits the rate of env steps.
+          action_spec: the spec of the actions, which are ignored.
+        """
         super().__init__()
         self._steps = steps
         self._pace = pace

@@ -29,7 +29,7 @@ def read_items(checkpoint: Path, layout: ReplayLayout, port: int) -> list[Stored
     """Reads the items of the experience table, each once: NumPy arrays with one element a transition.
 
     A replay server of this process reads the checkpoint for a moment, from a copy in which each item may be
-    sampled once and the rate limiter bars nothing.
+    sampled once and the rate limiter blocks nothing.
 
     Args:
       checkpoint: the directory that Reverb wrote.

@@ -77,12 +77,13 @@ def table(findings: Findings) -> Iterator[str]:
     for count, why in (
         (account.lost_with_actor, "not yet confirmed when their actor was killed"),
         (account.lost_with_server, "newer than the checkpoint of a replay server that was killed"),
-        (account.lost_at_end, "held back by the rate limiter when their actor ended"),
+        (account.lost_at_end, "blocked by the rate limiter when their actor ended"),
         (account.lost, "for no known reason"),
     ):
         yield f"{count:>14,} {why}"
     yield f"{account.duplicated:>14,} duplicated, {account.unknown:,} unknown, {account.torn:,} torn"
-    back = f"went backwards {len(findings.policies_back)} times" if findings.policies_back else "never back"
+    times = len(findings.policies_back)
+    back = f"went backwards {times} times" if times else "never went backwards"
     yield f"policies       {back}, in {findings.policy_records:,} records"
     yield f"processes      {len(findings.left) or 'none'} left"
     yield f"verdict        {'bad' if reasons(findings) else 'good'}"

@@ -32,9 +32,9 @@ class Watch:
     Attributes:
       ready: (role, Unix seconds) of each process that became ready.
       losses: the deaths of replay servers.
-      unasked: what to say of deaths that nobody caused.
+      unasked: a line for each death that was not caused on purpose.
       elapsed_s: how long the run took; 0 before its end.
-      ended: when that was, in Unix seconds; 0 before.
+      ended: the end of the run, in Unix seconds; 0 before.
     """
 
     def __init__(self, supervisor: Supervisor, directory: RunDirectory) -> None:

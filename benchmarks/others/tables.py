@@ -100,12 +100,12 @@ def tables(out: Path) -> list[str]:
 
 
 def sources(runs: Sequence[Run]) -> list[str]:
-    """Returns where they ran, each place once."""
+    """Returns the commit, day and machine of the runs, each combination once."""
     return sorted({run.source for run in runs})
 
 
 def tasks(out: Path) -> list[list[Run]]:
-    """Returns the trainings of a folder to learn something, those of each environment and length together."""
+    """Returns the trainings in the folder `learn`, grouped by environment and number of env steps."""
     found: dict[tuple[str, int], list[Run]] = {}
     for path in sorted(out.glob(f"learn/*{SUFFIX}")):
         run = read(path)
@@ -157,7 +157,10 @@ def slow_table(runs: Sequence[Run]) -> list[str]:
 
 
 def _median(figure: Callable[[Run], float], runs: Sequence[Run]) -> str:
-    """A return that fewer than half of the rounds reached has no median."""
+    """Returns the median of a figure as text; `-` if it is not finite, empty without runs.
+
+    The minutes to a return that at most half of the rounds reached have no finite median.
+    """
     if not runs:
         return ""
     value = statistics.median(figure(run) for run in runs)

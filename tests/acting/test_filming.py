@@ -142,8 +142,8 @@ def test_an_environment_that_cannot_draw_is_said_once(
         for train_step in (0, 100, 200):
             film(without, train_step)
     assert [record.getMessage() for record in caplog.records] == [
-        "no video of train step 0, and of none after it: RenderError: its render(mode='rgb_array') returned "
-        "no picture (uint8[height, width, 3])"
+        "no video of train step 0, and no more videos in this run: RenderError: its render(mode='rgb_array') "
+        "returned no picture (uint8[height, width, 3])"
     ]
     assert not (tmp_path / "videos").exists()
     with pytest.raises(RenderError):

@@ -57,7 +57,7 @@ def test_each_role_tells_what_happens_in_it(start: Callable[..., Command], tmp_p
     assert "eval-actor: callback mine:Broken.on_evaluation raised ValueError: not today" in run.out
     assert run.out.count("not today") == 1
     if "network: private" in run.out:
-        assert "callbacks: they reach nothing outside this run; --network host lets them\n" in run.out
+        assert "callbacks: no network access outside this run; --network host enables it\n" in run.out
     run_id = json.loads((tmp_path / "run" / "manifest.json").read_text())["run_id"]
 
     learner = told(tmp_path, "learner")

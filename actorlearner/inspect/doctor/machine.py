@@ -122,7 +122,7 @@ def check_gpus(experiment: Experiment) -> Result:
 
 
 def check_precision(experiment: Experiment) -> Result:
-    """Checks that the learner's processor is fast at `learn.precision`; with a GPU, both may be."""
+    """Checks that the learner's processor is fast at `learn.precision`; with a GPU, checks nothing."""
     import tensorflow as tf
 
     reduced = experiment.config.learn.precision == "bfloat16"

@@ -27,7 +27,7 @@ from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.plot.statistics import CONFIDENCE, MIN_BAND_SAMPLES
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours for all eyes (https://jfly.uni-koeln.de/color/), without the pale yellow."""
+"""Okabe and Ito's colour-blind-safe palette (https://jfly.uni-koeln.de/color/), without the pale yellow."""
 
 _COLUMNS = 3
 _WIDTH, _HEIGHT = 10.0, 6.2

@@ -82,7 +82,12 @@ class Reporter:
     """Prints the progress of training, and evaluates the greedy policy."""
 
     def __init__(self, job: Job, act: Callable[[Array], Array]) -> None:
-        """Is called with the numbers of steps; `act` returns the greedy action."""
+        """Prints nothing yet.
+
+        Args:
+          job: the training.
+          act: returns the greedy action for an observation.
+        """
         self._act = act
         self._job = job
         self._due = job.evaluate_interval
