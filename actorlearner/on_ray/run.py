@@ -124,7 +124,7 @@ class RunActor:
         network, line = choose_network(PRIVATE)
         if network is None:
             proxy = dataclasses.replace(proxy, refusal=line.rpartition(": ")[2])
-        host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        host = ray.util.get_node_ip_address()
         address = join_address(host, self._plan.port)
         console.print(f"network: the replay server is reached by TLS, at {address}")
         task = Task(self._plan.config, self._plan.certificate, address, self._plan.folder)
