@@ -92,8 +92,6 @@ class SacBuilder(AgentBuilder):
         self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
-        from actorlearner.agents.smooth_noise import SacSmoothNoise
-
         assert isinstance(config, SacConfig)
         check_observation(config.name, specs)
         action = continuous_action(config.name, specs)
@@ -116,6 +114,8 @@ class SacBuilder(AgentBuilder):
             **shared_arguments(config, train_step),
         )
         if config.noise_interval is not None:
+            from actorlearner.agents.smooth_noise import SacSmoothNoise
+
             agent._collect_policy = SacSmoothNoise(agent, config.noise_interval)
         critics = (agent._critic_network_1, agent._critic_network_2)
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)

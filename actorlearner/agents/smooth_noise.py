@@ -12,11 +12,10 @@ Learning", Raffin et al. 2020, https://arxiv.org/abs/2005.05719, section 4: gSDE
 Import this only where TensorFlow may be imported.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 from tf_agents.agents.ppo import ppo_policy
-from tf_agents.agents.sac import sac_agent
 from tf_agents.policies import tf_policy
 from tf_agents.trajectories import policy_step
 from tf_agents.trajectories import time_step as ts
@@ -24,6 +23,9 @@ from tf_agents.trajectories import time_step as ts
 from actorlearner.agents.encoder import EncodedNetwork
 from actorlearner.agents.ppo_agent import CollectPolicy
 from actorlearner.environments.environment import Nest
+
+if TYPE_CHECKING:
+    from tf_agents.agents.sac import sac_agent
 
 
 def noise_spec(hidden_units: int, actions: int) -> dict[str, tf.TensorSpec]:
@@ -66,7 +68,7 @@ class PpoSmoothNoise(CollectPolicy):
 class SacSmoothNoise(tf_policy.TFPolicy):
     """SAC's collect policy with smooth noise."""
 
-    def __init__(self, agent: sac_agent.SacAgent, interval: int) -> None:
+    def __init__(self, agent: "sac_agent.SacAgent", interval: int) -> None:
         """Takes the agent's actor; E is drawn again every `interval` env steps."""
         network = agent._actor_network
         self._encoder = network.encoder if isinstance(network, EncodedNetwork) else None

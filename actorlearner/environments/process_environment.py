@@ -119,7 +119,7 @@ def _serve(
 ) -> None:
     """Answers until the other end is closed."""
     # Ctrl-C reaches all processes of a terminal, and Slurm signals all processes of a job. This process does
-    # nothing then: the actor ends it. Simulators that the environment starts would inherit SIG_IGN.
+    # nothing then: the actor ends it. The handler is a function, because simulators would inherit SIG_IGN.
     for number in _SIGNALS:
         signal.signal(number, lambda *_: None)
     # Signals end forked processes again; they are blocked until a fork has reset its handlers.

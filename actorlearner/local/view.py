@@ -59,7 +59,7 @@ class View:
         facts = [f"starting: {', '.join(unready)}"] if unready else []
         if self._progress.train_step > 0 or not unready:  # An actor may wait for a processor.
             left = duration(self._progress.status.time_left_s)
-            facts = [self._steps(), *self._rates(), self._lastreturn_text(), f"{left} left", *facts]
+            facts = [self._steps(), *self._rates(), self._last_return(), f"{left} left", *facts]
         self._console.print(", ".join(facts), soft_wrap=True)
 
     def _picture(self, unready: list[str]) -> Group:
@@ -72,7 +72,7 @@ class View:
         train_steps = ProgressBar(total=status.train_steps, completed=progress.train_step)
         bar.add_row(Text(f"{self._steps()}  "), train_steps, times)
         collected = "-" if status.collect_return is None else return_text(status.collect_return)
-        returns = f"{self._lastreturn_text()}   while collecting {collected}"
+        returns = f"{self._last_return()}   while collecting {collected}"
         starting = [Text(f"starting: {', '.join(unready)}", style="yellow")] if unready else []
         return Group(bar, Text("   ".join(self._rates())), Text(returns), *starting)
 
@@ -90,7 +90,7 @@ class View:
             rates.append(f"replay {size:,} ({100 * size / capacity:.0f} %)")
         return rates
 
-    def _lastreturn_text(self) -> str:
+    def _last_return(self) -> str:
         if self._progress.config.evaluate.interval is None:
             return "evaluation is off"
         if not self._progress.evaluations:
