@@ -16,19 +16,19 @@ import ipaddress
 import os
 import re
 import socket
-import struct
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from dns.exception import DNSException
+from dns.resolver import Resolver
+
 RUN_DIR = "/run_dir"
 
 _ROLES = ("replay-server", "collect-actor", "eval-actor", "learner")
 _NAME_SERVER = ("127.0.0.11", 53)  # Docker's, in every network with names.
-_TIMEOUT_S = 2.0
-_ATTEMPTS = 5
-_POINTER, _INTERNET = 12, 1
+_TIMEOUT_S = 10.0
 _INDICES = 1_000_000_000  # The number of values that --actor_index accepts.
 _USAGE_ERROR = 2
 _NUMBERED = re.compile(r".*[_-]collect-actor[_-]([1-9][0-9]{0,8})", re.ASCII)
@@ -120,53 +120,15 @@ def _refuse(line: str) -> NoReturn:
 def names_of(address: str) -> list[str]:
     """Returns the names that Docker's name server has for an address; none without such a server.
 
-    Sends the query itself, because the system's functions would answer from /etc/hosts. Blocks for up to ten
-    seconds.
+    The system's own functions would answer from /etc/hosts. Blocks for up to ten seconds.
     """
-    reverse = ipaddress.ip_address(address).reverse_pointer.split(".")
-    question = b"".join(bytes([len(label)]) + label.encode() for label in reverse)
-    question += struct.pack("!BHH", 0, _POINTER, _INTERNET)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        asking.settimeout(_TIMEOUT_S)
-        asking.connect(_NAME_SERVER)
-        for number in range(_ATTEMPTS):
-            try:
-                asking.send(struct.pack("!6H", number, 0x0100, 1, 0, 0, 0) + question)
-                answer = asking.recv(4096)
-            except TimeoutError:
-                continue
-            except OSError:
-                return []  # There is no such server.
-            if answer[:2] == struct.pack("!H", number):
-                return _pointers(answer, 12 + len(question))
-    return []
-
-
-def _pointers(answer: bytes, at: int) -> list[str]:
-    """Returns the names in the PTR records of an answer, which start at the offset `at`."""
-    found = []
-    for _ in range(struct.unpack_from("!H", answer, 6)[0]):
-        _, at = _name(answer, at)
-        kind, _, _, length = struct.unpack_from("!HHIH", answer, at)
-        at += 10
-        if kind == _POINTER:
-            found.append(_name(answer, at)[0])
-        at += length
-    return found
-
-
-def _name(answer: bytes, at: int) -> tuple[str, int]:
-    """Returns the name at an offset of an answer, and the offset after it."""
-    labels: list[str] = []
-    end = 0
-    while length := answer[at]:
-        if length >= 0xC0:  # The remainder of the name is at an earlier offset.
-            end = end or at + 2
-            at = struct.unpack_from("!H", answer, at)[0] & 0x3FFF
-        else:
-            labels.append(answer[at + 1 : at + 1 + length].decode("ascii", "replace"))
-            at += 1 + length
-    return ".".join(labels), end or at + 1
+    resolver = Resolver(configure=False)
+    resolver.nameservers, resolver.port = [_NAME_SERVER[0]], _NAME_SERVER[1]
+    try:
+        found = resolver.resolve_address(address, lifetime=_TIMEOUT_S)
+    except DNSException:
+        return []
+    return [pointer.target.to_text(omit_final_dot=True) for pointer in found]
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -98,7 +98,7 @@ def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
 
 
 def test_a_rollout_agrees_with_what_was_recorded(run: Path) -> None:
-    title, *lines, mean = rollout(run.parent, "run", "--episodes", str(_EPISODES), fresh=True)
+    title, *lines, mean = rollout(run.parent, "run", "--episodes", str(_EPISODES))
     facts = facts_of(run)
     assert title == f"policy run/policies/best, train step {facts.train_step:,}, in Pendulum-v1"
     assert len(lines) == _EPISODES

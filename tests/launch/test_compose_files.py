@@ -29,6 +29,18 @@ def _services(file: Path, **environment: str) -> Services:
     return dict(yaml.safe_load(text)["services"])
 
 
+@pytest.fixture(scope="module")
+def here() -> Services:
+    """The services of a run."""
+    return _services(FILE)
+
+
+@pytest.fixture(scope="module")
+def there() -> Services:
+    """The services of a machine that has collect actors only."""
+    return _services(ACTORS_FILE)
+
+
 def _mounts(service: dict[str, Any]) -> list[dict[str, Any]]:
     """The mounts of a service; docker-compose writes named volumes as SOURCE:TARGET:MODE."""
     mounts = []
@@ -40,8 +52,7 @@ def _mounts(service: dict[str, Any]) -> list[dict[str, Any]]:
     return mounts
 
 
-def test_no_container_has_rights_or_memory_without_end() -> None:
-    here, there = _services(FILE), _services(ACTORS_FILE)
+def test_no_container_has_rights_or_memory_without_end(here: Services, there: Services) -> None:
     assert (set(here), set(there)) == (_ROLES | {"certificate", "tensorboard"}, {"collect-actor"})
     for name, service in (*here.items(), *there.items()):
         assert service["cap_drop"] == ["ALL"]
@@ -52,15 +63,17 @@ def test_no_container_has_rights_or_memory_without_end() -> None:
         assert "user" not in service  # The image's, which is not root.
 
 
-def test_no_role_is_tried_for_ever_with_a_configuration_that_it_refuses() -> None:
-    here = _services(FILE)
-    for service in (*(here[role] for role in _ROLES), *_services(ACTORS_FILE).values()):
+def test_no_role_is_tried_for_ever_with_a_configuration_that_it_refuses(
+    here: Services, there: Services
+) -> None:
+    for service in (*(here[role] for role in _ROLES), *there.values()):
         assert service["entrypoint"][:2] == ["python", "/opt/actorlearner/hold.py"]
         assert service["entrypoint"][2] == "python"
 
 
-def test_every_role_has_the_certificate_and_only_its_maker_can_write_it() -> None:
-    here = _services(FILE)
+def test_every_role_has_the_certificate_and_only_its_maker_can_write_it(
+    here: Services, there: Services
+) -> None:
     held = {
         name: mount["read_only"]
         for name, service in here.items()
@@ -73,7 +86,7 @@ def test_every_role_has_the_certificate_and_only_its_maker_can_write_it() -> Non
     made = {"certificate": {"condition": "service_completed_successfully"}}
     assert here["replay-server"]["depends_on"] == made  # All other roles depend on the replay server.
 
-    [actor] = _services(ACTORS_FILE).values()
+    [actor] = there.values()
     [mount] = _mounts(actor)
     assert (mount["source"], mount["target"], mount["read_only"]) == (
         "/etc/run.pem", "/certificate/run.pem", True,
@@ -87,16 +100,14 @@ def _words(command: str | list[str]) -> list[str]:
     return command.split() if isinstance(command, str) else command
 
 
-def test_ports_are_on_the_loopback_interface_unless_published() -> None:
-    published = {
-        name: str(service["ports"]) for name, service in _services(FILE).items() if "ports" in service
-    }
+def test_ports_are_on_the_loopback_interface_unless_published(here: Services, there: Services) -> None:
+    published = {name: str(service["ports"]) for name, service in here.items() if "ports" in service}
     assert set(published) == {"replay-server", "tensorboard"}
     assert all("127.0.0.1" in ports for ports in published.values())
     elsewhere = _services(FILE, ACTORLEARNER_PUBLISH="8443")
     assert "127.0.0.1" not in str(elsewhere["replay-server"]["ports"])
     assert "8443" in str(elsewhere["replay-server"]["ports"])
-    assert "ports" not in _services(ACTORS_FILE)["collect-actor"]
+    assert "ports" not in there["collect-actor"]
 
 
 @pytest.mark.parametrize("missing", _MACHINE)
