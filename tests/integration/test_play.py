@@ -59,9 +59,9 @@ def actorlearner(folder: Path, *arguments: str, fresh: bool = False) -> Command:
     return command
 
 
-def rollout(folder: Path, *arguments: str, fresh: bool = False) -> list[str]:
+def rollout(folder: Path, *arguments: str) -> list[str]:
     """The lines that it printed."""
-    ended = actorlearner(folder, "rollout", *arguments, fresh=fresh)
+    ended = actorlearner(folder, "rollout", *arguments)
     assert (ended.process.returncode, ended.err) == (0, "")
     return ended.out.splitlines()
 
