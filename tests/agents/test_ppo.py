@@ -81,9 +81,10 @@ def test_a_train_step_makes_good_actions_more_probable(action, keys):
     sequences = tf.nest.map_structure(tf.constant, sequences._replace(discount=np.zeros((F, T), np.float32)))
     examples = agent.prepare(sequences)
     np.testing.assert_allclose(examples.returns, reward.ravel(), rtol=1e-5)
-    before = float(agent.train(examples).loss)
+    train = tf.function(agent.train, autograph=False)
+    before = float(train(examples).loss)
     for _ in range(20):
-        after = float(agent.train(examples).loss)
+        after = float(train(examples).loss)
     assert after < before
     assert int(parts.train_step) == 21
     step = time_step.restart(tf.nest.map_structure(tf.constant, flat), F * T)
@@ -159,9 +160,10 @@ def test_a_memory_along_sequences_is_that_of_acting(action):
     hidden, _ = agent._actor_net.body.unroll(examples.steps.observation, examples.first, examples.state)
     distribution = agent._actor_net.head(hidden, examples.steps.observation)
     np.testing.assert_allclose(distribution.log_prob(info.action), info.log_probability, atol=1e-5)
-    before = float(agent.train(examples).loss)
+    train = tf.function(agent.train, autograph=False)
+    before = float(train(examples).loss)
     for _ in range(20):
-        after = float(agent.train(examples).loss)
+        after = float(train(examples).loss)
     assert after < before
 
 
