@@ -85,12 +85,11 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     export.save()
     check_saved(directory, parts)
     before = actions(parts.agent.policy)
-    for train_step in (20, 33):
-        change(parts, train_step)
-        export.save()
-        check_saved(directory, parts)
+    change(parts, 20)
+    export.save()
+    check_saved(directory, parts)
     assert np.any(before != actions(parts.agent.policy))
-    assert len(full_saves) == len(NAMES)  # The later ones wrote variables only.
+    assert len(full_saves) == len(NAMES)  # The second time, variables only.
     assert sorted(path.name for path in directory.iterdir()) == NAMES
     # A run that is resumed replaces what the run before it has left, killed while it saved.
     (directory / "policy").rename(directory / ".policy.old")

@@ -100,10 +100,11 @@ class Containers(abc.ABC):
             raise AssertionError(f"{error}\n{self.describe()}") from None
 
     def train_on(self, learner: Container) -> None:
-        """Waits until training has gone on for a while."""
+        """Waits until training has gone on for a while, then slows it down to leave time to the others."""
 
         def train_step() -> int:
             return int(learner.last_record("learner").get("train_step", 0))
 
         before = train_step()
         self.wait(lambda: train_step() > before + 100, "train steps")
+        run("docker", "update", "--cpus", "0.3", learner.id)
