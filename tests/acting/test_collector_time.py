@@ -1,10 +1,11 @@
 """Where a collect actor's time goes: each part made the longest by far, with a real replay server.
 
-The clock of the shares goes on only where a test says so: how busy the machine is makes no difference.
+The clock of shares and records goes on only where a test says so: how busy the machine is makes no difference.
 """
 
 import dataclasses
 import functools
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +44,7 @@ from tests.support.replay import with_replay
 
 _ENVIRONMENTS = 2
 _WAIT_S = 0.02
-_RECORDS = 4
+_RECORDS = 5
 
 
 class NoVariables:
@@ -68,6 +69,7 @@ def _fractions(
         nonlocal now_s
         now_s += seconds
 
+    monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now_s, time=time.time))
     shares = functools.partial(TimeShares, clock=lambda: now_s)
     monkeypatch.setattr(collector_module, "TimeShares", shares)
     monkeypatch.setattr(burdens, "time", SimpleNamespace(sleep=takes))
@@ -134,7 +136,7 @@ def _fractions(
             takes(between_s)
             collector.step(policy, PolicyOrder(generation=0, train_step=0))
         server.stop()
-        waits = recent_waits([], [told()[1:]])  # The first env steps open connections.
+        waits = recent_waits([], [told()[2:]])  # The first env steps connect, and fill the error buffer.
         assert waits.actors is not None
         assert 0.5 < sum(waits.actors.values()) < 1.01
         return dict(waits.actors)
