@@ -1,6 +1,6 @@
 """Where a collect actor's time goes: each part made the longest by far, with a real replay server.
 
-The clock of shares and records goes on only where a test says so: how busy the machine is makes no difference.
+The clock of shares and records goes on only where a test says so: a busy machine makes no difference.
 """
 
 import dataclasses
