@@ -1,9 +1,11 @@
-"""TF-Agents' SAC agent with two additions. Import this only where TensorFlow may be imported."""
+"""TF-Agents' SAC agent with three changes. Import this only where TensorFlow may be imported."""
 
+import threading
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tf_agents.agents.sac import sac_agent
+from tf_agents.utils import common
 
 
 class SacLosses(NamedTuple):
@@ -17,30 +19,52 @@ class SacLosses(NamedTuple):
     alpha: tf.Tensor
 
 
+class _Drawn(threading.local):
+    """The actions that were drawn last in this thread: a strategy traces each replica in a thread of its own.
+
+    Attributes:
+      log_probabilities: of them, float32 [batch]. After the actor's loss, they are those of its actions.
+    """
+
+    log_probabilities: Any = None
+
+
+_drawn = _Drawn()
+
+
 class OrderedSacAgent(sac_agent.SacAgent):
-    """SAC with the same order of the critics' variables in every process, and with more metrics.
+    """SAC with the same order of the critics' variables in every process, less work, and more metrics.
 
     - TF-Agents puts the critics' variables into a set, whose order depends on their addresses in memory. A
       group of learners sums its gradients by position, so it would sum gradients of different variables.
+    - TF-Agents draws actions once more for the loss of alpha, after the actor's update. Without that, as in
+      Stable-Baselines3, a train step on two cores takes a seventh less time.
     - It reports Q values, entropy and alpha: they show whether critics overestimate or exploration has died.
     """
 
-    _entropy: Any = None
+    def alpha_loss(
+        self, time_steps: Any, weights: tf.Tensor | None = None, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the loss of the temperature, a scalar, for the actions of the actor's loss just before."""
+        entropies = tf.stop_gradient(-_drawn.log_probabilities)
+        losses = self._log_alpha * (entropies - self._target_entropy)
+        return common.aggregate_losses(per_example_loss=losses, sample_weight=weights).total_loss
 
     def _train(self, experience: Any, weights: Any) -> Any:
         alpha = tf.exp(self._log_alpha)
         info = super()._train(experience, weights)
         replicas = tf.distribute.get_replica_context().num_replicas_in_sync
-        entropy = self._entropy / replicas  # The sum over the replicas is reported.
+        # The sum over the replicas is reported.
+        entropy = -tf.reduce_mean(_drawn.log_probabilities) / replicas
         q_value = -info.extra.actor_loss - alpha * entropy
         return info._replace(
             extra=SacLosses(**info.extra._asdict(), q_value=q_value, entropy=entropy, alpha=alpha / replicas)
         )
 
     def _actions_and_log_probs(self, time_steps: Any, training: bool = False) -> Any:
-        action, log_probability = super()._actions_and_log_probs(time_steps, training)
-        self._entropy = -tf.reduce_mean(log_probability)
-        return action, log_probability
+        action, log_probabilities = super()._actions_and_log_probs(time_steps, training)
+        _drawn.log_probabilities = log_probabilities
+        return action, log_probabilities
 
     def _apply_gradients(self, gradients: Any, variables: Any, optimizer: Any) -> None:
         networks = (self._critic_network_1, self._critic_network_2, self._actor_network)

@@ -1,4 +1,5 @@
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -34,6 +35,15 @@ def test_temperature_keys_reach_the_agent(continuous, agents):
     agent = agents("sac", continuous, initial_alpha=0.2, target_entropy=-3.5)
     assert agent._log_alpha.numpy() == pytest.approx(math.log(0.2))
     assert agent._target_entropy == pytest.approx(-3.5)
+
+
+def test_alpha_learns_from_the_actions_of_the_actors_loss(continuous, agents, batches, monkeypatch):
+    agent = agents("sac", continuous, initial_alpha=0.2)
+    draw = mock.Mock(wraps=agent._actions_and_log_probs)
+    monkeypatch.setattr(agent, "_actions_and_log_probs", draw)
+    losses = agent.train(batches(continuous, [1.0, 0.0, 1.0]).transition()).extra
+    assert draw.call_count == 2  # the next observations' actions, and the actor's
+    assert losses.alpha_loss.numpy() == pytest.approx(math.log(0.2) * (losses.entropy.numpy() + 1.0))
 
 
 def test_the_target_entropy_is_that_of_actions_scaled_to_one(agents, specs_of):
