@@ -8,10 +8,10 @@ policy, below comments with the command, the commit and the machine. `draw` rewr
 the docs' pages:
 
 - `<!-- evidence: EXPERIMENT -->` to `<!-- /evidence -->`: the runs of EXPERIMENT beside each other; it also
-  makes docs/pictures/EXPERIMENT.png.
+  makes docs/pictures/EXPERIMENT.png, if the page shows it.
 - `<!-- endings: EXPERIMENT -->` to `<!-- /endings -->`: what the runs of each EXPERIMENT/TASK returned.
 - `<!-- others: EXPERIMENT -->` to `<!-- /others -->`: other libraries beside ours. `benchmarks.others` wrote
-  the folder EXPERIMENT. It also makes docs/pictures/EXPERIMENT-ENVIRONMENT.png.
+  the folder EXPERIMENT. It also makes docs/pictures/EXPERIMENT-ENVIRONMENT.png, if the page shows it.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def keep(experiment: str, run_dir: Path, machine: str, commit: str) -> Path:
 
 
 def draw() -> Iterator[Path]:
-    """Rewrites the tables in the pages and the pictures; yields the files that were written."""
+    """Rewrites the tables in the pages, and the pictures they show; yields the files that were written."""
     for page in sorted(DOCS.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         blocks = list(_BLOCK.finditer(text))
@@ -116,8 +116,9 @@ def draw() -> Iterator[Path]:
         for _, kind, experiment, _ in (block.groups() for block in blocks):
             for name, figure in _KINDS[kind].pictures(EVIDENCE / experiment):
                 path = PICTURES / f"{experiment}{name}.png"
-                figure.savefig(path, dpi=110)
-                yield path
+                if path.name in text:
+                    figure.savefig(path, dpi=110)
+                    yield path
 
 
 def with_tables(page: str) -> str:

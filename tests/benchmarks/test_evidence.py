@@ -44,8 +44,11 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                          "20,150,2.00,1,0,1\n30,200,3.00,5,0,2\n")  # fmt: skip
     page = tmp_path / "page.md"
     page.write_text("before\n\n<!-- evidence: robot -->\nold\n<!-- /evidence -->\n\nafter\n")
+    assert list(evidence.draw()) == [page]  # it shows no picture
+    table = page.read_text()
+    page.write_text(table + "![](pictures/robot.png)\n")
     assert list(evidence.draw()) == [page, tmp_path / "pictures" / "robot.png"]
-    assert page.read_text() == (
+    assert table == (
         "before\n\n<!-- evidence: robot -->\n\n"
         "| agent | seed | at 200 env steps | after 1.0 minutes | at the end | best policy |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
@@ -57,7 +60,7 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "Commit abc1234, 2026-01-01, an idle machine.\n\n</details>\n\n"
         "<!-- /evidence -->\n\nafter\n"
     )
-    assert next(iter(evidence.draw())).read_text() == page.read_text()
+    assert page.read_text() == table + "![](pictures/robot.png)\n"
 
 
 def test_endings_have_a_row_for_each_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
