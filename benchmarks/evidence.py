@@ -116,7 +116,7 @@ def draw() -> Iterator[Path]:
         for _, kind, experiment, _ in (block.groups() for block in blocks):
             for name, figure in _KINDS[kind].pictures(EVIDENCE / experiment):
                 path = PICTURES / f"{experiment}{name}.png"
-                if path.name in text:
+                if f"pictures/{path.name}" in text:
                     figure.savefig(path, dpi=110)
                     yield path
 
