@@ -120,11 +120,15 @@ def test_the_pages_have_the_tables_and_the_pictures(measured: Path, monkeypatch:
     for name, path in (("DOCS", measured), ("EVIDENCE", measured.parent), ("PICTURES", measured)):
         monkeypatch.setattr(evidence, name, path)
     page = measured / "page.md"
-    page.write_text(f"<!-- others: {measured.name} -->\nold\n<!-- /others -->\n")
+    block = f"<!-- others: {measured.name} -->\nold\n<!-- /others -->\n"
     drawn = measured / f"{measured.name}-Pendulum-v1.png"
+    page.write_text(block)
+    assert list(evidence.draw()) == [page]
+    assert not drawn.exists(), "no page shows it"
+    page.write_text(f"![Pendulum](pictures/{drawn.name})\n" + block)
     assert list(evidence.draw()) == [page, drawn]
     assert drawn.stat().st_size > 0
-    assert page.read_text().splitlines()[2:-2] == tables.tables(measured)
+    assert page.read_text().splitlines()[3:-2] == tables.tables(measured)
 
 
 @pytest.mark.parametrize("name", [name for name in contenders.LEARN if name.startswith("ours")])
