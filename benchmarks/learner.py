@@ -1,5 +1,6 @@
 """`learner`: train steps a second over Reverb, beside one fixed batch in memory and the stock learner."""
 
+import dataclasses
 import functools
 import tempfile
 from collections.abc import Callable
@@ -26,6 +27,8 @@ from benchmarks.halfcheetah import configuration
 from benchmarks.report import Row
 
 _FIXED, _OURS, _STOCK, _AS_SHIPPED = "fixed batch", "ours", "stock", "stock as it ships"
+_BFLOAT16 = ", bfloat16"
+"""Ends the name of a learner that does not calculate in float32."""
 
 
 def run(env_steps: int = 20_000, turns: int = 13, round_s: float = 2.0) -> tuple[list[Row], dict[str, Any]]:
@@ -48,16 +51,17 @@ def run(env_steps: int = 20_000, turns: int = 13, round_s: float = 2.0) -> tuple
         }
         values = rounds.medians(measurements, turns, details)
 
-    def row(beside: str, to: str, goal: float, settings: str) -> Row:
-        ratio = rounds.ratio(details, _OURS, beside)
+    def row(beside: str, to: str, goal: float, settings: str, ours: str = _OURS) -> Row:
+        ratio = rounds.ratio(details, ours, beside)
         what = f"train steps a second over Reverb; ratio to {to}"
-        return Row("learner", what, values[beside], values[_OURS], ratio, goal, True, settings)
+        return Row("learner", what, values[beside], values[ours], ratio, goal, True, settings)
 
     train_steps, interval = config.learn.train_steps_per_call, config.learn.publish_interval
     common = f"{train_steps} train steps a call, publishing every {interval}, {set_threads}"
     shipped = f"ours: {common}; stock: 1 train step a call, publishing after each, same threads"
     return [
         row(_FIXED, "one fixed batch", 0.97, f"both: {common}"),
+        row(_FIXED + _BFLOAT16, "one fixed batch, in bfloat16", 0.97, f"both: {common}", _OURS + _BFLOAT16),
         row(_STOCK, "the stock learner", 3, f"both: {common}"),
         row(_AS_SHIPPED, "the stock learner as its example runs it", 3, shipped),
     ], details
@@ -67,14 +71,18 @@ def _learners(
     config: Config, specs: EnvironmentSpecs, address: str, directory: Path
 ) -> dict[str, "Training | stock.TrainJob"]:
     """Makes the learners, each with its own agent; each has taken its first train steps."""
-    ours = training(config, specs, directory / "ours", lambda: replay(config, specs, address))
-    fixed = training(config, specs, directory / "fixed", lambda: fixed_batch(config, specs, address))
-    for learner in (ours, fixed):
-        learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
+    ours: dict[str, Training] = {}
+    for precision, end in (("float32", ""), ("bfloat16", _BFLOAT16)):
+        learn = dataclasses.replace(config.learn, precision=precision)
+        precise = dataclasses.replace(config, learn=learn)
+        for name, dataset in ((_FIXED, fixed_batch), (_OURS, replay)):
+            batches = functools.partial(dataset, precise, specs, address)
+            learner = training(precise, specs, directory / f"{name} {precision}", batches)
+            learner.publish(Publisher(reverb.Client(address), learner.parts), learn.publish_interval)
+            ours[name + end] = learner
     shared = config.learn.train_steps_per_call, config.learn.publish_interval
     return {
-        _FIXED: fixed,
-        _OURS: ours,
+        **ours,
         _STOCK: _stock_learner(config, specs, address, directory / "stock", *shared),
         _AS_SHIPPED: _stock_learner(config, specs, address, directory / "shipped", 1, 1),
     }

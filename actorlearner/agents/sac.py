@@ -5,7 +5,7 @@ Details that matter:
 - The temperature alpha, the weight of the entropy, is learned (as its logarithm), so that the policy's
   entropy approaches `target_entropy`.
 - Actions are squashed by tanh into their bounds, and the standard deviation before that is clipped.
-- The gradients of the critics are applied in one order in every process (`OrderedSacAgent`).
+- The gradients of the critics are applied in one order in every process (`SacAgent`).
 """
 
 import dataclasses
@@ -80,9 +80,9 @@ class SacBuilder(AgentBuilder):
 
     def agent_class(self, config: AgentConfig) -> "Callable[..., sac_agent.SacAgent]":
         """Returns the class of the agent, or a function with the same arguments."""
-        from actorlearner.agents.sac_agent import OrderedSacAgent
+        from actorlearner.agents.sac_agent import SacAgent
 
-        return OrderedSacAgent
+        return SacAgent
 
     def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network] | None":
         """Returns what makes both critics, see `critic_network`."""

@@ -32,11 +32,12 @@ class _Drawn(threading.local):
 _drawn = _Drawn()
 
 
-class OrderedSacAgent(sac_agent.SacAgent):
-    """SAC with the same order of the critics' variables in every process, less work, and more metrics.
+class SacAgent(sac_agent.SacAgent):
+    """TF-Agents' SAC with three changes.
 
-    - TF-Agents puts the critics' variables into a set, whose order depends on their addresses in memory. A
-      group of learners sums its gradients by position, so it would sum gradients of different variables.
+    - The critics' variables have the same order in every process. TF-Agents puts them into a set, ordered by
+      their addresses in memory. A group of learners sums its gradients by position, so it would sum gradients
+      of different variables.
     - TF-Agents samples actions a second time, for the loss of alpha. This agent reuses the actions of the
       actor's loss, as Stable-Baselines3 does, and saves a forward pass.
     - It reports Q values, entropy and alpha: they show whether critics overestimate or exploration has died.

@@ -7,7 +7,7 @@ from tf_agents.agents.ddpg import critic_network
 from tf_agents.utils import common
 
 from actorlearner.agents.distributional import quantile_losses
-from actorlearner.agents.sac_agent import OrderedSacAgent
+from actorlearner.agents.sac_agent import SacAgent
 from actorlearner.environments.environment import Nest
 
 
@@ -28,7 +28,7 @@ class QuantileCriticNetwork(critic_network.CriticNetwork):
         return tf.reshape(values, [-1, self._quantiles]), state
 
 
-class TqcAgent(OrderedSacAgent):
+class TqcAgent(SacAgent):
     """SAC with the losses of TQC."""
 
     def __init__(self, *arguments: Any, quantiles: int, dropped_quantiles: int, **keywords: Any) -> None:
