@@ -44,6 +44,7 @@ def add_to(commands: Commands) -> None:
     actor = _add_role(
         commands,
         "collect-actor",
+        prepare=_prepare_collect_actor,
         summary="act in environments and write transitions into replay",
         description=(
             "Steps environments with the newest collect policy and writes the transitions into replay. Start "
@@ -89,6 +90,13 @@ def _prepare_actor(config: Config) -> bool:
     from actorlearner.process.tensorflow_setup import use_cpu
 
     use_cpu(threads=1)
+    return True
+
+
+def _prepare_collect_actor(config: Config) -> bool:
+    from actorlearner.process.tensorflow_setup import use_cpu
+
+    use_cpu(config.collect.threads, gpus=config.collect.gpus)
     return True
 
 

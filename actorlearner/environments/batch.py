@@ -94,10 +94,7 @@ class EnvironmentBatch:
     def _reset(self, steps: Sequence[Step], last: npt.NDArray[np.bool_]) -> Nest:
         """Resets the environments whose episodes ended; returns the next observations of all."""
         return stack(
-            [
-                environment.reset() if ended else step.observation
-                for environment, step, ended in zip(self._environments, steps, last, strict=True)
-            ]
+            [self._first_observation(i) if last[i] else step.observation for i, step in enumerate(steps)]
         )
 
     @property

@@ -99,6 +99,13 @@ class GuardedEnvironment(Wrapper):
             with contextlib.suppress(RunError):  # `step` meets it again.
                 self._environment.send(action)
 
+    def close(self) -> None:
+        """Frees the simulator; nothing depends on it any more, so that an exception is only logged."""
+        try:
+            self._environment.close()
+        except Exception as error:  # User code may raise anything.
+            _log.info("%s: close raised %s", self._title, one_line(error))
+
     def _replace(self, reason: str) -> None:
         """Counts a fault and replaces the environment."""
         self.faults += 1
@@ -116,10 +123,7 @@ class GuardedEnvironment(Wrapper):
             self._in_a_row,
             self._max_faults,
         )
-        try:
-            self._environment.close()
-        except Exception as error:  # It has failed already.
-            _log.info("%s: close raised %s", self._title, one_line(error))
+        self.close()
         try:
             self._environment = self._make(self.faults)
         except Exception as error:

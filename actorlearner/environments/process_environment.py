@@ -14,10 +14,8 @@ from actorlearner.environments.load import load_environment
 from actorlearner.environments.rendering import Frame, RenderError
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.child_process import die_with_parent
-from actorlearner.process.heartbeat import beat
 
 _SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-_BEAT_S = 1.0
 _END_S = 2.0
 
 
@@ -50,7 +48,7 @@ class ProcessEnvironment:
         self._process.start()
         theirs.close()
         self._sent = False
-        answer = self._receive(beats=False)  # Without heartbeats: a hang at the start must be noticed.
+        answer = self._receive()
         if isinstance(answer, list):
             raise ConfigurationError(answer)
         self.observation_spec, self.action_spec = answer
@@ -89,11 +87,8 @@ class ProcessEnvironment:
         except OSError as error:
             raise self._died() from error
 
-    def _receive(self, *, beats: bool = True) -> Any:
+    def _receive(self) -> Any:
         try:
-            while not self._connection.poll(_BEAT_S):
-                if beats:
-                    beat("waiting for an environment")
             answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from actorlearner.agents.configuration import load_config
-from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError, one_line
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.process import startup_timer
@@ -108,8 +108,10 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
         code = EXIT_USAGE
     except RunError as error:
         print(f"{name}: error: {error}")
-    except BaseException:
+        notify("failed", str(error))
+    except BaseException as error:
         traceback.print_exc()
+        notify("crashed", one_line(error))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -187,6 +187,16 @@ class Supervisor:
             finished = [other for other in others if self._children[other].exit_code == 0]
             self._restart_at |= dict.fromkeys(finished, now + delay_s)
 
+    def _last_reports(self) -> Iterator[str]:
+        """Yields a line for each warning and error that came since the last check."""
+        for name, child in self._children.items():
+            known = child.error
+            child.receive()
+            while child.warnings:
+                yield f"{name}: {child.warnings.pop(0)}"
+            if child.error != known:
+                yield f"{name}: {child.error}"
+
     def _silent_s(self, child: Supervised, now: float) -> float:
         """Returns the seconds since a starting role began, or since its last heartbeat."""
         started_s = now - child.started
@@ -239,6 +249,8 @@ class Supervisor:
                 wait_saved(child, self._directory, stop, report)
         else:
             _end(children.values(), _STARTING_GRACE_S)
+        for line in self._last_reports():
+            report(line)
         self._fork_server.kill()
         for name in children:  # A killed role leaves its heartbeat.
             self._directory.heartbeat(name).unlink(missing_ok=True)

@@ -7,16 +7,18 @@ socket filter may need some.
 
 import contextlib
 import ipaddress
-import os
+import math
 import socket
 import threading
 import time
-from collections.abc import Iterator
 
 from actorlearner.errors import RunError
+from actorlearner.network.own_sockets import tcp_sockets
 
 _INTERFACE = b"lo"
 _POLL_S = 0.05
+_SETTLED_S = 2.0
+"""Seconds without a new listening socket after which no more are expected: gRPC opens several in a row."""
 
 
 def close_to_other_machines(port: int) -> None:
@@ -40,18 +42,21 @@ def close_to_other_machines(port: int) -> None:
 
 def _close(port: int) -> None:
     closed: set[str] = set()
-    while True:
+    ends_at = math.inf
+    while time.monotonic() < ends_at:
         time.sleep(_POLL_S)
         found: set[str] = set()
-        for name, connection in _sockets(port):
+        for name, connection in tcp_sockets():
+            if connection.getsockname()[1] != port:
+                continue
             if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 _end_if_from_elsewhere(connection)
             else:
                 if name not in closed:  # To bind it again may need privileges.
                     _bind_to_loopback(connection)
                 found.add(name)
-        if found and found == closed:  # gRPC opens several, one after the other.
-            return
+        if found != closed:
+            ends_at = time.monotonic() + _SETTLED_S
         closed = found
 
 
@@ -64,16 +69,3 @@ def _end_if_from_elsewhere(connection: socket.socket) -> None:
         peer = ipaddress.ip_address(connection.getpeername()[0])
         if not (getattr(peer, "ipv4_mapped", None) or peer).is_loopback:
             connection.shutdown(socket.SHUT_RDWR)
-
-
-def _sockets(port: int) -> Iterator[tuple[str, socket.socket]]:
-    """Yields the name and a duplicate of each TCP socket of this process that has this port."""
-    for descriptor in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # Closed in the meantime.
-            name = os.readlink(f"/proc/self/fd/{descriptor}")
-            if not name.startswith("socket:"):
-                continue
-            with socket.socket(fileno=os.dup(int(descriptor))) as duplicate:
-                internet = duplicate.family in (socket.AF_INET, socket.AF_INET6)
-                if internet and duplicate.type == socket.SOCK_STREAM and duplicate.getsockname()[1] == port:
-                    yield name, duplicate

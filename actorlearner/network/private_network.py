@@ -135,9 +135,9 @@ def _enter_and_execute(arguments: list[str]) -> NoReturn:
     number = ctypes.c_int()
     _check(_libc.prctl(_PR_GET_PDEATHSIG, ctypes.byref(number)))
     try:
-        _make()
-    except OSError as error:
-        os.environ[REFUSED_VARIABLE] = error.strerror or str(error)
+        PrivateNetwork().enter()  # `_make` here could fail when this process is half inside.
+    except (OSError, RefusedError) as error:
+        os.environ[REFUSED_VARIABLE] = getattr(error, "strerror", None) or str(error)
     _check(_libc.prctl(_PR_SET_PDEATHSIG, number))  # Entering a namespace may reset it.
     os.execv(sys.executable, [sys.executable, *arguments])
 

@@ -5,10 +5,11 @@ settings for this, so a thread finds the sockets of this process and sets TCP's 
 """
 
 import contextlib
-import os
 import socket
 import threading
 import time
+
+from actorlearner.network.own_sockets import tcp_sockets
 
 TIMEOUT_S = 60
 """Seconds without an acknowledgement after which a connection ends.
@@ -42,26 +43,13 @@ def start_tcp_timeouts() -> None:
 def set_timeouts(known: set[str]) -> set[str]:
     """Makes every new TCP connection of this process end after TIMEOUT_S of silence.
 
-    Skips the sockets `known`, which the last call returned; returns all sockets of this process.
+    Skips the sockets `known`, which the last call returned; returns all TCP sockets of this process.
     """
     found = set()
-    for descriptor in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # Closed in the meantime.
-            name = os.readlink(f"/proc/self/fd/{descriptor}")
-            if not name.startswith("socket:"):
-                continue
-            if name not in known:
-                _set_options(int(descriptor))
-            found.add(name)
+    for name, connection in tcp_sockets():
+        if name not in known:
+            with contextlib.suppress(OSError):  # Closed in the meantime.
+                for level, option, value in _OPTIONS:
+                    connection.setsockopt(level, option, value)
+        found.add(name)
     return found
-
-
-def _set_options(descriptor: int) -> None:
-    connection = socket.socket(fileno=descriptor)
-    try:
-        internet = connection.family in (socket.AF_INET, socket.AF_INET6)
-        if internet and connection.type == socket.SOCK_STREAM:
-            for level, option, value in _OPTIONS:
-                connection.setsockopt(level, option, value)
-    finally:
-        connection.detach()  # Its owner closes it.

@@ -49,8 +49,8 @@ def open_proxy(listener: socket.socket, port: int, certificate: Path) -> None:
       port: of Reverb, on the loopback interface; it need not listen yet.
       certificate: of the run.
     """
-    proxy = _Proxy(listener, port, server_context(certificate))
-    _run_on_thread(proxy.serve(), "TLS proxy")
+    proxy = _Proxy(port, server_context(certificate))
+    _run_on_thread(_accept(listener, proxy.forward), "TLS proxy")
 
 
 def open_tunnels(addresses: Sequence[str], certificate: Path) -> tuple[str, ...]:
@@ -67,7 +67,8 @@ def open_tunnels(addresses: Sequence[str], certificate: Path) -> tuple[str, ...]
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(path)
         listener.listen()
-        _run_on_thread(_Tunnel(listener, address, context).serve(), f"TLS to {address}")
+        tunnel = _Tunnel(address, context)
+        _run_on_thread(_accept(listener, tunnel.forward), f"TLS to {address}")
         tunnels.append(f"unix:{path}")
     return tuple(tunnels)
 
@@ -77,16 +78,12 @@ def _run_on_thread(work: Coroutine[Any, Any, None], name: str) -> None:
 
 
 class _Proxy:
-    def __init__(self, listener: socket.socket, port: int, context: ssl.SSLContext) -> None:
-        self._listener = listener
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
         self._port = port
         self._context = context
         self._refusals: set[tuple[str, str]] = set()
 
-    async def serve(self) -> None:
-        await _accept(self._listener, self._forward)
-
-    async def _forward(self, connection: socket.socket) -> None:
+    async def forward(self, connection: socket.socket) -> None:
         peer = "a client that has gone"
         try:
             peer = connection.getpeername()[0].removeprefix("::ffff:")
@@ -113,16 +110,12 @@ class _Proxy:
 
 
 class _Tunnel:
-    def __init__(self, listener: socket.socket, address: str, context: ssl.SSLContext) -> None:
-        self._listener = listener
+    def __init__(self, address: str, context: ssl.SSLContext) -> None:
         self._address = address
         self._context = context
         self._last_warning = ""
 
-    async def serve(self) -> None:
-        await _accept(self._listener, self._forward)
-
-    async def _forward(self, connection: socket.socket) -> None:
+    async def forward(self, connection: socket.socket) -> None:
         inside = await _accepted(connection, None)
         host, port = split_address(self._address)
         try:

@@ -136,10 +136,16 @@ def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, b
             num_gpus=gpus,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
         )
-        return options.remote(plan), output.stat().st_size if output.exists() else 0, True
-    directory.check_same(config)
+        return options.remote(plan), _size(output), True
+    if directory.holds_a_run:  # Else the actor still waits for its GPUs.
+        directory.check_same(config)
     print(f"back at the run in {directory.path}", flush=True)
-    return actor, output.stat().st_size, False
+    return actor, _size(output), False
+
+
+def _size(output: Path) -> int:
+    """Returns the bytes that a file has now; 0 if it does not exist yet."""
+    return output.stat().st_size if output.exists() else 0
 
 
 def _answers(actor: Any, stop: Stop) -> bool:

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from actorlearner.config.resolved import fingerprint
@@ -30,6 +31,14 @@ def new_manifest(config: Config, run_id: str | None) -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {package: installed_version(package) for package in _PACKAGES},
     }
+
+
+def created_at(manifest: Mapping[str, Any]) -> float | None:
+    """Returns the Unix time at which a run was started; None if its manifest does not tell."""
+    try:
+        return datetime.datetime.fromisoformat(manifest["created"]).timestamp()
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def installed_version(package: str) -> str | None:

@@ -152,7 +152,7 @@ def seed_training(seed: int, index: int, restored: int) -> None:
 def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:
     """Returns a monitor that asks a single server, or polls several without blocking training."""
     if len(servers) == 1:
-        return ServerMonitor(servers[0].client, layout)
+        return ServerMonitor(servers[0].client, layout, servers[0].run_id)
     return ReplayWatch(servers, layout, stop)
 
 

@@ -178,6 +178,12 @@ def test_an_environment_without_a_seed_is_said_once(caplog: pytest.LogCaptureFix
     ]
 
 
+def test_an_exception_at_the_end_does_no_harm(guard: Guard) -> None:
+    environment, (scripted,) = guard({})
+    environment.close()
+    assert scripted.closed
+
+
 def test_an_environment_may_reject_an_action(guard: Guard) -> None:
     """Google's simulator of buildings does so with a reward of -inf."""
     environment, made = guard({"steps": [GOOD._replace(reward=float("-inf"), last=True), GOOD]})

@@ -102,6 +102,16 @@ def test_the_heartbeats_of_killed_roles_are_removed_at_the_end(
     assert list(directory.heartbeats.iterdir()) == []
 
 
+def test_what_roles_report_while_they_end_is_shown(supervisor: Any) -> None:
+    supervised = supervisor(map("attempt {}".format, range(100)))
+    supervised.check()  # Has read the first error of each role, and started new processes.
+    lines: list[str] = []
+    supervised.shut_down(Stop(), lines.append)
+    names = supervised.names
+    assert lines == [f"{name}: attempt {i}" for i, name in enumerate(names, start=len(names))]
+    assert not list(supervised._last_reports()), "each is shown once"
+
+
 def test_without_evaluation_no_eval_actor_is_started(
     small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

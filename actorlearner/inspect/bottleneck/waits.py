@@ -49,18 +49,17 @@ class Waits:
     learner: Mapping[str, float] | None
 
 
-def recent_waits(learner: Records, actors: Sequence[Records], window_s: float = WINDOW_S) -> Waits:
-    """Returns the shares of time over the `window_s` seconds before the newest record.
+def recent_waits(learner: Records, actors: Sequence[Records]) -> Waits:
+    """Returns the shares of time over the WINDOW_S seconds before the newest record.
 
     Args:
       learner: records of the learner.
       actors: records of each collect actor. Records without the shares are ignored.
-      window_s: the length of the window in seconds.
     """
     newest = [records[-1]["time"] for records in (learner, *actors) if records]
     if not newest:
         return Waits(None, None)
-    since = max(max(newest) - window_s, _trains_since(learner))
+    since = max(max(newest) - WINDOW_S, _trains_since(learner))
     if learner and learner[-1].get(_LIMITER_KEY) is None:  # Its first: see _trains_since.
         return Waits(None, None)
     means = [_mean(_acting(records), list(_ACTOR_KEYS.values()), since) for records in actors]

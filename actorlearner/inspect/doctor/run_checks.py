@@ -20,9 +20,9 @@ from actorlearner.inspect.doctor.machine import (
 from actorlearner.inspect.doctor.round_trip import check_round_trip
 from actorlearner.inspect.doctor.worker import Worker
 from actorlearner.process.stop import exit_at_sigterm
+from actorlearner.records.run_directory import NEW_RUNS
 
 _WIDTH = 80
-_RUNS = "runs"
 
 CHECKS = (
     Check("platform", check_platform, "use Linux on x86-64"),
@@ -55,7 +55,7 @@ def run_doctor(config: Config, run_dir: str | None) -> int:
       The exit code: 1 if a check failed.
     """
     exit_at_sigterm()
-    experiment = Experiment(config, Path(run_dir or _RUNS).absolute())
+    experiment = Experiment(config, Path(run_dir or NEW_RUNS).absolute())
     failed = False
     with tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True) as temporary:
         worker = Worker(experiment, temporary)

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import one_line
+from actorlearner.records.manifest import created_at
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 
@@ -104,6 +104,10 @@ class Run:
     training: Training
 
 
+_Part = tuple[RunDirectory, Config, dict[str, Any]]
+"""A directory of a run, with its configuration and its manifest."""
+
+
 def read_runs(
     directories: Iterable[tuple[RunDirectory, Config]], complain: Callable[[str], None]
 ) -> list[Run]:
@@ -122,21 +126,22 @@ def read_runs(
         for _, _, manifest in read
         for other in (manifest.get("other_servers") or {}).values()
     }
-    parts: dict[tuple[str, str], list[tuple[RunDirectory, Config]]] = {}
+    parts: dict[tuple[str, str], list[_Part]] = {}
     for directory, config, manifest in read:
         run_id = manifest.get("run_id")
         run_id = first_server.get(run_id) or run_id or str(directory.path)
-        parts.setdefault((run_id, fingerprint(config)), []).append((directory, config))
-    return [_read([part for part, _ in each], each[0][1], complain) for each in parts.values()]
+        parts.setdefault((run_id, fingerprint(config)), []).append((directory, config, manifest))
+    return [_read(each, complain) for each in parts.values()]
 
 
-def _read(directories: Sequence[RunDirectory], config: Config, complain: Callable[[str], None]) -> Run:
-    name = directories[0].path.name
-    files = [_metrics(directory, complain) for directory in directories]
+def _read(parts: Sequence[_Part], complain: Callable[[str], None]) -> Run:
+    first, config, _ = parts[0]
+    name = first.path.name
+    files = [_metrics(directory, complain) for directory, _, _ in parts]
     every = [
         record["time"] for of_directory in files for records in of_directory.values() for record in records
     ]
-    created = [_created(directory) for directory in directories]
+    created = [created_at(manifest) for _, _, manifest in parts]
     # A replay server reports every two seconds, also while all others wait. Without its reports, a pause
     # looks like an idle eval actor.
     steady = any(of_directory.get("replay") for of_directory in files)
@@ -212,13 +217,6 @@ def _column(records: Records, key: str) -> Numbers:
 def _number(value: Any) -> float:
     """Returns a record's value as a float; JSON has null for values that are not finite."""
     return float(value) if isinstance(value, (int, float)) else float("nan")
-
-
-def _created(directory: RunDirectory) -> float | None:
-    try:
-        return datetime.fromisoformat(json.loads(directory.manifest.read_bytes())["created"]).timestamp()
-    except (OSError, ValueError, TypeError, KeyError):
-        return None  # Reported already.
 
 
 def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from actorlearner.inspect.report.tables import (
     role_rows,
 )
 from actorlearner.inspect.status.run_status import RunStatus, read_status
+from actorlearner.records.manifest import created_at
 from actorlearner.records.run_files import RunFiles
 
 _MAX_INCIDENTS = 200
@@ -120,10 +121,10 @@ def gather(files: RunFiles, run: Run) -> Contents:
 
 
 def _began(manifest: Mapping[str, Any], events: list[dict[str, Any]]) -> float:
-    try:
-        return datetime.fromisoformat(manifest["created"]).timestamp()
-    except (KeyError, TypeError, ValueError):
+    created = created_at(manifest)
+    if created is None:
         return float(events[0]["time"]) if events else 0.0
+    return created
 
 
 def _waits(status: RunStatus) -> dict[str, dict[str, float]]:

@@ -63,8 +63,8 @@ def test_a_wait_for_data_is_divided_between_limiter_and_sampling() -> None:
 
 
 def test_only_the_window_counts() -> None:
-    records = [actor(0, 1.0, 0.0), actor(30, 1.0, 0.0), actor(60, 0.2, 0.0), actor(80, 0.2, 0.0)]
-    waits = recent_waits([], [records], window_s=40)
+    records = [actor(0, 1.0, 0.0), actor(50, 1.0, 0.0), actor(80, 0.2, 0.0), actor(120, 0.2, 0.0)]
+    waits = recent_waits([], [records])
     assert waits.actors is not None
     assert waits.actors[ENVIRONMENTS] == pytest.approx(0.2)
 
