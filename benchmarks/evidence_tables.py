@@ -72,8 +72,8 @@ def _falls(curves: Sequence[Curve]) -> str:
     falls = sum(curve.falls() for curve in curves)
     all_of_them = sum(len(curve.second_half()) for curve in curves)
     return (
-        f"In the second halves of these runs, {falls} of {all_of_them} evaluations were no better than the "
-        "untrained policy."
+        f"In the second halves of these runs, {falls} of {all_of_them} evaluations returned at most what the "
+        "untrained policy did."
     )
 
 

@@ -244,7 +244,7 @@ class LearnConfig:
     precision: str = setting(
         "float32",
         "Precision of matrix products: float32, or bfloat16 with weights, losses and optimisers in float32, "
-        "which is faster on CPUs with AMX or AVX512-BF16 and on GPUs. Policies act in float32.",
+        "which is faster on CPUs with AMX or AVX512-BF16; on a GPU, measure it. Policies act in float32.",
         choices=("float32", "bfloat16"),
     )
     xla: bool = setting(

@@ -54,7 +54,8 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "| --- | --- | --- | --- | --- | --- |\n"
         "| ppo | 0 | 5.00 | 3.00 | 5.00 (200 env steps, 3.0 minutes) | - |\n"
         "| ppo | 1 | 5.00 | 9.00 | 9.00 (400 env steps, 1.0 minutes) | - |\n\n"
-        "In the second halves of these runs, 1 of 3 evaluations were no better than the untrained policy.\n\n"
+        "In the second halves of these runs, 1 of 3 evaluations returned at most what the "
+        "untrained policy did.\n\n"
         "    actorlearner local --config ppo_minitaur --set seed=SEED\n\n"
         '<details markdown="1"><summary>Commits and machines</summary>\n\n'
         "Commit abc1234, 2026-01-01, an idle machine.\n\n</details>\n\n"
@@ -75,7 +76,8 @@ def test_endings_have_a_row_for_each_task(tmp_path: Path, monkeypatch: pytest.Mo
         "| configuration | seed: AverageReturn at the end (best) | env steps | minutes |\n"
         "| --- | --- | --- | --- |\n"
         "| `ppo_minitaur` | 0: 5.00 (7.00); 1: 0.50 (7.00); 2: 0.50 (7.00) | 202 | 2.0 |\n\n"
-        "In the second halves of these runs, 2 of 3 evaluations were no better than the untrained policy.\n\n"
+        "In the second halves of these runs, 2 of 3 evaluations returned at most what the "
+        "untrained policy did.\n\n"
         '<details markdown="1"><summary>Commits and machines</summary>\n\n'
         "- `ppo_minitaur` (seed 0, 1): commit abc1234, 2026-01-01, an idle machine.\n"
         "- `ppo_minitaur` (seed 2): commit def5678, 2026-01-01, an idle machine.\n\n</details>\n\n"
