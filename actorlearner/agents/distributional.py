@@ -113,22 +113,31 @@ def distributional_agent(
     return agent
 
 
-def quantile_losses(estimates: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-    """Returns the quantile regression loss of each pair, with Huber's loss for errors up to 1.
+@tf.custom_gradient
+def quantile_losses(estimates: tf.Tensor, targets: tf.Tensor) -> Any:
+    """Returns the mean quantile regression loss of each estimate, with Huber's loss for errors up to 1.
 
     Equation 10 of "Distributional Reinforcement Learning with Quantile Regression"
-    (https://arxiv.org/abs/1710.10044), with kappa = 1.
+    (https://arxiv.org/abs/1710.10044), with kappa = 1. The gradient is written out, because TensorFlow's own
+    goes over all pairs of quantiles and samples twice as often, a large part of TQC's train step.
 
     Args:
       estimates: the quantiles that are learned, float32 [batch, quantiles].
-      targets: samples of returns, float32 [batch, samples].
+      targets: samples of returns, float32 [batch, samples]; they get no gradient.
 
     Returns:
-      float32 [batch, quantiles, samples].
+      The means over the samples, float32 [batch, quantiles].
     """
     quantiles = estimates.shape[1]
-    midpoints = (tf.range(quantiles, dtype=tf.float32) + 0.5) / quantiles
+    midpoints = (tf.range(quantiles, dtype=tf.float32)[:, None] + 0.5) / quantiles
     errors = targets[:, None, :] - estimates[:, :, None]
-    size = tf.abs(errors)
-    huber = tf.where(size <= 1.0, 0.5 * tf.square(errors), size - 0.5)
-    return tf.abs(midpoints[:, None] - tf.cast(errors < 0.0, tf.float32)) * huber
+    clipped = tf.clip_by_value(errors, -1.0, 1.0)
+    # |midpoint - (error < 0)| times the derivative of Huber's loss, which is the clipped error.
+    slopes = midpoints * clipped + (1.0 - 2.0 * midpoints) * tf.minimum(clipped, 0.0)
+    # Huber's loss is clipped * (error - clipped / 2).
+    losses = tf.reduce_mean(slopes * (errors - 0.5 * clipped), axis=2)
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
+        return -upstream * tf.reduce_mean(slopes, axis=2), None
+
+    return losses, gradient

@@ -65,7 +65,7 @@ class QrDqnBuilder(ActionValueBuilder):
         ) -> tuple[tf.Tensor, tf.Tensor]:
             """Equation 10 of the paper, with kappa = 1."""
             targets = rewards[:, None] + discounts[:, None] * next_values
-            losses = tf.reduce_sum(tf.reduce_mean(quantile_losses(values, targets), axis=2), axis=1)
+            losses = tf.reduce_sum(quantile_losses(values, targets), axis=1)
             return losses, tf.reduce_mean(targets, axis=1) - tf.reduce_mean(values, axis=1)
 
         return distributional_agent(config, specs, train_step, config.quantiles, mean, loss)

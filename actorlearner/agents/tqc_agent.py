@@ -63,7 +63,7 @@ class TqcAgent(SacAgent):
         )
         critics = (self._critic_network_1, self._critic_network_2)
         estimates = self._quantiles(critics, time_steps, actions, training=training)
-        losses = tf.add_n([tf.reduce_mean(quantile_losses(each, targets), axis=[1, 2]) for each in estimates])
+        losses = tf.add_n([tf.reduce_mean(quantile_losses(each, targets), axis=1) for each in estimates])
         return common.aggregate_losses(per_example_loss=losses, sample_weight=weights).total_loss
 
     def actor_loss(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from actorlearner.agents.distributional import quantile_losses
 from actorlearner.errors import ConfigurationError
 
 REWARDS = np.array([0.3, -1.0, 2.5], np.float32)
@@ -17,6 +18,26 @@ def outputs(seed, atoms):
 def softmax(logits):
     powers = np.exp(logits - logits.max())
     return powers / powers.sum()
+
+
+def test_the_gradient_of_quantile_losses_is_tensorflows():
+    estimates, targets = tf.constant(3.0 * outputs(1, 4)), tf.constant(3.0 * outputs(2, 5))
+    weights = tf.constant(outputs(3, 4))
+
+    def plain(estimates):
+        errors = targets[:, None, :] - estimates[:, :, None]
+        size = tf.abs(errors)
+        huber = tf.where(size <= 1.0, 0.5 * errors**2, size - 0.5)
+        midpoints = tf.constant([0.125, 0.375, 0.625, 0.875])[:, None]
+        return tf.reduce_mean(tf.abs(midpoints - tf.cast(errors < 0.0, tf.float32)) * huber, axis=2)
+
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(estimates)
+        losses, expected = quantile_losses(estimates, targets), plain(estimates)
+        weighted, expected_weighted = weights * losses, weights * expected
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    gradient = tape.gradient(weighted, estimates)
+    np.testing.assert_allclose(gradient, tape.gradient(expected_weighted, estimates), rtol=1e-5, atol=1e-7)
 
 
 def test_the_loss_of_c51(discrete, agents):
