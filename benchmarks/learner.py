@@ -71,18 +71,18 @@ def _learners(
     config: Config, specs: EnvironmentSpecs, address: str, directory: Path
 ) -> dict[str, "Training | stock.TrainJob"]:
     """Makes the learners, each with its own agent; each has taken its first train steps."""
-    ours: dict[str, Training] = {}
+    learners: dict[str, Training] = {}
     for precision, end in (("float32", ""), ("bfloat16", _BFLOAT16)):
         learn = dataclasses.replace(config.learn, precision=precision)
-        precise = dataclasses.replace(config, learn=learn)
+        in_precision = dataclasses.replace(config, learn=learn)
         for name, dataset in ((_FIXED, fixed_batch), (_OURS, replay)):
-            batches = functools.partial(dataset, precise, specs, address)
-            learner = training(precise, specs, directory / f"{name} {precision}", batches)
+            batches = functools.partial(dataset, in_precision, specs, address)
+            learner = training(in_precision, specs, directory / f"{name} {precision}", batches)
             learner.publish(Publisher(reverb.Client(address), learner.parts), learn.publish_interval)
-            ours[name + end] = learner
+            learners[name + end] = learner
     shared = config.learn.train_steps_per_call, config.learn.publish_interval
     return {
-        **ours,
+        **learners,
         _STOCK: _stock_learner(config, specs, address, directory / "stock", *shared),
         _AS_SHIPPED: _stock_learner(config, specs, address, directory / "shipped", 1, 1),
     }

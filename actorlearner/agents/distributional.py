@@ -119,7 +119,7 @@ def quantile_losses(estimates: tf.Tensor, targets: tf.Tensor) -> Any:
 
     Equation 10 of "Distributional Reinforcement Learning with Quantile Regression"
     (https://arxiv.org/abs/1710.10044), with kappa = 1. The gradient is written out, because TensorFlow's own
-    goes over all pairs of quantiles and samples twice as often, a large part of TQC's train step.
+    goes over all pairs of quantiles and samples twice as often.
 
     Args:
       estimates: the quantiles that are learned, float32 [batch, quantiles].

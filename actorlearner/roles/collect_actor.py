@@ -81,7 +81,7 @@ def run(
     puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
     # The puller watches the first server already.
     watch = ServerWatch(own, layout, stop) if place > 0 else None
-    replay = ServerMonitor(own.client, layout, own.run_id, own.address if place > 0 else "")
+    replay = ServerMonitor(own.client, layout, own.run_id, own.address)
     iterates = layout.experience.iteration is not None
     parts = CollectorParts(
         EnvironmentBatch(environments, _first_lengths(config, actor_index, restart) if iterates else None),
