@@ -118,12 +118,11 @@ def _add_role(
 ) -> argparse.ArgumentParser:
     def start(arguments: argparse.Namespace, problems: list[str]) -> int:
         certificate = checked_certificate(arguments, problems)
-        if certificate is not None and role == REPLAY_SERVER and not problems:
-            if arguments.metrics_port is not None:
-                raise ConfigurationError(
-                    [f"--metrics_port: {arguments.metrics_port} cannot be used; allowed: without --tls"]
-                )
-            hide_this_process(arguments.port)
+        if certificate is not None and role == REPLAY_SERVER:
+            if (port := arguments.metrics_port) is not None:
+                problems.append(f"--metrics_port: {port} cannot be used; allowed: without --tls")
+            if not problems:
+                hide_this_process(arguments.port)
         addresses = getattr(arguments, "replay_address", None) or ()
 
         def server_check(config: Config, sources: Sources) -> Iterable[str]:

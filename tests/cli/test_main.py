@@ -317,6 +317,11 @@ def test_experiment_is_named_after_the_file(
                 "--metrics_host: 'x' cannot be used; allowed: an IP address of this machine, as in 127.0.0.1",
             ],
         ),
+        (
+            ["replay-server", "--config", "exp.yaml", "--port", "8008", "--tls", "no.pem",
+             "--metrics_port", "9100"],
+            ["--tls: 'no.pem'", "--metrics_port: 9100 cannot be used; allowed: without --tls"],
+        ),
         (["local", "--config", "exp.yaml", "--port", "1"], ["unrecognized arguments: --port 1"]),
         (["local", "--conf", "exp.yaml"], ["the following arguments are required: --config"]),
         (["local", "--config", "exp.yaml", "--network", "x"], ["--network: 'x' cannot be used; allowed: p"]),
