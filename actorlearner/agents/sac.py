@@ -2,6 +2,8 @@
 
 Details that matter:
 - Two critics; targets use the smaller value, because one critic alone overestimates.
+- With `critic_layer_norm`, critics overestimate actions less that replay does not have (Ball et al. 2023,
+  https://arxiv.org/abs/2302.02948, section 4.2).
 - The temperature alpha, the weight of the entropy, is learned (as its logarithm), so that the policy's
   entropy approaches `target_entropy`.
 - Actions are squashed by tanh into their bounds, and the standard deviation before that is clipped.
@@ -50,6 +52,11 @@ class SacConfig(TemporalDifferenceConfig):
     )
     critic_joint_layers: list[int] = setting(
         [256, 256], "Units of each hidden layer for both together, in both critics.", at_least=1
+    )
+    critic_layer_norm: bool = setting(
+        False,
+        "Give the units of each hidden layer of both critics mean 0 and deviation 1 for each example, before "
+        "ReLU. It reduces overestimation.",
     )
     actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
     critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
@@ -104,6 +111,7 @@ class SacBuilder(AgentBuilder):
                 config.critic_observation_layers,
                 config.critic_action_layers,
                 self.critic_class(config),
+                layer_norm=config.critic_layer_norm,
             ),
             actor_network=_actor_network(config, specs),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),

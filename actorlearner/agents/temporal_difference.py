@@ -71,6 +71,7 @@ def critic_network(
     observation_layers: Sequence[int] = (),
     action_layers: Sequence[int] = (),
     make_critic: "Callable[..., network.Network] | None" = None,
+    layer_norm: bool = False,
 ) -> "network.Network":
     """Returns the network from observation and action to Q; the agents copy it for the second critic.
 
@@ -80,7 +81,9 @@ def critic_network(
       observation_layers: units of the layers for the observation alone.
       action_layers: units of the layers for the action alone.
       make_critic: TF-Agents' CriticNetwork, which is the default, or one with the same arguments.
+      layer_norm: whether the units of each hidden layer are normalised before ReLU.
     """
+    import tensorflow as tf
     from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
     from actorlearner.agents.encoder import encoded_critic
@@ -91,8 +94,20 @@ def critic_network(
             observation_fc_layer_params=observation_layers,
             action_fc_layer_params=action_layers,
             joint_fc_layer_params=joint_layers,
+            activation_fn=_normalized_relu if layer_norm else tf.nn.relu,
             kernel_initializer="glorot_uniform",
             last_kernel_initializer="glorot_uniform",
         )
 
     return encoded_critic(specs, make)
+
+
+def _normalized_relu(units: "tf.Tensor") -> "tf.Tensor":
+    """Layer normalisation without learned scale and shift, then ReLU; [batch, units] to [batch, units].
+
+    An activation function, so that the layer before it keeps its class, and with it its product in bfloat16.
+    """
+    import tensorflow as tf
+
+    mean, variance = tf.nn.moments(units, axes=[-1], keepdims=True)
+    return tf.nn.relu((units - mean) * tf.math.rsqrt(variance + 1e-5))

@@ -31,6 +31,18 @@ def test_the_critics_last_layer_starts_as_glorot_uniform(continuous, agents):
         assert 0.9 * limit < np.abs(last).max() <= limit
 
 
+def test_layer_norm_makes_critics_independent_of_the_size_of_their_hidden_units(continuous, agents, batches):
+    agent = agents("sac", continuous, critic_layer_norm=True)
+    batch = batches(continuous, [1.0, 0.0, 1.0])
+    for critic in (agent._critic_network_1, agent._critic_network_2):
+        before = critic((batch.observation, batch.action))[0].numpy()
+        hidden = [variable for variable in critic.variables if variable.shape[-1] == 256]
+        assert len(hidden) == 4  # Two layers; no variables of the normalisation.
+        for variable in hidden:
+            variable.assign(10.0 * variable)
+        np.testing.assert_allclose(critic((batch.observation, batch.action))[0], before, rtol=1e-3, atol=1e-4)
+
+
 def test_temperature_keys_reach_the_agent(continuous, agents):
     agent = agents("sac", continuous, initial_alpha=0.2, target_entropy=-3.5)
     assert agent._log_alpha.numpy() == pytest.approx(math.log(0.2))
