@@ -13,7 +13,6 @@ from actorlearner.agents.checks import check_mask
 from actorlearner.agents.encoder import AgentSpecs
 from actorlearner.agents.normalizer import ObservationNormalizer
 from actorlearner.agents.registry import find_builder
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig
 from actorlearner.config.own_code import load_own
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import Nest
@@ -33,14 +32,12 @@ class AgentParts(NamedTuple):
       policy_variables: the variables of its collect policy and its greedy policy, in the same order in every
         process.
       normalizer: of observations; None if they are not normalised.
-      reset_at: the train steps at which the networks start afresh.
     """
 
     agent: tf_agent.TFAgent
     train_step: tf.Variable
     policy_variables: list[tf.Variable]
     normalizer: ObservationNormalizer | None = None
-    reset_at: tuple[int, ...] = ()
 
 
 def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] | None = None) -> AgentParts:
@@ -71,8 +68,7 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
     )
     agent = builder.make_agent(agent_config, agent_specs, train_step)
     agent.initialize()
-    reset_at = tuple(agent_config.reset_at) if isinstance(agent_config, TemporalDifferenceConfig) else ()
-    return AgentParts(agent, train_step, list(agent.collect_policy.variables()), normalizer, reset_at)
+    return AgentParts(agent, train_step, list(agent.collect_policy.variables()), normalizer)
 
 
 def _own_encoder(name: str | None) -> Callable[[Nest], tf.keras.layers.Layer] | None:

@@ -39,12 +39,6 @@ class TemporalDifferenceConfig(AgentConfig):
         "summed. Null: no clipping.",
         above=0,
     )
-    reset_at: list[int] = setting(
-        [],
-        "Train steps at which all networks and optimisers start afresh, with what is in replay: it may mend "
-        "networks that learned badly from early experience. The policy is an untrained one for a while.",
-        at_least=1,
-    )
     debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
     gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
 

@@ -5,7 +5,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +17,6 @@ from actorlearner.errors import RunError
 from actorlearner.learning.group import Group
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
-from actorlearner.learning.resets import Resets
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
@@ -28,9 +27,7 @@ _STARVED_AFTER_S = 3.0
 """Seconds a train step may wait for its batch before this is reported; after a stop it is then abandoned."""
 
 
-def train(
-    config: Config, group: Group, learner: Learner, outputs: Outputs, resets: Resets, start_up: StartupTimer
-) -> None:
+def train(config: Config, group: Group, learner: Learner, outputs: Outputs, start_up: StartupTimer) -> None:
     """Calls the training graph until the last train step or a stop.
 
     Args:
@@ -38,7 +35,6 @@ def train(
       group: the group of this learner; all of them take the same calls.
       learner: takes the train steps.
       outputs: publishes, saves and records after each call.
-      resets: of the agent's networks.
       start_up: reported after the first call.
 
     Raises:
@@ -47,8 +43,7 @@ def train(
     start = step = int(learner.train_step.numpy())
     slowest_s: float | None = None
     while step < config.learn.train_steps and not group.stopped:
-        resets.apply(step)
-        iterations = learner.steps_per_call or _iterations_until_due(config, step, resets.at)
+        iterations = learner.steps_per_call or _iterations_until_due(config, step)
         group.begin_call()
         began = time.monotonic()
         loss = _finite_loss(learner, step, iterations)
@@ -63,11 +58,11 @@ def train(
     outputs.after_training()
 
 
-def _iterations_until_due(config: Config, step: int, reset_at: Sequence[int]) -> int:
+def _iterations_until_due(config: Config, step: int) -> int:
     """Returns the train steps of the next call, which must not run past the next interval's end."""
     learn = config.learn
     intervals = (learn.publish_interval, learn.checkpoint_interval, config.evaluate.interval)
-    ends = (learn.train_steps, *reset_at, *(profiled_steps(learn.profile) or ()))
+    ends = (learn.train_steps, *(profiled_steps(learn.profile) or ()))
     return min(
         learn.train_steps_per_call,
         *(end - step for end in ends if end > step),

@@ -16,7 +16,6 @@ from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
-from actorlearner.learning.resets import Resets
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
@@ -72,7 +71,6 @@ def _train(
 ) -> None:
     specs = load_specs(config.environment)
     parts = make_seeded_agent(config, specs, group)
-    resets = Resets(parts, group)  # Before a checkpoint is restored.
     outputs = ChiefOutputs(directory, parts, config, stop) if group.index == 0 else Outputs()
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
@@ -108,7 +106,7 @@ def _train(
     consumed_once = layout.experience.iteration is not None
     if finished or consumed_once or _wait_for_replay(config, replay, stop, outputs):
         start_up.ended("filling replay")
-        settled = _run_training(config, group, learner, outputs, resets, stop, start_up)
+        settled = _run_training(config, group, learner, outputs, stop, start_up)
         outputs.end(stopped=stop.requested, settled=settled)
     else:
         outputs.end(stopped=stop.requested)
@@ -119,7 +117,6 @@ def _run_training(
     group: Group,
     learner: Learner,
     outputs: Outputs,
-    resets: Resets,
     stop: Stop,
     start_up: StartupTimer,
 ) -> Callable[[], bool]:
@@ -127,11 +124,7 @@ def _run_training(
     beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
     outputs.begin_training(learner)
     return train_on_thread(
-        lambda: train(config, group, learner, outputs, resets, start_up),
-        learner,
-        stop,
-        group.data,
-        outputs.check,
+        lambda: train(config, group, learner, outputs, start_up), learner, stop, group.data, outputs.check
     )
 
 

@@ -33,7 +33,6 @@ from actorlearner.learning import group as learning_group
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group, join_group
 from actorlearner.learning.learner import Learner
-from actorlearner.learning.resets import Resets
 from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import PackedLayout
 from tests.support.processes import wait_for
@@ -120,13 +119,7 @@ class Kind:
 
 
 SAC_LAYOUT = PackedLayout(sac_specs(), n_step=1, gamma=0.99)
-SAC = SacConfig(
-    actor_layers=[8],
-    critic_joint_layers=[8],
-    target_update_tau=0.1,
-    actor_learning_rate=0.01,
-    reset_at=[TRAIN_STEPS],
-)
+SAC = SacConfig(actor_layers=[8], critic_joint_layers=[8], target_update_tau=0.1, actor_learning_rate=0.01)
 KINDS = {
     "dqn": Kind(DQN, SPECS, LAYOUT, fixed_rows, all_variables),
     "sac": Kind(SAC, sac_specs(), SAC_LAYOUT, sac_rows, sac_variables),
@@ -194,7 +187,6 @@ def main(name: str, output: str) -> None:
 
 def train(training: Training) -> Values:
     parts = training.parts()
-    resets = Resets(parts, training.group)
     initial = training.values(parts)
     checkpoint = training.checkpoint(parts)
     learner = training.learner(parts)
@@ -210,16 +202,13 @@ def train(training: Training) -> Values:
         )
         for name, variable in training.kind.variables(parts).items()
     }
-    final = training.values(parts)
-    resets.apply(TRAIN_STEPS)
     return {
         "replicas": np.array(training.replicas),
         "losses": np.array(losses),
         "staleness": np.array([statistics.staleness_mean, statistics.staleness_max]),
         **prefixed("initial", initial),
         **prefixed("stopped", stopped),
-        **prefixed("final", final),
-        **prefixed("reset", training.values(parts)),
+        **prefixed("final", training.values(parts)),
         **prefixed("copies", copies),
         **prefixed("resumed", resumed(training) if training.replicas > 1 else {}),
     }

@@ -129,14 +129,6 @@ def test_learners_of_a_group_have_the_same_variables_and_losses(results: Results
     np.testing.assert_array_equal(other["losses"], chief["losses"])
 
 
-@pytest.mark.parametrize("strategy", [*REPLICAS, f"{GROUP}-1"])
-def test_a_reset_gives_all_replicas_the_initial_variables_again(results: Results, strategy: str) -> None:
-    found = part(results[strategy], "sac")
-    # A group's other learners get the chief's, as at the start.
-    expected = part(part(results[GROUP if strategy.startswith(GROUP) else strategy], "sac"), "initial")
-    assert_equal(part(found, "reset"), expected | {"train_step": np.array(20)})
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("name", [GROUP, f"{GROUP}-1"])
 def test_no_learner_changes_a_variable_before_all_have_their_data(

@@ -20,7 +20,6 @@ from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.group import Group
 from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
-from actorlearner.learning.resets import Resets
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
@@ -118,8 +117,7 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
 
     monkeypatch.setattr(learner, "train", take_a_second)
     outputs.begin_training(learner)
-    group = Group(tf.distribute.get_strategy(), stop)
-    train(config, group, learner, outputs, Resets(parts, group), StartupTimer())
+    train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
     newest = read_records(directory.metrics("learner"))[-1]
     fractions = dict.fromkeys(("publish_fraction", "overhead_fraction"), 0.0)
     if longest:
@@ -143,8 +141,7 @@ def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
     outputs._checkpoint.save = lambda evaluations: saved.append(int(parts.train_step)) is None
     learner = FakeLearner(parts)
     outputs.begin_training(learner)
-    group = Group(tf.distribute.get_strategy(), stop)
-    train(config, group, learner, outputs, Resets(parts, group), StartupTimer())
+    train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
     assert saved == expected
 
 
@@ -182,6 +179,5 @@ def test_a_slow_call_gets_the_patience_that_it_needs(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(learner, "train", slowly)
     config = Config(learn=LearnConfig(train_steps=_STEPS, batch_size=6, train_steps_per_call=2))
-    group = Group(tf.distribute.get_strategy(), Stop())
-    train(config, group, learner, Outputs(), Resets(parts, group), StartupTimer())
+    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, Outputs(), StartupTimer())
     assert beats == [(2, 900.0), (4, 60.0), (6, 60.0), (8, 900.0), (10, 900.0)]
