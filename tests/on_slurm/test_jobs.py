@@ -54,9 +54,15 @@ def _start(slurm: FakeSlurm) -> Iterator[Start]:
 
 
 def _main(slurm: FakeSlurm, start: Start, learner: str, server: str = _SERVES) -> subprocess.Popen[str]:
-    for role, does in {"replay-server": server, "learner": learner, "eval-actor": "exit 0"}.items():
+    for role, does in {"replay-server": server, "learner": learner, "eval-actor": "touch evaluated"}.items():
         slurm.write(role, does)
     return start("main", str(slurm.folder / "run"), "--config", "c")
+
+
+def _wait_for_evaluation(slurm: FakeSlurm) -> None:
+    """Waits until the eval actor's step has ended; a job that ends before would cancel this step as well."""
+    step, done = slurm.folder / "steps" / "eval-actor", slurm.folder / "evaluated"
+    wait_for(lambda: done.exists() and not step.exists(), "the eval actor's end")
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -179,6 +185,7 @@ def test_before_the_time_limit_the_roles_save_and_the_job_is_requeued(
     ]
     if serves:
         wait_for((slurm.folder / "run/replay-server/metrics/replay.jsonl").exists, "metrics")
+    _wait_for_evaluation(slurm)
     process.send_signal(signal.SIGUSR1)
     code, err = _end(process)
     assert "the time limit is near: saving, then requeueing" in err
@@ -196,6 +203,7 @@ def test_before_the_time_limit_the_roles_save_and_the_job_is_requeued(
 def test_a_job_that_is_cancelled_saves_and_is_not_requeued(slurm: FakeSlurm, start: Start) -> None:
     process = _main(slurm, start, _SERVES)
     wait_for((slurm.folder / "steps" / "learner").exists, "a role")
+    _wait_for_evaluation(slurm)
     process.terminate()
     assert _end(process) == (143, "")
     assert len(slurm.calls("scancel")) == 2
