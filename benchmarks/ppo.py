@@ -60,6 +60,8 @@ def _ours(actors: int, environments: int, iterations: int) -> float:
         f"agent.env_steps_per_iteration={_ENV_STEPS}",
         "agent.fragment_length=128",
         f"agent.epochs={_EPOCHS}",
+        "agent.actor_layers=[64,64]",  # TF-Agents' loop has these layers.
+        "agent.value_layers=[64,64]",
         f"learn.batch_size={_BATCH}",
         f"collect.actors={actors}",
         f"collect.envs_per_actor={environments}",
