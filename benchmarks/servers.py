@@ -5,12 +5,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 
-import portpicker
 import psutil
 import reverb
 
 from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
+from actorlearner.network.ports import free_port
 from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
@@ -33,7 +33,7 @@ def serving(module: str, *arguments: str) -> Iterator["ServerProcess"]:
 
     Blocks until the process serves; Reverb and TensorFlow take some seconds.
     """
-    port = portpicker.pick_unused_port()
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", module, str(port), *arguments],
         stdin=subprocess.PIPE,

@@ -15,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
+from tests.support.ports import unused_port
 
 Eventually = Callable[..., None]
 
@@ -74,9 +75,7 @@ def eventually() -> Eventually:
 @pytest.fixture
 def free_port() -> int:
     """A TCP port that nobody listens on."""
-    import portpicker
-
-    return portpicker.pick_unused_port()
+    return unused_port()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.network.ports import free_port
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
 from tests.support.slow_link import slow_link
 
@@ -51,7 +51,7 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
 
 def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
     """A batch takes 25 ms to arrive, and a train step much less; nobody waits for the rate limiter."""
-    port = free_port()
+    port = unused_port()
 
     def role(name: str, folder: str, *more: str) -> Command:
         settings = ("--set", *TINY_RUN, "replay.updates_per_env_step=null", "learn.train_steps=1000000")

@@ -9,13 +9,13 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import portpicker
 import pytest
 
 from actorlearner.network.certificate import make_certificate, write_certificate
 from tests.support import compose, knock
 from tests.support.compose import Project
 from tests.support.containers import Container, knocks_of_a_stranger, run
+from tests.support.ports import unused_port
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(1500)]
 
@@ -31,7 +31,7 @@ def _published() -> str:
     addresses = bridge["IPAM"]["Config"][0]
     # An engine in its first life tells the subnet alone; its bridge has the first address of it.
     address = addresses.get("Gateway") or next(ipaddress.ip_network(addresses["Subnet"]).hosts())
-    return f"{address}:{portpicker.pick_unused_port()}"
+    return f"{address}:{unused_port()}"
 
 
 @pytest.fixture(name="project")

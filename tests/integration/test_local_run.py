@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import portpicker
 import pytest
 
 from actorlearner.agents.configuration import load_config
@@ -17,6 +16,7 @@ from actorlearner.network.private_network import PrivateNetwork, RefusedError
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.item_size import MAX_ROWS
 from tests.support.full_disk import unshare
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 from tests.support.reachable import is_reachable
 from tests.support.scrape import scrape
@@ -131,7 +131,7 @@ def test_a_run_is_watched_and_ctrl_c_saves_and_leaves_nothing(
     slow = ("environment.suite=tests.support.burdens:make", "environment.name=''")
     burden = ("environment.kwargs={wait_s: 0.02}", "environment.max_episode_steps=20")
     more = ("learn.train_steps=1000000", "evaluate.interval=100000", "collect.initial_random_steps=0")
-    port = portpicker.pick_unused_port()
+    port = unused_port()
     command = _local(start, *slow, *burden, *more, flags=["--verbose", "--metrics_port", str(port)])
     run = tmp_path / "run"
     wait_for(lambda: len(records(run / "metrics" / "learner.jsonl")) >= 4, "training")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.network.ports import free_port
 from actorlearner.process.child_process import die_with_parent
+from tests.support.ports import unused_port
 from tests.support.processes import MARK_VARIABLE, REPOSITORY, marked_processes, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.ray]
@@ -24,8 +24,8 @@ _COMMAND_S = 60
 @pytest.fixture(name="jobs")
 def _jobs(mark: str, tmp_path: Path) -> Iterator[str]:
     """A cluster of one node; the address that takes jobs."""
-    port, jobs = free_port(), free_port()
-    ports = {"--port": port, "--dashboard-port": jobs, "--dashboard-agent-listen-port": free_port()}
+    port, jobs = unused_port(), unused_port()
+    ports = {"--port": port, "--dashboard-port": jobs, "--dashboard-agent-listen-port": unused_port()}
     words = [str(word) for pair in ports.items() for word in pair]
     parent = os.getpid()
     # Its sockets need a short path.

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import portpicker
 import pytest
 import reverb
 
@@ -15,6 +14,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
 from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer
 from tests.support.page_text import page_text
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 from tests.support.scrape import scrape
 
@@ -35,7 +35,7 @@ def test_four_roles_with_four_run_directories_train(
     learner = role("learner", "on_learner", *to_server, "--verbose")
     actor = role("collect-actor", "on_actor", *to_server, "--actor_index", "0", "--quiet")
     evaluator = role("eval-actor", "on_evaluator", *to_server)
-    metrics_port = portpicker.pick_unused_port()
+    metrics_port = unused_port()
     to_scrape = ["--metrics_port", str(metrics_port)]
     server = role("replay-server", "on_server", "--port", str(free_port), *to_scrape)
 

@@ -5,11 +5,11 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import portpicker
 import pytest
 
 from actorlearner.process.health import check
 from actorlearner.records.run_directory import RunDirectory
+from tests.support.ports import unused_port
 from tests.support.processes import (
     PATIENCE_S,
     REPOSITORY,
@@ -43,8 +43,8 @@ class Cluster:
     def __init__(self, start: Start, folder: Path) -> None:
         self._start = start
         self._folder = folder
-        self._port = portpicker.pick_unused_port()
-        self._learners = [f"localhost:{portpicker.pick_unused_port()}" for _ in range(2)]
+        self._port = unused_port()
+        self._learners = [f"localhost:{unused_port()}" for _ in range(2)]
         self.server = self._role("replay-server", "server", "--port", str(self._port))
 
     def _role(self, role: str, directory: str, *options: str, **variables: str) -> Command:

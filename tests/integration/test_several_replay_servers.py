@@ -5,10 +5,10 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import portpicker
 import pytest
 
 from actorlearner.records.seal import sealed
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
 pytestmark = pytest.mark.integration
@@ -28,7 +28,7 @@ _SETTINGS = (
 
 @pytest.fixture(name="ports")
 def _ports() -> tuple[int, int]:
-    return portpicker.pick_unused_port(), portpicker.pick_unused_port()
+    return unused_port(), unused_port()
 
 
 def _serve(start: Callable[..., Command], port: int, directory: str, *settings: str) -> Command:

@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 
-import portpicker
 import pytest
 
 from actorlearner.errors import ConfigurationError, RunError
@@ -15,6 +14,7 @@ from actorlearner.learning import group_gathering, group_link
 from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.group_link import GroupLink
 from actorlearner.process.stop import Stop
+from tests.support.ports import unused_port
 
 PATIENCE_S = 60.0
 Eventually = Callable[..., None]
@@ -40,7 +40,7 @@ class Group:
     """Learners in the threads of this process."""
 
     def __init__(self, size: int) -> None:
-        self.addresses = tuple(f"localhost:{portpicker.pick_unused_port()}" for _ in range(size))
+        self.addresses = tuple(f"localhost:{unused_port()}" for _ in range(size))
         self.learners: list[Learner] = []
         self._threads = concurrent.futures.ThreadPoolExecutor()
 

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import portpicker
 import pytest
 
 from actorlearner.process.child_process import die_with_parent
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
@@ -38,7 +38,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     directory = tmp_path_factory.mktemp("parity")
     # One thread in each operation, so that results do not depend on how the work is split.
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1"}
-    cluster = {"worker": [f"localhost:{portpicker.pick_unused_port()}" for _ in range(2)]}
+    cluster = {"worker": [f"localhost:{unused_port()}" for _ in range(2)]}
     runs = [("default", "default", {}), ("mirrored:2", "mirrored:2", {})]
     for index, name in enumerate((GROUP, f"{GROUP}-1")):
         task = {"type": "worker", "index": index}

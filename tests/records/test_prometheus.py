@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from actorlearner.errors import RunError
-from actorlearner.network.ports import LOOPBACK, free_port
+from actorlearner.network.ports import LOOPBACK
 from actorlearner.records.metrics import MetricsWriter, Records, newest_of_each, written_records
 from actorlearner.records.prometheus import serve_metrics
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY
 from tests.support.scrape import scrape
 
@@ -23,7 +24,7 @@ RECORDS: Records = {
 
 def test_every_number_is_a_metric() -> None:
     records = dict(RECORDS)
-    port = free_port()
+    port = unused_port()
     serve_metrics((LOOPBACK, port), lambda: records)
     assert scrape(port) == {
         "actorlearner_learner_reported_timestamp_seconds": 12.5,
@@ -44,14 +45,14 @@ def test_every_number_is_a_metric() -> None:
 
 
 def test_a_port_in_use_is_refused() -> None:
-    port = free_port()
+    port = unused_port()
     serve_metrics((LOOPBACK, port), lambda: RECORDS)
     with pytest.raises(RunError, match=f"metrics cannot be served on 127.0.0.1:{port}: "):
         serve_metrics((LOOPBACK, port), lambda: RECORDS)
 
 
 def test_an_ipv6_address_is_named_with_brackets() -> None:
-    port = free_port()
+    port = unused_port()
     serve_metrics(("::1", port), lambda: RECORDS)
     with pytest.raises(RunError, match=rf"metrics cannot be served on \[::1\]:{port}: "):
         serve_metrics(("::1", port), lambda: RECORDS)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import portpicker
 import pytest
 import reverb
 
@@ -20,6 +19,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
+from tests.support.ports import unused_port
 from tests.support.replay import SPECS, Replay, sample_until_blocked, with_replay
 
 LAYOUTS = ["packed", "trajectory"]
@@ -51,7 +51,7 @@ def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
         config = with_replay(small_config, **replay)
         layout = make_layout(config, SPECS)
         checkpoints = ReplayCheckpoints(tmp_path / "replay [lr=3e-4] *", config, layout)
-        port = portpicker.pick_unused_port()
+        port = unused_port()
         servers.append(start_server([experience_table(config, layout)], port, checkpoints))
         saved = Saved(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout)
         saved.checkpoints = checkpoints
@@ -135,7 +135,7 @@ def test_a_server_that_does_not_answer_loses_no_checkpoint(
     replay = serve(min_size=1)
     replay.fill(MAX_ROWS)
     assert replay.save()
-    silent = ServerMonitor(reverb.Client(f"localhost:{portpicker.pick_unused_port()}"), replay.layout)
+    silent = ServerMonitor(reverb.Client(f"localhost:{unused_port()}"), replay.layout)
     with mock.patch("actorlearner.replay.checkpoints._STATUS_TIMEOUT_S", 1):
         assert not replay.checkpoints.save(replay.client, silent)
     assert "nothing is saved now: this server did not answer within 1 s" in caplog.text

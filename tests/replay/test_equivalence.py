@@ -5,7 +5,6 @@ from typing import Any
 
 import hypothesis
 import numpy as np
-import portpicker
 import pytest
 import reverb
 import tensorflow as tf
@@ -26,6 +25,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.replay.trajectories import TrajectoryLayout
+from tests.support.ports import unused_port
 from tests.support.replay import LONG_S, Replay
 
 GAMMA = 0.5
@@ -180,7 +180,7 @@ def through_replay(layout: str, specs: EnvironmentSpecs, steps: list[EnvSteps], 
         agent=AgentConfig(name="sac", gamma=GAMMA, n_step=n), replay=ReplayConfig(min_size=1, layout=layout)
     )
     made = make_layout(config, specs)
-    port = portpicker.pick_unused_port()
+    port = unused_port()
     server = start_server([experience_table(config, made)], port)
     try:
         replay = Replay(reverb.Client(f"localhost:{port}"), f"localhost:{port}", made)

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import portpicker
 import pytest
 import reverb
 
@@ -16,6 +15,7 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import BlockedFractions, BlockedTime, ReplayStatus, ReplayWatch
 from actorlearner.replay.tables import experience_table, start_server
 from tests.conftest import Eventually
+from tests.support.ports import unused_port
 from tests.support.processes import PATIENCE_S
 from tests.support.replay import SPECS, Replay, numbered, sample_until_blocked, with_replay
 
@@ -43,7 +43,7 @@ def test_status_while_a_server_goes_away_and_returns(
     serve: Serve, small_config: Config, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
     layout = make_layout(with_replay(small_config, layout="trajectory"), SPECS)
-    ports = [portpicker.pick_unused_port() for _ in range(2)]
+    ports = [unused_port() for _ in range(2)]
     addresses = [f"localhost:{port}" for port in ports]
     _, second = [serve(run_id, port) for run_id, port in zip("ab", ports, strict=True)]
     for count, address in zip((8, 16), addresses, strict=True):

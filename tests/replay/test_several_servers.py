@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import portpicker
 import pytest
 import reverb
 import tensorflow as tf
@@ -14,6 +13,7 @@ from actorlearner.replay.dataset import experience_dataset, experience_items
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.tables import experience_table, start_server
 from tests.conftest import Eventually
+from tests.support.ports import unused_port
 from tests.support.processes import PATIENCE_S
 from tests.support.replay import LONG_S, SPECS, Replay, with_replay
 
@@ -36,7 +36,7 @@ def serve(small_config: Config) -> Iterator[Serve]:
         layout = make_layout(config, SPECS)
         found = []
         for _ in range(2):
-            port = portpicker.pick_unused_port()
+            port = unused_port()
             servers.append(start_server([experience_table(config, layout)], port))
             found.append(Replay(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout))
         return found

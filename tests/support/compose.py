@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import portpicker
-
 from tests.support.containers import ENDLESS_PENDULUM, Container, Containers, run
+from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY
 
 FILE = REPOSITORY / "launch" / "docker-compose.yml"
@@ -23,7 +22,7 @@ def endless_pendulum(image: str) -> dict[str, str]:
         "ACTORLEARNER_IMAGE": image,
         "ACTORLEARNER_CONFIG": "sac_pendulum",
         "ACTORLEARNER_ARGS": f"--set {' '.join(ENDLESS_PENDULUM)}",
-        "ACTORLEARNER_BOARD_PORT": str(portpicker.pick_unused_port()),
+        "ACTORLEARNER_BOARD_PORT": str(unused_port()),
     }
 
 

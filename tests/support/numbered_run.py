@@ -8,13 +8,13 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
-from actorlearner.network.ports import free_port
 from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import make_layout
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.experiment import under_chaos
 from benchmarks.chaos.numbered import Produced, read_produced
 from benchmarks.chaos.store import read_items
+from tests.support.ports import unused_port
 from tests.support.processes import TINY_RUN
 
 
@@ -56,7 +56,7 @@ def account_of(
     assert checkpoint is not None
     return make_account(
         produced,
-        read_items(checkpoint[0], layout, free_port()),
+        read_items(checkpoint[0], layout, unused_port()),
         writing=Writing(layout.transitions_per_item, shared=True, n_step=1),
         killed=killed,
         losses=(),

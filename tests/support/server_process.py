@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import portpicker
 import psutil
 
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
+from tests.support.ports import unused_port
 
 _START_S = 60.0
 _SAVE_S = 60.0
@@ -49,7 +49,7 @@ def replay_server(
         ["actorlearner.replay.tables"]
     )  # TensorFlow and Reverb, once for all servers.
     here, there = context.Pipe()
-    port = port or portpicker.pick_unused_port()
+    port = port or unused_port()
     process = context.Process(target=_serve, args=(config, specs, directory, port, there), daemon=True)
     process.start()
     there.close()

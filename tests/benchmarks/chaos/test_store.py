@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import portpicker
 import pytest
 import reverb
 import tensorflow as tf
@@ -20,6 +19,7 @@ from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.numbered import Produced, observation
 from benchmarks.chaos.store import read_items
+from tests.support.ports import unused_port
 from tests.support.replay import LONG_S, Replay, sample_until_blocked, with_replay
 from tests.support.training import SPECS
 
@@ -44,7 +44,7 @@ class Store(Replay):
         assert self.checkpoints.save(self.client, ServerMonitor(self.client, self.layout))
         whole = newest_checkpoint(self.checkpoints.directory)
         assert whole is not None
-        parts = read_items(whole[0], self.layout, portpicker.pick_unused_port())
+        parts = read_items(whole[0], self.layout, unused_port())
         writing = Writing(self.layout.transitions_per_item, shared=True, n_step=1)
         produced = [Produced(1, IDENTITY, times=np.arange(steps, dtype=np.float64))]
         return make_account(produced, parts, writing=writing, killed=(), losses=())
@@ -73,7 +73,7 @@ def store(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) 
     )
     layout = make_layout(config, SPECS)
     checkpoints = ReplayCheckpoints(tmp_path / "replay", config, layout)
-    port = portpicker.pick_unused_port()
+    port = unused_port()
     tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
     server = start_server(tables, port, checkpoints)
     store = Store(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout)
