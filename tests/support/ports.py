@@ -5,8 +5,8 @@ import os
 from actorlearner.errors import RunError
 from actorlearner.network.ports import check_port
 
-_FIRST, _PER_WORKER = 10_000, 2_000
-"""For eleven workers of pytest-xdist, below 32768, from where on Linux chooses ports itself."""
+_FIRST, _PER_WORKER = 20_000, 1_000
+"""For twelve workers of pytest-xdist: above the ports of Ray's workers, below those that Linux chooses."""
 
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _untried = iter(range(_FIRST + _worker * _PER_WORKER, _FIRST + (_worker + 1) * _PER_WORKER))
