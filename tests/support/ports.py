@@ -6,7 +6,7 @@ from actorlearner.errors import RunError
 from actorlearner.network.ports import check_port
 
 _FIRST, _PER_WORKER = 20_000, 1_000
-"""For twelve workers of pytest-xdist: above the ports of Ray's workers, below those that Linux chooses."""
+"""Room for twelve workers of pytest-xdist. Ray gives its workers lower ports; Linux chooses higher ones."""
 
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _untried = iter(range(_FIRST + _worker * _PER_WORKER, _FIRST + (_worker + 1) * _PER_WORKER))
