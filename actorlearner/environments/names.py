@@ -1,5 +1,6 @@
 """Checks that the configured environment exists, before anything starts."""
 
+import dataclasses
 import importlib
 import importlib.machinery
 import inspect
@@ -15,6 +16,7 @@ from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 
 _KWARGS = "environment.kwargs"
+_ACTOR_KWARGS = "collect.actor_kwargs"
 _NAME = "environment.name"
 _SUITE = "environment.suite"
 _SUGGESTIONS = 3
@@ -24,12 +26,15 @@ _REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs", "gymnasium":
 _DM_CONTROL = "dm_control"
 
 
-def check_environment(environment: EnvironmentConfig, sources: Sources | None = None) -> None:
+def check_environment(
+    environment: EnvironmentConfig, sources: Sources | None = None, kwargs_key: str = _KWARGS
+) -> None:
     """Checks an environment's name, module and keyword arguments without making the environment.
 
     Args:
       environment: the environment section of the configuration.
       sources: the source of each key, for error lines.
+      kwargs_key: the key that the keyword arguments come from, for error lines.
 
     Raises:
       ConfigurationError: the environment does not exist, its module cannot be imported, or it does not take
@@ -38,20 +43,32 @@ def check_environment(environment: EnvironmentConfig, sources: Sources | None = 
     sources = sources or {}
     if environment.suite == _DM_CONTROL:
         _check_task(environment, sources)
-    elif environment.suite in _REGISTERED_BY:
-        _check_registered(environment, sources)
-    else:
-        _check_custom(environment, sources)
+        return
+    find = _registered if environment.suite in _REGISTERED_BY else _custom
+    make, arguments = find(environment, sources)
+    if callable(make):
+        _check_call(make, arguments, environment, sources, kwargs_key)
 
 
 def environment_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> Sequence[str]:
-    """Returns what `check_environment` raises, one line each; nothing if the section is refused already."""
+    """Returns what `check_environment` raises, one line each; nothing if the section is refused already.
+
+    The keyword arguments of evaluations and of the first collect actor are checked, too.
+    """
     if not can_be_looked_up(config.environment) or any(key.startswith("environment.") for key in broken):
         return ()
-    try:
-        check_environment(config.environment, sources)
-    except ConfigurationError as error:
-        return error.problems
+    lists = {} if _ACTOR_KWARGS in broken else config.collect.actor_kwargs
+    first_actor = {name: values[0] for name, values in lists.items() if isinstance(values, list) and values}
+    for key, kwargs in (
+        (_KWARGS, {}),
+        ("evaluate.kwargs", config.evaluate.kwargs),
+        (_ACTOR_KWARGS, first_actor),
+    ):
+        merged = {**config.environment.kwargs, **kwargs}
+        try:
+            check_environment(dataclasses.replace(config.environment, kwargs=merged), sources, key)
+        except ConfigurationError as error:
+            return error.problems
     return ()
 
 
@@ -92,14 +109,14 @@ def _registry(suite: str, sources: Sources) -> dict[str, Any]:
     return {name: specs[name] for name in specs}
 
 
-def _check_registered(environment: EnvironmentConfig, sources: Sources) -> None:
+def _registered(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
+    """Returns the callable of a registered environment, if it has one, and its positional arguments."""
     make = registered_spec(environment, sources).entry_point
     if isinstance(make, str):
         module_name, _, attribute = make.partition(":")
         source = sources.get(_NAME, DEFAULT_SOURCE)
         make = getattr(_import(module_name, _NAME, environment.name, source), attribute, None)
-    if callable(make):
-        _check_call(make, [], environment, sources)
+    return make, []
 
 
 def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
@@ -114,7 +131,8 @@ def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
         raise ConfigurationError([problem(_NAME, wrong, source, "domain-task, as in cheetah-run", meant)])
 
 
-def _check_custom(environment: EnvironmentConfig, sources: Sources) -> None:
+def _custom(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
+    """Returns the user's callable and its positional arguments."""
     suite = environment.suite
     module_name, _, attribute = suite.partition(":")
     source = sources.get(_SUITE, DEFAULT_SOURCE)
@@ -122,8 +140,7 @@ def _check_custom(environment: EnvironmentConfig, sources: Sources) -> None:
     missing = object()
     make = _attempt(lambda: getattr(module, attribute, missing), _SUITE, suite, source, _CALLABLE)
     if callable(make):
-        _check_call(make, [environment.name] if environment.name else [], environment, sources)
-        return
+        return make, [environment.name] if environment.name else []
     wrong = "does not exist" if make is missing else "is not callable"
     names = [name for name, value in getattr(module, "__dict__", {}).items() if _is_public(name, value)]
     line = problem(
@@ -141,7 +158,11 @@ def _is_public(name: str, value: Any) -> bool:
 
 
 def _check_call(
-    make: Callable[..., Any], arguments: Sequence[str], environment: EnvironmentConfig, sources: Sources
+    make: Callable[..., Any],
+    arguments: Sequence[str],
+    environment: EnvironmentConfig,
+    sources: Sources,
+    kwargs_key: str,
 ) -> None:
     """Refuses arguments that `make` does not take; a decorator may add the missing ones."""
     try:
@@ -152,14 +173,15 @@ def _check_call(
         signature.bind_partial(*arguments, **environment.kwargs)
     except TypeError as error:
         known = [name for name, each in signature.parameters.items() if each.kind in _BY_NAME]
-        raise ConfigurationError(
-            [_misfit(environment, sources, str(error), known[len(arguments) :])]
-        ) from None
+        line = _misfit(environment, sources, kwargs_key, str(error), known[len(arguments) :])
+        raise ConfigurationError([line]) from None
 
 
-def _misfit(environment: EnvironmentConfig, sources: Sources, reason: str, known: Sequence[str]) -> str:
+def _misfit(
+    environment: EnvironmentConfig, sources: Sources, kwargs_key: str, reason: str, known: Sequence[str]
+) -> str:
     """Returns the error line about unsuitable arguments; `known` are the keywords that `make` takes."""
-    key, value = (_KWARGS, environment.kwargs) if environment.kwargs else (_NAME, environment.name)
+    key, value = (kwargs_key, environment.kwargs) if environment.kwargs else (_NAME, environment.name)
     called = environment.name if environment.suite in _REGISTERED_BY else environment.suite
     wrong = f"{show(value)} cannot be passed to {called}: {reason}"
     meant = [close for name in environment.kwargs if name not in known for close in closest(name, known)]

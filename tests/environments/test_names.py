@@ -1,12 +1,13 @@
 """Looking environments up before anything starts."""
 
+import dataclasses
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
-from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, EvaluateConfig
 from actorlearner.environments.names import check_environment, environment_problems
 from actorlearner.errors import ConfigurationError
 
@@ -192,6 +193,21 @@ def test_silence_and_no_tensorflow() -> None:
 def test_an_environment_section_that_is_refused_already_is_not_looked_up(suite, name, broken) -> None:
     config = Config(environment=EnvironmentConfig(suite=suite, name=name))
     assert list(environment_problems(config, {}, broken)) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (Config(evaluate=EvaluateConfig(kwargs={"G": 2})), 'evaluate.kwargs: {"g": 9.8, "G": 2} cannot be'),
+        (Config(collect=CollectConfig(actor_kwargs={"G": [2]})), 'collect.actor_kwargs: {"g": 9.8, "G": 2} '),
+    ],
+)
+def test_arguments_of_evaluations_and_actors_are_checked(config: Config, expected: str) -> None:
+    environment = EnvironmentConfig("gym", "Pendulum-v1", {"g": 9.8})
+    sources = {"evaluate.kwargs": "--set", "collect.actor_kwargs": "--set"}
+    (line,) = environment_problems(dataclasses.replace(config, environment=environment), sources)
+    assert line.startswith(expected)
+    assert line.endswith("argument 'G' (--set); did you mean g? allowed: any of g")
 
 
 def test_problems_of_an_environment_are_returned() -> None:
