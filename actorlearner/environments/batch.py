@@ -45,7 +45,7 @@ class EnvironmentBatch:
           policy_train_step: train step of the variables that chose the actions.
         """
         observation, first = self.observations, self.first
-        pairs = list(zip(self._environments, _unstack(actions), strict=True))
+        pairs = list(zip(self._environments, unstack(actions), strict=True))
         for environment, action in pairs:
             environment.send(action)
         answers = [environment.step(action) for environment, action in pairs]
@@ -118,7 +118,8 @@ def stack(nests: Sequence[Nest]) -> Nest:
     return tree.map_structure(lambda *leaves: np.stack(leaves), *nests)
 
 
-def _unstack(actions: Nest) -> Iterable[Nest]:
+def unstack(actions: Nest) -> Iterable[Nest]:
+    """Returns the nests that were stacked."""
     if isinstance(actions, np.ndarray):  # The common case is faster without nests of single rows.
         return actions
     leaves = zip(*tree.flatten(actions), strict=True)

@@ -36,7 +36,7 @@ def check_environment(experiment: Experiment) -> Result:
     config = experiment.config.environment
     environment = load_environment(config, experiment.seed)
     try:
-        rate = _play(environment, experiment.seed)
+        rate = _play(environment, experiment.seed, experiment.config.agent.action_mask)
     finally:
         environment.close()
     specs = f"{_describe(environment.observation_spec)} -> {_describe(environment.action_spec)}"
@@ -45,32 +45,32 @@ def check_environment(experiment: Experiment) -> Result:
     return ok(f"{specs}, {limited}, {rate:,.0f} env steps/s")
 
 
-def _play(environment: Environment, seed: int) -> float:
+def _play(environment: Environment, seed: int, mask: str | None) -> float:
     """Takes some env steps with random actions; returns the env steps per second.
 
     Raises:
       RunError: a returned value is not valid.
     """
-    from tf_agents.specs import array_spec, tensor_spec
-
+    from actorlearner.acting.policy_function import RandomFunction
+    from actorlearner.environments.batch import stack, unstack
     from actorlearner.environments.finite import all_finite
     from actorlearner.environments.guarded import problem_of
     from actorlearner.environments.specs import environment_specs
 
-    actions = tensor_spec.to_array_spec(environment_specs(environment).action)
-    random = np.random.RandomState(seed)
-    if not all_finite(environment.reset()):
+    policy = RandomFunction(environment_specs(environment), 1, seed, mask=mask)
+    observation = environment.reset()
+    if not all_finite(observation):
         raise RunError("reset returned an observation that is not finite")
     began = time.perf_counter()
     taken = 0
     while taken < _ENV_STEPS and time.perf_counter() - began < _MAX_S:
-        step = environment.step(array_spec.sample_spec_nest(actions, random))
+        (action,) = unstack(policy(stack([observation]), np.array([taken == 0])))
+        step = environment.step(action)
         taken += 1
         wrong = problem_of(step)
         if wrong:
             raise RunError(f"{wrong}, at env step {taken}")
-        if step.last:
-            environment.reset()
+        observation = environment.reset() if step.last else step.observation
     return taken / (time.perf_counter() - began)
 
 

@@ -65,7 +65,7 @@ def _experience(experiment: Experiment) -> list[Any]:
 
     config = experiment.config
     batch = EnvironmentBatch([load_guarded(config.environment, config.seed, _ROLE, 0, 0)])
-    policy = RandomFunction(experiment.specs, 1, experiment.seed)
+    policy = RandomFunction(experiment.specs, 1, experiment.seed, mask=config.agent.action_mask)
     steps = [batch.step(policy(batch.observations, batch.first), RANDOM_POLICY) for _ in range(_ENV_STEPS)]
     batch.close()
     return steps

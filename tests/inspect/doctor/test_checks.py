@@ -269,6 +269,13 @@ def test_an_environment_that_breaks(experiment: Experiment, how: str, expected: 
     assert check("environment", broken(experiment, how)) == (Status.FAIL, expected)
 
 
+def test_an_environment_with_a_mask(experiment: Experiment) -> None:
+    masked = of_environment(experiment, suite="tests.support.masked:make", name="")
+    masked = of_agent(masked, PpoConfig(action_mask="allowed"))
+    assert check("environment", masked).status is Status.OK
+    assert check("replay", masked).status is Status.OK
+
+
 def test_an_environment_that_cannot_be_made(experiment: Experiment) -> None:
     unmade = of_environment(experiment, suite="gym", name="Pendulum-v1", kwargs={"gravity": 1})
     status, detail = check("environment", unmade)
