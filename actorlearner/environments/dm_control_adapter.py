@@ -1,5 +1,6 @@
 """Adapts the tasks of dm_control's suite; their time limit truncates episodes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,21 @@ from actorlearner.errors import one_line
 _HEIGHT, _WIDTH = 480, 640
 
 
-def make_task(name: str, **kwargs: Any) -> "DmControlAdapter":
-    """Makes a task; `kwargs` are those of the task."""
+def make_task(name: str, step_limit: int | None, kwargs: Mapping[str, Any]) -> "DmControlAdapter":
+    """Makes a task.
+
+    Args:
+      name: DOMAIN-TASK, as in cheetah-run.
+      step_limit: env steps after which an episode is truncated; None: the task's own limit.
+      kwargs: keyword arguments of the task.
+    """
     from dm_control import suite
 
     domain, _, task = name.rpartition("-")
-    return DmControlAdapter(suite.load(domain, task, task_kwargs=kwargs))
+    environment = suite.load(domain, task, task_kwargs=dict(kwargs))
+    if step_limit is not None:
+        environment._step_limit = step_limit  # `suite.load` takes seconds, and only of some tasks.
+    return DmControlAdapter(environment)
 
 
 class DmControlAdapter(Adapter):

@@ -65,7 +65,7 @@ def load_environment(
     if not seeded:
         warn(f"{_title(config)} has no seed(): its episodes differ from run to run, whatever the key seed is")
     environment: Environment = adapter
-    if config.max_episode_steps is not None and (not registered or config.suite == "dm_control"):
+    if config.max_episode_steps is not None and not registered:
         environment = TimeLimit(environment, config.max_episode_steps)
     if config.action_repeat > 1:
         environment = ActionRepeat(environment, config.action_repeat)
@@ -89,7 +89,7 @@ def episode_limit(config: EnvironmentConfig) -> int | None:
 def _registered(config: EnvironmentConfig) -> Any:
     """Makes an environment of a registry, with the configured time limit if there is one."""
     if config.suite == "dm_control":
-        return _construct(config, lambda: make_task(config.name, **config.kwargs))
+        return _construct(config, lambda: make_task(config.name, config.max_episode_steps, config.kwargs))
     if config.suite == "gymnasium":
         return _construct(config, lambda: _make_gymnasium(config))
     spec = copy.deepcopy(registered_spec(config, _NO_SOURCES))

@@ -33,6 +33,14 @@ def test_a_time_limit_truncates():
     assert [(step.last, step.discount) for step in steps] == [(False, 1.0), (False, 1.0), (True, 1.0)]
 
 
+def test_a_time_limit_may_be_longer_than_that_of_the_task():
+    environment = load_environment(config(max_episode_steps=1_002), 0)
+    environment.reset()
+    steps = [environment.step(np.zeros(1, np.float32)) for _ in range(1_002)]
+    assert [step.last for step in steps] == [False] * 1_001 + [True]
+    assert steps[-1].discount == 1.0
+
+
 def test_an_unknown_task_is_refused_with_what_was_meant():
     (line,) = environment_problems(Config(environment=config("cheetah-runn")), {})
     assert line.startswith('environment.name: unknown task "cheetah-runn"')
