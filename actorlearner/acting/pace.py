@@ -25,6 +25,9 @@ class Pace:
     between two policies, another actor may have died: each remaining actor then collects its part of one
     share (a takeover), and does so again after each further wait of that length. So no actor waits for ever
     when others join, leave or die, and no actor polls the replay server for this.
+
+    Attributes:
+      surplus: env steps that all actors together collect with each policy beyond an iteration.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Pace:
           clock: returns the time in seconds.
         """
         self._share = math.ceil(iteration.env_steps / actors / fragment_env_steps)
+        self.surplus = self._share * actors * fragment_env_steps - iteration.env_steps
         self._part = math.ceil(self._share / max(1, actors - 1))
         self._ahead = 1 + iteration.max_policy_lag
         self._train_steps = train_steps

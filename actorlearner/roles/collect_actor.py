@@ -26,6 +26,7 @@ from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import limit_children, use_cpu
 from actorlearner.process.waiting import wait_until
+from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
@@ -201,6 +202,8 @@ def _act_with_policy(
             collector.step(policy, newest.order)
     else:
         pace = _pace(config, experience, experience.iteration)
+        if actor_index == 0 and pace.surplus > 0:
+            warn(_surplus(config, pace.surplus))
         _act_in_iterations(collector, policy, newest, pace, experience.length or 1)
 
 
@@ -241,6 +244,15 @@ def _act_in_iterations(
             if not collector.ended:
                 collector.step(policy, newest.order)
         pace.collected()
+
+
+def _surplus(config: Config, env_steps: int) -> str:
+    """Returns the warning about env steps that are dropped; configurations with both keys are checked."""
+    actors, environments = collect_actors(config.collect), envs_per_actor(config.collect)
+    return (
+        f"{actors} actors x {environments} environments collect {env_steps:,} env steps more than an "
+        "iteration takes, and these are dropped: set collect.actors and collect.envs_per_actor"
+    )
 
 
 def _pace(config: Config, experience: Experience, iteration: Iteration) -> Pace:

@@ -25,6 +25,11 @@ def make(lag: int = 0) -> tuple[Pace, Clock]:
     return Pace(Iteration(ENV_STEPS, 10, lag), FRAGMENT, ACTORS, TRAIN_STEPS, clock), clock
 
 
+@pytest.mark.parametrize(("actors", "surplus"), [(1, 0), (2, 0), (3, 100), (8, 0), (9, 100)])
+def test_a_surplus_is_what_all_actors_collect_beyond_an_iteration(actors: int, surplus: int) -> None:
+    assert Pace(Iteration(ENV_STEPS, 10, 0), FRAGMENT, actors, TRAIN_STEPS).surplus == surplus
+
+
 def collect(pace: Pace) -> int:
     count = 0
     while pace.may_collect:
