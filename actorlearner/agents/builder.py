@@ -39,8 +39,8 @@ class AgentBuilder(abc.ABC):
           train_step: scalar int64 variable that the agent increments at each train step.
 
         Returns:
-          An agent whose `collect_policy` explores, and whose `policy` is greedy. What its `train` takes
-          follows from `experience`:
+          An agent whose `collect_policy` explores, and whose `policy` has the greedy action as the mode of
+          its `distribution`. What its `train` takes follows from `experience`:
           - transitions: a batched `trajectory.Transition` ([B, ...], no time dimension), and weights.
           - sequences: a `StoredSequence`, and weights.
           - sequences that are consumed in iterations: see agents/on_policy.py.

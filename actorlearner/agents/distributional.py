@@ -53,11 +53,11 @@ class ValueDistributionNetwork(network.Network):
         self._layers = [tf.keras.layers.Dense(units, activation="relu") for units in layers]
         self._layers.append(tf.keras.layers.Dense(actions * atoms))
         self._shape = (-1, actions, atoms)
-        self._mean = mean
+        self.mean = mean
 
     def call(self, inputs: Nest, step_type: Any = (), network_state: Any = (), training: bool = False) -> Any:
         """Returns the Q values of a batch of observations, and the state."""
-        return self._mean(self.distribution(inputs)), network_state
+        return self.mean(self.distribution(inputs)), network_state
 
     def distribution(self, observation: Nest) -> tf.Tensor:
         """Returns the last layer's output, float32 [batch, actions, atoms]."""
@@ -79,8 +79,8 @@ class DistributionalAgent(dqn_agent.DqnAgent):
         return tf.gather(self._q_network.distribution(time_steps.observation), actions, axis=1, batch_dims=1)
 
     def _compute_next_q_values(self, next_time_steps: Any, info: Any) -> tf.Tensor:
-        values, _ = self._target_q_network(next_time_steps.observation)
         distributions = self._target_q_network.distribution(next_time_steps.observation)
+        values = self._target_q_network.mean(distributions)
         if self._observation_and_action_constraint_splitter is not None:
             _, mask = self._observation_and_action_constraint_splitter(next_time_steps.observation)
             values = tf.where(tf.cast(mask, tf.bool), values, values.dtype.min)

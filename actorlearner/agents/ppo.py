@@ -78,7 +78,9 @@ class PpoConfig(OnPolicyConfig):
         "Divides rewards by the standard deviation of returns, which are summed within a fragment: "
         "fragment_length should be at least 1 / (1 - gamma).",
     )
-    debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
+    debug_summaries: bool = setting(
+        False, "Write losses, values and actions to TensorBoard as well; nothing with a memory."
+    )
 
 
 class PpoBuilder(OnPolicyBuilder):

@@ -39,7 +39,11 @@ class TemporalDifferenceConfig(AgentConfig):
         "summed. Null: no clipping.",
         above=0,
     )
-    debug_summaries: bool = setting(False, "Write losses, values and actions to TensorBoard as well.")
+    debug_summaries: bool = setting(
+        False,
+        "Write losses, values and actions to TensorBoard as well; nothing with tqc, and with dqn with a "
+        "memory, whose losses are not TF-Agents'.",
+    )
     gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
 
 
