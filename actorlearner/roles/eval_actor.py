@@ -48,7 +48,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     """Evaluates until `stop` or the policy of the last train step, and keeps the best policy.
 
     A request stays in the queue until its evaluation is recorded, so a restarted eval actor leaves no gap. A
-    version whose evaluation was recorded before is not evaluated again. Returns at once if evaluation is off.
+    version whose evaluation was recorded before is not evaluated again. But a learner that restarts from its
+    checkpoint takes train steps again, and these are evaluated again. Returns at once if evaluation is off.
 
     Args:
       config: the experiment.
@@ -87,11 +88,14 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     videos = TrainingVideos(directory, config, filmed, update, _ROLE)
     start_up.ended("replay server")
     start_up.report("ready")
+    generation: int | None = None
     while record.train_step < config.learn.train_steps:
         request = _next_request(container, videos, stop)
         if request is None:
             break
-        if request.version.train_step > record.train_step:
+        restarted = generation is not None and request.version.generation > generation
+        generation = request.version.generation
+        if request.version.train_step > record.train_step or restarted:
             update(request.version)
             episodes = _play(config, environments, policy, stop)
             if episodes is None:

@@ -1,14 +1,27 @@
-"""The eval actor ends where evaluation is off."""
+"""Which policies the eval actor evaluates."""
 
 import dataclasses
 from pathlib import Path
 
 import pytest
+import reverb
 
-from actorlearner.config.schema import Config, EvaluateConfig
+from actorlearner.agents.make import make_agent
+from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
+from actorlearner.environments.specs import load_specs
 from actorlearner.process.stop import Stop
+from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.connection import announce, identity_table
+from actorlearner.replay.layout import make_layout
+from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import eval_actor
+from actorlearner.variables.container import (
+    EvaluationRequest,
+    PolicyVariables,
+    VariableContainer,
+    variable_tables,
+)
 
 
 def test_without_evaluation_the_role_ends_at_once(
@@ -18,3 +31,29 @@ def test_without_evaluation_the_role_ends_at_once(
     with caplog.at_level("INFO"):
         eval_actor.run(config, RunDirectory(tmp_path), Stop(), replay_address=("nowhere:1",))
     assert caplog.messages == ["evaluation is off (evaluate.interval: null)"]
+
+
+def test_train_steps_that_a_restarted_learner_takes_again_are_evaluated_again(
+    small_config: Config, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eval_actor, "use_cpu", lambda threads: None)  # TensorFlow has started here.
+    config = dataclasses.replace(
+        small_config, evaluate=EvaluateConfig(interval=5, episodes=1), learn=LearnConfig(train_steps=20)
+    )
+    specs = load_specs(config.environment)
+    values = [variable.numpy() for variable in make_agent(config, specs).policy_variables]
+    layout = make_layout(config, specs)
+    tables = [experience_table(config, layout), *variable_tables(values), identity_table("abc")]
+    server = start_server(tables, free_port)
+    client = reverb.Client(f"localhost:{free_port}")
+    announce(client, "abc", config)
+    container = VariableContainer(client, "abc")
+    for generation, train_step in ((0, 0), (0, 10), (0, 10), (1, 5), (1, 20)):
+        version = PolicyVariables(train_step, values, generation)
+        container.push_evaluation(EvaluationRequest(version, env_steps=train_step))
+    directory = RunDirectory(tmp_path)
+    directory.prepare(config, joins=True)
+    eval_actor.run(config, directory, Stop(), replay_address=(f"localhost:{free_port}",))
+    server.stop()
+    recorded = read_records(directory.metrics("eval"))
+    assert [record["train_step"] for record in recorded] == [0, 10, 5, 20]
