@@ -1,8 +1,8 @@
-"""The signals that a Slurm job gets: it waits for them and for the ends of its processes."""
+"""The signals that a Slurm job gets."""
 
 import signal
 
-_SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
+_SIGNALS = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
 _TICK_S = 1.0
 
 
@@ -17,6 +17,6 @@ def unblock() -> None:
 
 
 def wait(timeout_s: float = _TICK_S) -> int:
-    """Blocks until a signal arrives, at most `timeout_s`; returns its number if it ends the job, else 0."""
-    number = signal.sigtimedwait(_SIGNALS, timeout_s)
-    return 0 if number is None or number.si_signo == signal.SIGCHLD else number.si_signo
+    """Blocks until a signal arrives, at most `timeout_s`; returns its number, 0 without one."""
+    received = signal.sigtimedwait(_SIGNALS, timeout_s)
+    return received.si_signo if received else 0

@@ -248,3 +248,12 @@ def test_an_actor_follows_the_main_job(slurm: FakeSlurm, start: Start) -> None:
     assert "waiting for the replay server of the main job 7, which is PENDING" in err
     assert slurm.calls()[-1] == "scontrol requeue 8_2"  # One task, not the array.
     assert not list((slurm.folder / "steps").iterdir())
+
+
+def test_a_wait_does_not_end_with_a_command_that_ran_before() -> None:
+    code = (  # In a process with one thread: another one would take the signal.
+        "import subprocess, time; from actorlearner.on_slurm import signals; signals.block(); "
+        "subprocess.run(['true'], check=True); began = time.monotonic(); "
+        "assert signals.wait(0.2) == 0; assert time.monotonic() - began > 0.1"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, timeout=60, check=True)
