@@ -17,7 +17,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from actorlearner.cli.command import Parser, parsed_by, take_problems
-from actorlearner.cli.experiment import add_collect_actors, add_config, load_experiment
+from actorlearner.cli.experiment import (
+    add_collect_actors,
+    add_config,
+    load_experiment,
+    one_learner_problems,
+)
 from actorlearner.cli.main import add_working_directory
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.network.certificate import CERTIFICATE_VARIABLE, make_certificate
@@ -72,8 +77,8 @@ def submit(argv: Sequence[str]) -> None:
             "--run_dir: it is missing; allowed: a directory that the main job's node can write to"
         )
     actors = arguments.collect_actors
-    experiment = load_experiment(arguments, problems, needs_numpy=False)
-    config = os.path.abspath(arguments.config) if os.path.exists(arguments.config) else arguments.config
+    experiment = load_experiment(arguments, problems, one_learner_problems, needs_numpy=False)
+    config = os.path.abspath(arguments.config) if os.path.isfile(arguments.config) else arguments.config
     role = ["--config", config, "--set", *arguments.set]
     # Not in a flag of sbatch, which everybody on this machine could read.
     environment = os.environ | {CERTIFICATE_VARIABLE: make_certificate().decode()}

@@ -55,6 +55,15 @@ def test_an_environment_in_the_working_directory_is_found(
     monkeypatch.delitem(sys.modules, "my_robots")
 
 
+def test_a_folder_named_like_a_shipped_configuration_is_not_that(
+    slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sac_pendulum").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert _submit("--run_dir", "x", "--collect_actors", "1") == 0
+    assert all(" --config sac_pendulum " in call for call in slurm.calls("sbatch"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -64,6 +73,10 @@ def test_an_environment_in_the_working_directory_is_found(
         ),
         (["--collect_actors", "1"], "--run_dir: it is missing; allowed: a directory that"),
         (["--run_dir", "x", "--collect_actors", "1", "--set", "agent.gamma=7"], "agent.gamma: 7"),
+        (
+            ["--run_dir", "x", "--collect_actors", "1", "--set", "learn.strategy=multi_worker_mirrored"],
+            "learn.strategy: multi_worker_mirrored cannot work with a command that starts one learner",
+        ),
         (
             ["--run_dir", "x", "--collect_actors", "1", "--main_sbatch=a'"],
             '--main_sbatch: "a\'" cannot be used',
