@@ -1,4 +1,4 @@
-"""Prints how the memory of each role of a long run grew, as the table that the README shows.
+"""Prints how the memory of each role of a long run grew, as the table in docs/benchmarks.md.
 
     .venv/bin/python -m benchmarks.soak RUN_DIR
 

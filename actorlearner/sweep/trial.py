@@ -13,7 +13,7 @@ from optuna.storages import RetryHeartbeatStaleTrialCallback
 from actorlearner.agents.configuration import load_config
 from actorlearner.api import Run
 from actorlearner.config.schema import Config
-from actorlearner.errors import RunError
+from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.local.local_process import LocalProcess
 from actorlearner.process.stop import Stop
 from actorlearner.records.formatting import return_text
@@ -96,7 +96,7 @@ class Objective:
             steps_before = index * config.learn.train_steps
             try:
                 self._train(trial, run, [*overrides, f"seed={seed}"], steps_before)
-            except optuna.TrialPruned:
+            except (optuna.TrialPruned, ConfigurationError, RunError):  # Not resumed, unlike a stopped one.
                 _discard_replay(run)
                 raise
             if not Run(run.path, config).finished:

@@ -218,8 +218,9 @@ def test_a_failed_trial_counts_and_the_sweep_goes_on(run: Callable[..., list[Pat
             raise RunError("learner: the loss is not finite")
         return (0, 1, 1, 1, 1)
 
-    run(returns, trials=3)
+    started = run(returns, trials=3)
     assert [each.state.name for each in _study(tmp_path).trials] == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert not any(path.exists() for path in (RunDirectory(path).replay_checkpoints for path in started))
 
 
 def test_a_sweep_in_which_nothing_works_ends(run: Callable[..., list[Path]]) -> None:

@@ -98,18 +98,23 @@ def _values(run: Run) -> dict[str, Any]:
 def _differences(groups: Sequence[dict[str, Any]]) -> list[str]:
     """Returns each group's values of the differing keys: a few, if these distinguish the groups."""
     every = dict.fromkeys(key for values in groups for key in values)
-    differing = [key for key in every if len({_shown(values, key) for values in groups}) > 1]
+    differing = [key for key in every if len({_exact(values, key) for values in groups}) > 1]
     # Another algorithm always has other keys.
     shared = [key for key in differing if not key.startswith(_AGENT) or all(key in v for v in groups)]
     ordered = shared + [key for key in differing if key not in shared]
     count = next(
         count
         for count in range(min(_FEW_KEYS, len(shared)), len(ordered) + 1)
-        if len({tuple(_shown(values, key) for key in ordered[:count]) for values in groups}) == len(groups)
+        if len({tuple(_exact(values, key) for key in ordered[:count]) for values in groups}) == len(groups)
     )
     left = len(shared) - count
     more = f" and {left} more key{'s' * (left > 1)}" if left > 0 else ""
     return [", ".join(f"{key}: {_shown(values, key)}" for key in ordered[:count]) + more for values in groups]
+
+
+def _exact(values: dict[str, Any], key: str) -> str | None:
+    """Returns a value as JSON, because `_shown` cuts long ones; None without the key."""
+    return json.dumps(values[key], sort_keys=True) if key in values else None
 
 
 def _shown(values: dict[str, Any], key: str) -> str:

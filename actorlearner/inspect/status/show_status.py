@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 
 from actorlearner.environments.quiet import quiet_output
-from actorlearner.errors import EXIT_FINISHED
+from actorlearner.errors import EXIT_FINISHED, RunError
 from actorlearner.inspect.status.run_status import open_run, read_status
 from actorlearner.inspect.status.view import Row, rendered, run_rows, server_rows
 from actorlearner.process.stop import Stop
@@ -51,9 +52,18 @@ def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, 
     console = Console(highlight=False, markup=False, emoji=False)
     live = watch and console.is_terminal
     show = _as_json if as_json else _as_text(console, rows, live=live)
+    silent = False
     try:
         while True:
-            show(read())
+            try:
+                show(read())
+                silent = False
+            except RunError as error:  # A server does not answer while it saves replay, or starts again.
+                if not watch or replay_address is None:
+                    raise
+                if not silent:
+                    print(error, file=sys.stderr)
+                silent = True
             if not watch:
                 return EXIT_FINISHED
             if stop.wait(_INTERVAL_S):

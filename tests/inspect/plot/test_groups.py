@@ -66,6 +66,13 @@ def test_as_many_differences_are_named_as_tell_groups_apart(tmp_path: Path) -> N
     ]
 
 
+def test_long_values_that_differ_at_their_end_are_told_apart(tmp_path: Path) -> None:
+    lists = ["collect.actor_kwargs.netlist=[" + "a, " * 100 + last + "]" for last in "bc"]
+    (comparison,) = compared(tmp_path, (lists[0],), (lists[1],))
+    assert len(labels(comparison)) == 2
+    assert all(label.startswith("collect.actor_kwargs") for label in labels(comparison))
+
+
 def test_keys_that_another_algorithm_lacks_go_without_saying(tmp_path: Path) -> None:
     runs = [trained_run(tmp_path / name, config=name) for name in ("sac_pendulum", "td3_pendulum")]
     (comparison,) = comparisons(read_runs(runs, pytest.fail))

@@ -1,15 +1,46 @@
 """The command as a process: exit codes, JSON, and looking again until Ctrl-C."""
 
+import dataclasses
 import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from actorlearner.cli.main import main
+from actorlearner.errors import RunError
+from actorlearner.inspect.status import server_status, show_status
+from actorlearner.inspect.status.show_status import run_status
 from actorlearner.records.run_directory import RunDirectory
+
+
+def test_watching_a_server_outlasts_its_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @dataclasses.dataclass
+    class Status:
+        number: int
+
+    readings: Iterator[Status | None] = iter([Status(0), Status(1), None, None, Status(4)])
+
+    def read(reader: object) -> Status:
+        reading = next(readings)
+        if reading is None:
+            raise RunError("it did not answer")
+        return reading
+
+    waits = iter([False] * 4 + [True])
+    monkeypatch.setattr(server_status.ServerStatusReader, "__init__", lambda self, address: None)
+    monkeypatch.setattr(server_status.ServerStatusReader, "read", read)
+    monkeypatch.setattr(show_status.Stop, "install", lambda self: None)
+    monkeypatch.setattr(show_status.Stop, "wait", lambda self, seconds: next(waits))
+    run_status(None, "host:1", watch=True, as_json=True)
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == ['{"number": 1}', '{"number": 4}']
+    assert shown.err.splitlines() == ["it did not answer"]
 
 
 def test_a_look_at_a_directory_imports_no_tensorflow(directory: RunDirectory) -> None:
