@@ -51,8 +51,9 @@ def test_a_run_stands_the_death_of_every_role(
     assert "             0 duplicated, 0 unknown, 0 torn" in verdict
     assert rows["policies"][1] == "never"
     assert rows["verdict"] == ["verdict", "good"]
+    # A new learner may repeat a train step that a killed one had evaluated.
     steps = [record["train_step"] for record in records(tmp_path / "run" / "metrics" / "eval.jsonl")]
-    assert steps == [0, 1000, 2000]
+    assert (sorted(set(steps)), steps[-1]) == ([0, 1000, 2000], 2000)
 
 
 @pytest.mark.long

@@ -65,7 +65,8 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     assert (command.out, len(command.err.splitlines())) == ("", 4)
     assert marked_processes(mark) == []
     assert _column(run, "learner", "train_step")[-1] == _TRAIN_STEPS
-    assert _column(run, "eval", "train_step") == list(range(0, _TRAIN_STEPS + 1, 1000))
+    # The new learner may repeat a train step that the killed one had evaluated.
+    assert sorted(set(_column(run, "eval", "train_step"))) == list(range(0, _TRAIN_STEPS + 1, 1000))
     env_steps = _column(run, "collect-0", "env_steps")  # But for those that it had not recorded yet.
     assert env_steps == sorted(env_steps)
     assert env_steps[-1] > counted
@@ -101,7 +102,8 @@ def _check_page(start: Callable[..., Command], run: Path) -> None:
 
     text = page_text(run / "report.html")
     assert " td3 on Pendulum-v1, seed 0 finished " in text
-    for record in records(run / "metrics" / "eval.jsonl"):
+    latest = {record["train_step"]: record for record in records(run / "metrics" / "eval.jsonl")}
+    for record in latest.values():
         average = _shown(record["average_return"])
         assert f" {record['train_step']:,} {record['env_steps']:,} {average} " in text
     assert re.search(r" collect-actor-0 died killed by signal 9 ", text)

@@ -39,6 +39,7 @@ def test_a_run_survives_faults_and_counts_them(start: Start, tmp_path: Path) -> 
     assert (run / "logs" / "eval-actor.log").read_text().count("the environment is replaced") == 9
 
 
+@pytest.mark.long
 def test_an_environment_that_always_fails_ends_the_run_and_is_named(start: Start) -> None:
     command = _local(start, 1_000_000, "environment.max_faults=4")
     assert command.finish() == 1

@@ -172,6 +172,7 @@ def test_a_run_is_watched_and_ctrl_c_saves_and_leaves_nothing(
         ]
 
 
+@pytest.mark.long
 def test_ctrl_c_while_replay_fills_ends_in_time(start: Start, mark: str, tmp_path: Path) -> None:
     command = _local(start, "replay.min_size=100000", "collect.initial_random_steps=100000")
     collected = tmp_path / "run" / "metrics" / "collect-0.jsonl"

@@ -2,11 +2,10 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
-from tests.support.processes import Command, marked_processes, wait_for
+from tests.support.processes import marked_processes, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -18,7 +17,7 @@ sys.stdin.read()
 """
 
 
-def test_a_process_and_its_child_are_seen_until_they_end(mark: str) -> None:
+def test_a_process_and_its_child_are_seen_until_they_end_and_by_their_own_test_alone(mark: str) -> None:
     environment = {"ACTORLEARNER_TEST_MARK": mark}
     parent = subprocess.Popen(
         [sys.executable, "-c", _PARENT],
@@ -31,11 +30,6 @@ def test_a_process_and_its_child_are_seen_until_they_end(mark: str) -> None:
     # The child itself says its number: Linux shows a process's environment only some time after it started.
     child = int(parent.stdout.readline())
     assert set(marked_processes(mark)) == {parent.pid, child}
+    assert marked_processes("another mark") == []
     parent.communicate()  # Closes its standard input, at which it ends, and its child after it.
     wait_for(lambda: not marked_processes(mark), "the end of both")
-
-
-def test_processes_of_another_test_are_not_seen(mark: str, start: Callable[..., Command]) -> None:
-    command = start("-c", "print('started', flush=True)")
-    assert command.finish() == 0
-    assert marked_processes("another mark") == []

@@ -160,6 +160,7 @@ def test_each_env_step_is_trained_on_in_one_iteration_and_what_is_too_old_in_non
     assert statistics.staleness_max == (STEPS if lag else 0)
 
 
+@pytest.mark.parametrize("lag", [0])
 def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run: Run) -> None:
     """The first learner dies in the middle of an iteration; its later policies are rolled back."""
     first = run.collect(1, train_step=0)
@@ -195,7 +196,8 @@ def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
     )
 
 
-@pytest.mark.parametrize("lstm_units", [None, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("lstm_units", [None, 3])
 def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path: Path) -> None:
     run = Run(config_of(lag=0, lstm_units=lstm_units, xla=True), free_port, tmp_path)
     numbers = run.collect(ROUNDS, train_step=0)

@@ -40,11 +40,9 @@ LONG_VECTOR = tf.TensorSpec([120], tf.float32)
 PICTURE = tensor_spec.BoundedTensorSpec([84, 84, 4], tf.uint8, 0, 255)
 ACTION = tensor_spec.BoundedTensorSpec([6], tf.float32, -1.0, 1.0)
 
-CASES = {
-    "packed vectors": ("packed", LONG_VECTOR, 1, 28_000),
-    "trajectories of vectors": ("trajectory", VECTOR, 1, 8_000),
-}
+CASES = {"packed vectors": ("packed", LONG_VECTOR, 1, 28_000)}
 LONG_CASES = {
+    "trajectories of vectors": ("trajectory", VECTOR, 1, 8_000),
     "packed pictures": ("packed", PICTURE, 1, 1_600),
     "trajectories of pictures": ("trajectory", PICTURE, 1, 2_400),
     "trajectories of several env steps": ("trajectory", VECTOR, 3, 8_000),
