@@ -19,8 +19,6 @@ class Progress:
       config: the experiment.
       status: as of the last `update`.
       evaluations: all evaluations so far, oldest first, including those before a resume.
-      first_steps_s: seconds from the start to the first env step, and to the end of the learner's first call;
-        None before both.
     """
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
@@ -33,15 +31,19 @@ class Progress:
         self._eval_lines = Tail(self._eval, from_start=True)
         self.evaluations: list[dict[str, Any]] = []
         self.new_evaluations()
-        self.first_steps_s: tuple[float, float] | None = None
+        self._first_env_step_s: float | None = None
+        self._first_train_step_s: float | None = None
         self.update()
         self._train_step_before, self._env_steps_before = self.train_step, self.env_steps
 
     def update(self) -> None:
         """Reads the status; costs milliseconds."""
         self.status: RunStatus = read_status(self._files, self.config)
-        if self.first_steps_s is None:
-            self.first_steps_s = self._find_first_steps()
+        # Each is kept when it is first seen: later, the newest records may not reach back to it.
+        if self._first_env_step_s is None:
+            self._first_env_step_s = self._first_time(*self._files.collect_metrics())
+        if self._first_train_step_s is None:
+            self._first_train_step_s = self._first_time(self._files.metrics("learner"))
 
     def new_evaluations(self) -> list[dict[str, Any]]:
         """Returns the evaluations since the last call; costs little."""
@@ -70,6 +72,12 @@ class Progress:
         return sum(actor.get("episodes", 0) for actor in self.status.actors)
 
     @property
+    def first_steps_s(self) -> tuple[float, float] | None:
+        """Seconds from the start to the first env step, and to the end of the learner's first call."""
+        env_step_s, train_step_s = self._first_env_step_s, self._first_train_step_s
+        return None if env_step_s is None or train_step_s is None else (env_step_s, train_step_s)
+
+    @property
     def is_resumed(self) -> bool:
         """Whether train steps were taken before this part of the run."""
         return self._train_step_before > 0
@@ -81,11 +89,6 @@ class Progress:
             (self.train_step - self._train_step_before) / self.elapsed_s,
             (self.env_steps - self._env_steps_before) / self.elapsed_s,
         )
-
-    def _find_first_steps(self) -> tuple[float, float] | None:
-        learner = self._first_time(self._files.metrics("learner"))
-        actor = self._first_time(*self._files.collect_metrics())
-        return None if actor is None or learner is None else (actor, learner)
 
     def _first_time(self, *paths: Path) -> float | None:
         """Returns the seconds from the start to the first of the newest records since then."""

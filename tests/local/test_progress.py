@@ -59,6 +59,18 @@ def test_totals_are_of_all_actors(config: Config, directory: RunDirectory) -> No
     assert progress.first_steps_s == pytest.approx((0, 0), abs=10)
 
 
+def test_the_first_env_step_is_known_however_long_replay_fills(
+    config: Config, directory: RunDirectory
+) -> None:
+    progress = Progress(config, directory)
+    write(directory, "collect-0", env_steps=10)
+    progress.update()
+    directory.metrics("collect-0").unlink()  # As if that record were not among the newest ones any more.
+    write(directory, "learner", train_step=10)
+    progress.update()
+    assert progress.first_steps_s == pytest.approx((0, 0), abs=10)
+
+
 def test_a_resumed_run_has_rates_of_its_own(config: Config, directory: RunDirectory) -> None:
     write(directory, "learner", train_step=600)
     write(directory, "collect-0", env_steps=300)
