@@ -57,15 +57,23 @@ class Experience:
     Attributes:
       length: None if a unit is a transition of `agent.n_step` env steps; otherwise a unit is a sequence of
         this number of env steps of one environment.
-      stride: env steps from the start of a sequence to the start of the next one.
+      stride: env steps from the start of a sequence to the start of the next one; with an iteration, `length`.
       priorities: how units are drawn; None: uniformly.
       iteration: how units are consumed; None: they are drawn again and again.
+
+    Raises:
+      ValueError: experience that is consumed in iterations is not in sequences, or these overlap.
     """
 
     length: int | None = None
     stride: int = 1
     priorities: Priorities | None = None
     iteration: Iteration | None = None
+
+    def __post_init__(self) -> None:
+        """Checks what no other form of an iteration supports."""
+        if self.iteration is not None and (self.length is None or self.stride != self.length):
+            raise ValueError(f"an iteration takes sequences with stride=length, not {self}")
 
 
 class StoredTransition(NamedTuple):

@@ -54,10 +54,17 @@ def replay_problems(config: Config, sources: Sources, broken: Collection[str] = 
     elif experience.length is not None:
         found += _iteration_problems(config, experience.iteration, experience.length)
     return [
-        cannot_work(config, each.key, sources, each.allowed)
-        for each in found
-        if not {each.key, *each.others}.intersection(broken)
+        _line(config, each, sources) for each in found if not {each.key, *each.others}.intersection(broken)
     ]
+
+
+def _line(config: Config, found: _Problem, sources: Sources) -> str:
+    if found.key in config_keys(type(config.agent)):
+        return cannot_work(config, found.key, sources, found.allowed)
+    # An algorithm from outside this package may call what it declares differently.
+    _, _, name = found.key.rpartition(".")
+    allowed = f"an algorithm whose experience has as {name} {found.allowed}"
+    return cannot_work(config, "agent.name", sources, allowed)
 
 
 def _experience(config: Config, broken: Collection[str]) -> Experience:

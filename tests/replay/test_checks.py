@@ -3,15 +3,17 @@
 import dataclasses
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.agents.dqn import DqnConfig
+from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.config.resolved import to_yaml
-from actorlearner.config.schema import CollectConfig, Config, LearnConfig
+from actorlearner.config.schema import AgentConfig, CollectConfig, Config, LearnConfig
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.errors import ConfigurationError
 from actorlearner.replay.checks import replay_problems
@@ -37,6 +39,23 @@ def config_with(**keys: Any) -> Config:
 
 def test_defaults_work() -> None:
     assert replay_problems(Config(), {}) == []
+
+
+def test_an_own_algorithm_may_lack_the_keys_of_the_shipped_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Experience(length=7, stride=7, iteration=Iteration(env_steps=15, epochs=1, max_policy_lag=0))
+    builder = SimpleNamespace(experience=lambda config: own)
+    monkeypatch.setattr("actorlearner.replay.checks.find_builder", lambda name: builder)
+    config = dataclasses.replace(Config(), agent=AgentConfig(name="my_algorithms:MineBuilder"))
+    assert replay_problems(config, {"agent.name": "exp.yaml:3"})[0] == (
+        'agent.name: "my_algorithms:MineBuilder" cannot work (exp.yaml:3); allowed: an algorithm whose '
+        "experience has as env_steps_per_iteration a multiple of fragment_length (7)"
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"length": 7}, {"stride": 7}, {}])
+def test_an_iteration_takes_sequences_that_do_not_overlap(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="an iteration takes sequences with stride=length"):
+        Experience(iteration=Iteration(14, 1, 0), **wrong)
 
 
 @pytest.mark.parametrize("capacity", [11, 12])
