@@ -49,57 +49,55 @@ class Pace:
         """
         self._share = math.ceil(iteration.env_steps / actors / fragment_env_steps)
         self.surplus = self._share * actors * fragment_env_steps - iteration.env_steps
-        self._part = math.ceil(self._share / max(1, actors - 1))
-        self._ahead = 1 + iteration.max_policy_lag
+        self._takeover_share = math.ceil(self._share / max(1, actors - 1))
+        self._max_shares = 1 + iteration.max_policy_lag
         self._train_steps = train_steps
         self._clock = clock
-        self._left = 0
+        self._fragments_left = 0
         self._train_step: int | None = None
-        self._usual_s: float | None = None
-        self._share_s: float | None = None
-        self._whole = False
-        self._arrived = self._since = clock()
+        self._usual_interval_s: float | None = None
+        self._first_share_s: float | None = None
+        self._joined_before_this_interval = False
+        self._policy_at = self._waiting_since = clock()
         self._took_over = False
 
     def policy_arrived(self, train_step: int) -> None:
         """Adds the share of a new policy, and one share for each policy that this actor has missed."""
-        passed, now = self._ahead, self._clock()
+        shares, now = self._max_shares, self._clock()
         if self._train_step is not None and train_step > self._train_step:
-            passed = (train_step - self._train_step) // self._train_steps
+            shares = (train_step - self._train_step) // self._train_steps
             self._measure(now)
         self._train_step = train_step
-        self._left = min(self._left + passed * self._share, self._ahead * self._share)
-        self._arrived = self._since = now
+        most = self._max_shares * self._share
+        self._fragments_left = min(self._fragments_left + shares * self._share, most)
+        self._policy_at = self._waiting_since = now
         self._took_over = False
 
     def _measure(self, now: float) -> None:
         """Updates the usual time between two policies."""
-        if not self._whole:  # An actor may join in the middle of its first interval.
-            self._whole = True
-        elif self._usual_s is None or not self._took_over:
-            self._usual_s = now - self._arrived
+        if not self._joined_before_this_interval:  # An actor may join in the middle of its first interval.
+            self._joined_before_this_interval = True
+        elif self._usual_interval_s is None or not self._took_over:
+            self._usual_interval_s = now - self._policy_at
         else:  # Measures from the last takeover: before it, the actors waited for the missing actor.
-            self._usual_s = max(now - self._since, _FADING * self._usual_s)
+            self._usual_interval_s = max(now - self._waiting_since, _FADING * self._usual_interval_s)
 
-    @property
     def may_collect(self) -> bool:
-        """Whether to collect a fragment now; ask again while it is False."""
-        if self._left > 0:
-            return True
-        waited_s = self._clock() - self._since
-        if self._share_s is None:
-            self._share_s = waited_s
-        if self._usual_s is None:
-            patience_s = max(_FIRST_PATIENCE_S, _PATIENCE * self._share_s)
-        else:
-            patience_s = max(_MIN_PATIENCE_S, _PATIENCE * self._usual_s)
-        if waited_s < patience_s:
-            return False
-        self._left = self._part
-        self._since = self._clock()
-        self._took_over = True
-        return True
+        """Returns whether to collect a fragment now; after a long wait, this begins a takeover."""
+        if self._fragments_left == 0 and self._waited_too_long():
+            self._fragments_left = self._takeover_share
+            self._waiting_since = self._clock()
+            self._took_over = True
+        return self._fragments_left > 0
+
+    def _waited_too_long(self) -> bool:
+        waited_s = self._clock() - self._waiting_since
+        if self._first_share_s is None:  # Nothing is left for the first time: this took so long.
+            self._first_share_s = waited_s
+        if self._usual_interval_s is None:
+            return waited_s >= max(_FIRST_PATIENCE_S, _PATIENCE * self._first_share_s)
+        return waited_s >= max(_MIN_PATIENCE_S, _PATIENCE * self._usual_interval_s)
 
     def collected(self) -> None:
         """Counts a fragment."""
-        self._left -= 1
+        self._fragments_left -= 1

@@ -138,7 +138,7 @@ class ChiefOutputs(Outputs):
         self._evaluate_initial_policy()
         if self._due(self._config.evaluate.interval, train_step):
             self.publish_for_evaluation()
-        if self._learner.steps_per_call or self._due(learn.publish_interval, train_step):
+        if self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step):
             self._publisher.publish()
         self._records.spent("publish")
         self._records.add(train_step, loss, last=self._last(train_step))

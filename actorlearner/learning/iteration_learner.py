@@ -14,7 +14,7 @@ from actorlearner.learning.learner import Learner, shares
 
 
 class IterationLearner(Learner):
-    """A Learner whose calls are whole iterations, each of `steps_per_call` train steps.
+    """A Learner whose calls are whole iterations, each of `train_steps_per_call` train steps.
 
     It takes every sequence from replay once. Sequences that are too old, or that another learner's policy
     collected, are dropped and counted.
@@ -53,7 +53,7 @@ class IterationLearner(Learner):
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self.steps_per_call = self._steps = iteration.train_steps(batch_size)
+        self.train_steps_per_call = self._steps = iteration.train_steps(batch_size)
         super().__init__(*arguments, **keywords)
 
     @property
@@ -65,7 +65,7 @@ class IterationLearner(Learner):
         """Takes only sequences of policies of this generation from now on."""
         self._generation.assign(generation)
 
-    def _take_train_steps(self, iterations: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
+    def _take_train_steps(self, train_steps: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
         """Gathers the sequences of an iteration, and trains on them, in the graph."""
         rows = self._gather(batches)
         examples = self._strategy.run(self._prepare, args=(rows,))

@@ -65,7 +65,7 @@ class Learner:
 
         Args:
           parts: the agent and its train step, made under the group's strategy.
-          dataset: makes the dataset of (batch, packed.Drawn or ()), one for each replica.
+          dataset: makes the dataset of (batch, packed.SampleInfo or ()), one for each replica.
           decode: decodes a batch into units of experience, in the graph.
           group: this learner's strategy, and its collectives with other learners.
           writer: receives the agent's TensorBoard summaries; the caller flushes it.
@@ -99,7 +99,7 @@ class Learner:
             self._train_steps = tf.function(self._take_train_steps, autograph=False)
             self._train_steps.get_concrete_function(tf.constant(1), self._batches)
 
-    steps_per_call: int | None = None
+    train_steps_per_call: int | None = None
     """The train steps that each call must take; None: any number."""
 
     @property
@@ -118,7 +118,7 @@ class Learner:
         """
         return bool(self._waiting.numpy())
 
-    def train(self, iterations: int) -> LossInfo:
+    def train(self, train_steps: int) -> LossInfo:
         """Takes train steps in one call of the graph. Blocks until they have their batches.
 
         Returns:
@@ -126,7 +126,7 @@ class Learner:
           IterationLearner, the means over all train steps of the call.
         """
         with self._training_context():
-            losses, drawn = self._train_steps(tf.constant(iterations), self._batches)
+            losses, drawn = self._train_steps(tf.constant(train_steps), self._batches)
         if self._write_priorities is not None:
             keys, errors = drawn
             self._write_priorities(keys.numpy().ravel(), errors.numpy().ravel())
@@ -159,7 +159,7 @@ class Learner:
         ):
             yield
 
-    def _take_train_steps(self, iterations: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
+    def _take_train_steps(self, train_steps: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
         """Takes train steps, in the graph; returns their losses, and the keys and errors of drawn units.
 
         A tf.while_loop needs the structure of its variables in advance, but the structure of the losses is
@@ -173,12 +173,12 @@ class Learner:
 
         # Keys, and errors. Empty without priorities.
         dtypes = (tf.uint64, tf.float32) if self._priorities else ()
-        empty = tuple(tf.TensorArray(dtype, iterations) for dtype in dtypes)
+        empty = tuple(tf.TensorArray(dtype, train_steps) for dtype in dtypes)
         arrays = (tf.TensorShape(None),) * len(empty)
         _, losses, drawn = tf.while_loop(
-            lambda count, *_: count < iterations,
+            lambda count, *_: count < train_steps,
             train_step,
-            (tf.zeros_like(iterations), tf.zeros([0]), empty),
+            (tf.zeros_like(train_steps), tf.zeros([0]), empty),
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), arrays),
             parallel_iterations=1,
         )

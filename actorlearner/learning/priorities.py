@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from actorlearner.agents.experience import Priorities
 from actorlearner.process.stop import Stop
-from actorlearner.replay.packed import Drawn
+from actorlearner.replay.packed import SampleInfo
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
 
 _log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ _SCALE_DECAY = 0.999
 """The largest recent error fades by this factor with each call of the training graph."""
 
 
-def importance_weights(drawn: Drawn, priorities: Priorities) -> tf.Tensor:
+def importance_weights(drawn: SampleInfo, priorities: Priorities) -> tf.Tensor:
     """Returns the weights of the units of a replica's batch, see `Priorities`: float32 [batch], at most 1.
 
     They are divided by the largest weight over the batches of all replicas.

@@ -40,40 +40,40 @@ def train(config: Config, group: Group, learner: Learner, outputs: Outputs, star
     Raises:
       RunError: training has diverged.
     """
-    start = step = int(learner.train_step.numpy())
+    start = train_step = int(learner.train_step.numpy())
     slowest_s: float | None = None
-    while step < config.learn.train_steps and not group.stopped:
-        iterations = learner.steps_per_call or _iterations_until_due(config, step)
+    while train_step < config.learn.train_steps and not group.stopped:
+        train_steps = learner.train_steps_per_call or _train_steps_until_due(config, train_step)
         group.begin_call()
         began = time.monotonic()
-        loss = _finite_loss(learner, step, iterations)
-        if step > start:  # The first call also optimises the graph.
+        loss = _finite_loss(learner, train_step, train_steps)
+        if train_step > start:  # The first call also optimises the graph.
             slowest_s = max(slowest_s or 0.0, time.monotonic() - began)
         else:
             start_up.ended("first train steps")
             start_up.report("started")
-        step += iterations
-        beat("train step", step, patience_after(slowest_s))
-        outputs.after_call(step, loss)
+        train_step += train_steps
+        beat("train step", train_step, patience_after(slowest_s))
+        outputs.after_call(train_step, loss)
     outputs.after_training()
 
 
-def _iterations_until_due(config: Config, step: int) -> int:
+def _train_steps_until_due(config: Config, train_step: int) -> int:
     """Returns the train steps of the next call, which must not run past the next interval's end."""
     learn = config.learn
     intervals = (learn.publish_interval, learn.checkpoint_interval, config.evaluate.interval)
     ends = (learn.train_steps, *(profiled_steps(learn.profile) or ()))
     return min(
         learn.train_steps_per_call,
-        *(end - step for end in ends if end > step),
-        *(interval - step % interval for interval in intervals if interval is not None),
+        *(end - train_step for end in ends if end > train_step),
+        *(interval - train_step % interval for interval in intervals if interval is not None),
     )
 
 
-def _finite_loss(learner: Learner, step: int, iterations: int) -> LossInfo:
+def _finite_loss(learner: Learner, train_step: int, train_steps: int) -> LossInfo:
     """Takes train steps; ends training before variables spoilt by a NaN are published or saved."""
     try:
-        loss = learner.train(iterations)
+        loss = learner.train(train_steps)
     except tf.errors.InvalidArgumentError as error:
         if not re.search("Tensor had (NaN|Inf|-Inf)", str(error)):  # From tf.debugging.check_numerics.
             raise
@@ -84,7 +84,7 @@ def _finite_loss(learner: Learner, step: int, iterations: int) -> LossInfo:
             return loss
         value = str(mean)
     raise RunError(
-        f"training has diverged: after train step {step} the loss was {value}; the last checkpoint and the "
+        f"training has diverged: after train step {train_step} the loss was {value}; the last checkpoint and the "
         "policies published before are kept"
     )
 

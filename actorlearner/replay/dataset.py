@@ -31,7 +31,7 @@ def experience_dataset(
       batch_size_per_replica: units in one element.
 
     Returns:
-      An endless dataset of (batch for the layout's `decode`, packed.Drawn or ()). Its iterator blocks,
+      An endless dataset of (batch for the layout's `decode`, packed.SampleInfo or ()). Its iterator blocks,
       without a deadline, while no server answers or each one's rate limiter blocks sampling.
     """
     batches = layout.batches(

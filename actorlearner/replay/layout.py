@@ -40,7 +40,7 @@ class ReplayLayout(Protocol):
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """Turns a dataset of sampled items into a dataset of (encoded batch, packed.Drawn or ()).
+        """Turns a dataset of sampled items into a dataset of (encoded batch, packed.SampleInfo or ()).
 
         Args:
           items: elements with the `data` of one item, with the shapes of `item_specs`.

@@ -30,7 +30,7 @@ FRAGMENTS = "fragments_of_"
 """The prefix for a table of sequences that are consumed once, which do not overlap."""
 
 
-class Drawn(NamedTuple):
+class SampleInfo(NamedTuple):
     """How the units of a batch were drawn from a table with priorities.
 
     Attributes:
@@ -178,32 +178,32 @@ class PackedLayout:
         depend on each other.
         """
 
-        def dealt(item: Any) -> tuple[tf.Tensor, Any]:
+        def shuffle_rows(item: Any) -> tuple[tf.Tensor, Any]:
             rows = tf.reshape(item.data[ROWS], (batch_size * self._rows, self.format.width))
             order = tf.reshape(self._order(rows, batch_size), (-1, batch_size_per_replica))
             return tf.gather(rows, order), ()
 
-        def single(item: Any) -> tuple[tf.Tensor, Any]:
+        def one_row_items(item: Any) -> tuple[tf.Tensor, Any]:
             rows = tf.reshape(item.data[ROWS], (batch_size_per_replica, self.format.width))
             return rows, _drawn(item.info) if self.experience.priorities else ()
 
         if self._rows == 1:
-            return items.batch(batch_size_per_replica, drop_remainder=True).map(single)
-        return items.batch(batch_size, drop_remainder=True).map(dealt).unbatch()
+            return items.batch(batch_size_per_replica, drop_remainder=True).map(one_row_items)
+        return items.batch(batch_size, drop_remainder=True).map(shuffle_rows).unbatch()
 
     def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
         """Returns indices of rows: int32 [rows per item, count], one batch in each line."""
         rows_of_item = self._rows
         # Each item has a random order of its own. In the order of writing, the batches would follow the
         # environments through time, and consecutive batches would be much alike.
-        turn = tf.transpose(tf.argsort(tf.random.uniform([count, rows_of_item])))
-        order = turn + rows_of_item * tf.range(count)
+        permutations = tf.transpose(tf.argsort(tf.random.uniform([count, rows_of_item])))
+        order = permutations + rows_of_item * tf.range(count)
         # An item that was not full has no row for some of the batches. Random rows of other items replace it
         # there, so that every transition is equally likely.
         is_used = self.format.is_used(rows)
         used = tf.where(is_used)[:, 0]
-        others = tf.random.uniform([rows_of_item, count], maxval=tf.size(used), dtype=tf.int32)
-        return tf.where(tf.gather(is_used, order), order, tf.cast(tf.gather(used, others), tf.int32))
+        replacements = tf.random.uniform([rows_of_item, count], maxval=tf.size(used), dtype=tf.int32)
+        return tf.where(tf.gather(is_used, order), order, tf.cast(tf.gather(used, replacements), tf.int32))
 
     def decode(self, batch: tf.Tensor) -> Any:
         """Decodes a batch of `batches` in the graph."""
@@ -215,8 +215,8 @@ class PackedLayout:
         return self.format.unpack(tf.boolean_mask(rows, self.format.is_used(rows)))
 
 
-def _drawn(info: Any) -> Drawn:
-    return Drawn(info.key, info.probability, info.table_size)
+def _drawn(info: Any) -> SampleInfo:
+    return SampleInfo(info.key, info.probability, info.table_size)
 
 
 def _transition_spec(specs: EnvironmentSpecs) -> StoredTransition:

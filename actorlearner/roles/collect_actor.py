@@ -237,7 +237,7 @@ def _act_in_iterations(
         train_step = newest.take()
         if train_step is not None:
             pace.policy_arrived(train_step)
-        if not pace.may_collect:
+        if not pace.may_collect():
             collector.wait_for_policy(_NEXT_POLICY_S)
             continue
         for _ in range(length):

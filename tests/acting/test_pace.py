@@ -32,7 +32,7 @@ def test_a_surplus_is_what_all_actors_collect_beyond_an_iteration(actors: int, s
 
 def collect(pace: Pace) -> int:
     count = 0
-    while pace.may_collect:
+    while pace.may_collect():
         pace.collected()
         count += 1
     return count
@@ -55,7 +55,7 @@ def collected(actors: int, train_s: Sequence[float]) -> list[list[int]]:
         trained = clock.now + COLLECT_S + seconds
         while clock.now < trained:
             for index, pace in enumerate(paces):
-                if pace.may_collect:
+                if pace.may_collect():
                     pace.collected()
                     counts[index] += 1
             clock.now += COLLECT_S / share
@@ -148,7 +148,7 @@ def test_an_actor_that_is_missing_costs_less_with_each_policy() -> None:
         pace.policy_arrived(iteration * TRAIN_STEPS)
         arrived = clock.now
         assert collect(pace) == 4
-        while not pace.may_collect:
+        while not pace.may_collect():
             clock.now += 0.1
         assert collect(pace) == 4
         clock.now += 3.0
@@ -178,11 +178,11 @@ def test_before_the_second_policy_its_own_share_is_the_measure() -> None:
     for _ in range(4):
         clock.now += 10.0
         pace.collected()
-    assert not pace.may_collect
+    assert not pace.may_collect()
     clock.now = 79.9
-    assert not pace.may_collect
+    assert not pace.may_collect()
     clock.now = 80.0
-    assert pace.may_collect
+    assert pace.may_collect()
 
 
 def test_a_first_interval_with_a_takeover_is_a_measure() -> None:

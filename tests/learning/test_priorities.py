@@ -19,7 +19,7 @@ from actorlearner.learning.priorities import MIN_PRIORITY, PriorityWriter, impor
 from actorlearner.process.stop import Stop
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.packed import Drawn
+from actorlearner.replay.packed import SampleInfo
 from actorlearner.replay.tables import experience_table, start_server
 from tests.support.processes import REPOSITORY, wait_for
 from tests.support.replay import SPECS, Replay, with_replay
@@ -35,10 +35,10 @@ import tensorflow as tf
 from actorlearner.agents.experience import Priorities
 from actorlearner.learning.priorities import importance_weights
 from actorlearner.learning.strategy import make_strategy
-from actorlearner.replay.packed import Drawn
+from actorlearner.replay.packed import SampleInfo
 
 strategy = make_strategy("mirrored:2", 6)
-whole = Drawn(
+whole = SampleInfo(
     key=tf.range(6),
     probability=tf.constant([0.1, 0.02, 0.5, 0.3, 0.004, 0.2], tf.float64),
     table_size=tf.fill([6], tf.constant(10, tf.int64)),
@@ -124,7 +124,7 @@ def test_a_key_of_another_server_and_a_removed_unit_are_skipped(replay: Replay) 
 def test_weights_follow_the_formula() -> None:
     chances = np.array([0.1, 0.02, 0.5])
     size = tf.constant([10, 10, 10], tf.int64)
-    drawn = Drawn(tf.constant([1, 2, 3], tf.uint64), tf.constant(chances, tf.float64), size)
+    drawn = SampleInfo(tf.constant([1, 2, 3], tf.uint64), tf.constant(chances, tf.float64), size)
     weights = importance_weights(drawn, Priorities(EXPONENT, importance_exponent=0.4)).numpy()
     formula = (10 * chances) ** -0.4
     np.testing.assert_allclose(weights, formula / formula.max(), rtol=1e-6)

@@ -49,7 +49,7 @@ class Clock:
 class FakeLearner:
     """Takes train steps in no time."""
 
-    steps_per_call = None
+    train_steps_per_call = None
 
     def __init__(self, parts: AgentParts) -> None:
         self.train_step = parts.train_step
