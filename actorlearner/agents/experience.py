@@ -57,7 +57,7 @@ class Experience:
     Attributes:
       length: None if a unit is a transition of `agent.n_step` env steps; otherwise a unit is a sequence of
         this number of env steps of one environment.
-      stride: env steps from the start of a sequence to the start of the next one; with an iteration, `length`.
+      stride: env steps from the start of a sequence to the start of the next one; `length` with an iteration.
       priorities: how units are drawn; None: uniformly.
       iteration: how units are consumed; None: they are drawn again and again.
 

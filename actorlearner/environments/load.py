@@ -58,7 +58,7 @@ def load_environment(
     with quiet_output():
         registered = config.suite in SUITES
         adapter = adapt_environment(
-            config, _registered(config) if registered else _custom(config, role, index)
+            config, _make_registered(config) if registered else _make_custom(config, role, index)
         )
         seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
         _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
@@ -78,7 +78,7 @@ def episode_limit(config: EnvironmentConfig) -> int | None:
     """Returns the env steps after which an episode is truncated at the latest; None if unknown or never."""
     limit: int | None = config.max_episode_steps
     if limit is None and config.suite == "dm_control":
-        task: DmControlAdapter = _registered(config)
+        task: DmControlAdapter = _make_registered(config)
         limit = task.step_limit
         task.close()
     elif limit is None and config.suite in SUITES:
@@ -86,7 +86,7 @@ def episode_limit(config: EnvironmentConfig) -> int | None:
     return limit and math.ceil(limit / config.action_repeat)
 
 
-def _registered(config: EnvironmentConfig) -> Any:
+def _make_registered(config: EnvironmentConfig) -> Any:
     """Makes an environment of a registry, with the configured time limit if there is one."""
     if config.suite == "dm_control":
         return _construct(config, lambda: make_task(config.name, config.max_episode_steps, config.kwargs))
@@ -114,7 +114,7 @@ def _make_gymnasium(config: EnvironmentConfig) -> Any:
     )
 
 
-def _custom(config: EnvironmentConfig, role: str, index: int) -> Any:
+def _make_custom(config: EnvironmentConfig, role: str, index: int) -> Any:
     """Calls the user's callable with the name, if configured, and the keyword arguments.
 
     A callable with a parameter `role` or `index` receives the role or the index of this process.

@@ -44,7 +44,7 @@ def check_environment(
     if environment.suite == _DM_CONTROL:
         _check_task(environment, sources)
         return
-    find = _registered if environment.suite in _REGISTERED_BY else _custom
+    find = _find_registered if environment.suite in _REGISTERED_BY else _find_custom
     make, arguments = find(environment, sources)
     if callable(make):
         _check_call(make, arguments, environment, sources, kwargs_key)
@@ -109,7 +109,7 @@ def _registry(suite: str, sources: Sources) -> dict[str, Any]:
     return {name: specs[name] for name in specs}
 
 
-def _registered(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
+def _find_registered(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
     """Returns the callable of a registered environment, if it has one, and its positional arguments."""
     make = registered_spec(environment, sources).entry_point
     if isinstance(make, str):
@@ -131,7 +131,7 @@ def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
         raise ConfigurationError([problem(_NAME, wrong, source, "domain-task, as in cheetah-run", meant)])
 
 
-def _custom(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
+def _find_custom(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
     """Returns the user's callable and its positional arguments."""
     suite = environment.suite
     module_name, _, attribute = suite.partition(":")

@@ -84,8 +84,8 @@ def _finite_loss(learner: Learner, train_step: int, train_steps: int) -> LossInf
             return loss
         value = str(mean)
     raise RunError(
-        f"training has diverged: after train step {train_step} the loss was {value}; the last checkpoint and the "
-        "policies published before are kept"
+        f"training has diverged: after train step {train_step} the loss was {value}; the last checkpoint and "
+        "the policies published before are kept"
     )
 
 

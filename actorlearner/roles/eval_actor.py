@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import reverb
 import tensorflow as tf
@@ -35,7 +35,7 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.variables.container import EvaluationRequest, VariableContainer, assigner
+from actorlearner.variables.container import EvaluationRequest, PolicyVariables, VariableContainer, assigner
 
 _log = logging.getLogger(__name__)
 
@@ -83,39 +83,65 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         return
     container = VariableContainer(reverb.Client(servers[0].address), directory.run_id)
     callbacks.begin(directory)
-    record = EvaluationRecorder(directory, config)
+    recorder = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
     videos = TrainingVideos(directory, config, filmed, update, _ROLE)
     start_up.ended("replay server")
     start_up.report("ready")
-    generation: int | None = None
-    while record.train_step < config.learn.train_steps:
-        request = _next_request(container, videos, stop)
-        if request is None:
-            break
-        restarted = generation is not None and request.version.generation > generation
-        generation = request.version.generation
-        if request.version.train_step > record.train_step or restarted:
-            update(request.version)
-            episodes = _play(config, environments, policy, stop)
-            if episodes is None:
-                break
-            evaluation = _evaluation(request, episodes, config.environment.info_metrics)
-            best.consider(request.version, _returns(episodes))
-            record.write(evaluation, sum(episode.cut_off for episode in episodes))
-            if not wait_for_room("the evaluation", record.flush, stop):
-                break
-            callbacks.notify(evaluation)
-            best.replace()
-            videos.begin(request.version)
-        _finish(container, request, stop)
+    evaluator = _Evaluator(config, environments, policy, update, recorder, best, videos, callbacks)
+    evaluator.serve(container, stop)
     _close(environments)
-    if record.train_step >= config.learn.train_steps:
+    if recorder.train_step >= config.learn.train_steps:
         while videos.pending and not stop.requested:
             videos.work(_POLL_S)
         _play_best(best, config, directory, specs, stop)
     videos.discard()
     callbacks.close(stopped=stop.requested)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Evaluator:
+    """Evaluates the requested versions, one after the other."""
+
+    config: Config
+    environments: Sequence[GuardedEnvironment]
+    policy: PolicyFunction
+    update: Callable[[PolicyVariables], None]
+    recorder: EvaluationRecorder
+    best: BestPolicy
+    videos: TrainingVideos
+    callbacks: Callbacks
+
+    def serve(self, container: VariableContainer, stop: Stop) -> None:
+        """Blocks until the policy of the last train step is evaluated, or a stop."""
+        generation: int | None = None
+        while self.recorder.train_step < self.config.learn.train_steps:
+            request = _next_request(container, self.videos, stop)
+            if request is None:
+                return
+            version = request.version
+            learner_restarted = generation is not None and version.generation > generation
+            generation = version.generation
+            is_new = version.train_step > self.recorder.train_step or learner_restarted
+            if is_new and not self._evaluate(request, stop):
+                return
+            _finish(container, request, stop)
+
+    def _evaluate(self, request: EvaluationRequest, stop: Stop) -> bool:
+        """Plays and records an evaluation; returns False if a stop came first."""
+        self.update(request.version)
+        episodes = _play(self.config, self.environments, self.policy, stop)
+        if episodes is None:
+            return False
+        evaluation = _evaluation(request, episodes, self.config.environment.info_metrics)
+        self.best.consider(request.version, _returns(episodes))
+        self.recorder.write(evaluation, sum(episode.cut_off for episode in episodes))
+        if not wait_for_room("the evaluation", self.recorder.flush, stop):
+            return False
+        self.callbacks.notify(evaluation)
+        self.best.replace()
+        self.videos.begin(request.version)
+        return True
 
 
 def _load_environments(config: Config, role: str, restart: int = 0) -> list[GuardedEnvironment]:
