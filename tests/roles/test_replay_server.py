@@ -54,7 +54,10 @@ def test_the_last_save_takes_its_time_unless_ctrl_c_gives_up(
 
 @pytest.mark.parametrize(
     ("experience", "train_step"),
-    [(Experience(), 6), (Experience(iteration=Iteration(env_steps=24, epochs=3, max_policy_lag=0)), 18)],
+    [
+        (Experience(), 6),
+        (Experience(4, 4, iteration=Iteration(env_steps=24, epochs=3, max_policy_lag=0)), 18),
+    ],
     ids=["drawn again and again", "in iterations of three epochs"],
 )
 def test_its_curves_are_over_train_steps(
