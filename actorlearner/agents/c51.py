@@ -4,7 +4,7 @@ Details that matter:
 - The histogram's range (`min_value`, `max_value`) has to hold all discounted returns; returns outside count
   as its ends.
 - The loss is the cross-entropy to the next value's histogram, shifted by the reward and projected back on the
-  same bins. Its size says nothing of the size of errors in Q.
+  same bins. It cannot be compared with errors in Q.
 - Adam's epsilon is large, as in the paper: with the usual one, training is less stable.
 """
 

@@ -5,7 +5,7 @@ Details that matter:
   network for both picks the actions that it overestimates.
 - The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
   episodes, hardly count; squared follows the mean.
-- With a memory (`lstm_units`), for tasks whose observations do not tell everything, see recurrent_dqn.py.
+- With a memory (`lstm_units`), for partially observable tasks, see recurrent_dqn.py.
 - Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
   so that all follow the same schedule.
 """

@@ -7,7 +7,7 @@ dataset and the learner's loop all follow from it: they know no algorithm, and a
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # It imports NumPy, which the commands that only look at files do without.
+if TYPE_CHECKING:  # It imports NumPy, which the commands that only read files do without.
     from actorlearner.environments.environment import Nest
 
 RANDOM_POLICY = -1

@@ -92,7 +92,7 @@ class ActorNetwork(network.Network):
 
 
 class ValueNetwork(network.Network):
-    """A network from observations to their values, with a body of its own or with that of the actor."""
+    """A network from observations to their values, with a body of its own or with the actor's."""
 
     def __init__(
         self, input_tensor_spec: Nest, body: tf.keras.layers.Layer, memory: Any = (), name: str = "Value"

@@ -22,7 +22,7 @@ from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
 _MAX_SHARE = 0.9
-"""The weight of a sequence's largest error in its priority; the rest is that of their mean (R2D2's eta)."""
+"""The weight of a sequence's largest error in its priority; the mean error has the rest (R2D2's eta)."""
 
 
 class RecurrentQNetwork(network.Network):

@@ -23,7 +23,7 @@ class _Drawn(threading.local):
     """The actions that were drawn last in this thread: a strategy traces each replica in a thread of its own.
 
     Attributes:
-      log_probabilities: of them, float32 [batch]. After the actor's loss, they are those of its actions.
+      log_probabilities: float32 [batch], of the newest actions: after the actor's loss, of its actions.
     """
 
     log_probabilities: Any = None

@@ -34,7 +34,7 @@ class Episode:
       episode_return: undiscounted.
       length: in env steps.
       env_steps: taken by the actor so far, also before it was started again.
-      train_step: of the policy that took the last env step; -1 for random actions.
+      train_step: train step of the policy that took the last env step; -1 for random actions.
       info: the metrics of `environment.info_metrics` by name; those without a value are left out.
     """
 
@@ -51,7 +51,7 @@ class Evaluation:
     """A recorded evaluation of the greedy policy.
 
     Attributes:
-      train_step: of the policy.
+      train_step: train step of the policy's weights.
       env_steps: of all actors when the policy was published.
       returns: undiscounted, one per episode.
       lengths: in env steps, one per episode.
@@ -80,7 +80,7 @@ class Publication:
     """Policy variables that the replay server accepted from the learner.
 
     Attributes:
-      train_step: of the variables.
+      train_step: train step of the variables.
       generation: number of the learner that published them, from 0; each start of a learner gets a new one.
     """
 
@@ -93,7 +93,7 @@ class Checkpoint:
     """A complete checkpoint of the learner.
 
     Attributes:
-      train_step: of the checkpoint.
+      train_step: train step of the checkpoint.
       path: accepted by `actorlearner rollout`.
     """
 

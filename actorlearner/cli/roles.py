@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
     server = _add_role(
         commands,
         "replay-server",
-        summary="hold the experience, and pass the policy variables on",
+        summary="serve the experience table and the variable container",
         description="Serves the experience table and the variable container of one run until it is stopped.",
         example="--config sac_pendulum --port 8008",
     )
@@ -63,7 +63,7 @@ def add_to(commands: Commands) -> None:
     evaluator = _add_role(
         commands,
         "eval-actor",
-        summary="measure the greedy policy now and then",
+        summary="evaluate the greedy policy periodically",
         description=(
             "Plays whole episodes with the greedy policy of train step 0, of every evaluate.interval train "
             "steps and of the last one. Ends at once if that key is null."

@@ -24,7 +24,7 @@ def add_to(commands: Commands) -> None:
         example="runs/sac_pendulum-20261121-063535 --watch",
     )
     parser.add_argument("run_dir", metavar="RUN_DIR", nargs="?", help="the run directory to read")
-    add_replay_address(parser, "ask this replay server, instead of a run directory")
+    add_replay_address(parser, "query this replay server instead of a run directory")
     parser.add_argument("--watch", action="store_true", help="read again every two seconds, until Ctrl-C")
     parser.add_argument(
         "--json", action="store_true", help="print a JSON object instead, one on a line for each reading"

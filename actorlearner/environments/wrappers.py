@@ -71,7 +71,7 @@ class ActionRepeat(Wrapper):
 class FrameStack(Wrapper):
     """Joins the last observations, oldest first: images along their channels, vectors one after another.
 
-    At the beginning of an episode, the first observation stands for those that are missing.
+    At the beginning of an episode, the first observation is repeated for missing ones.
     """
 
     def __init__(self, environment: Environment, frames: int) -> None:

@@ -263,4 +263,4 @@ def _name(step: int) -> str:
 
 
 def _warn_skipped(name: str, error: BrokenError) -> None:
-    warn(f"the checkpoint {name} is left out: {error}")
+    warn(f"the checkpoint {name} is skipped: {error}")

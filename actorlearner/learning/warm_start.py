@@ -28,7 +28,7 @@ def warm_start(
 
     Args:
       path: `agent.start_from`. A run directory means its newest checkpoint. A checkpoint has all weights, a
-        saved policy only those of the policy.
+        saved policy only the policy's.
       parts: the agent.
       specs: of its environment.
       strategy: of the agent's variables.
@@ -55,7 +55,7 @@ def warm_start(
         allowed = "a run directory, a saved policy or a learner's checkpoint, with the same networks"
         wrong = f"{show(path)} cannot be read: {one_line(error)}"
         raise ConfigurationError([problem("agent.start_from", wrong, "", allowed)]) from error
-    _log.info("the first weights are those of %s", source.path)
+    _log.info("initial weights loaded from %s", source.path)
 
 
 def _source(path: str) -> PolicySource:

@@ -53,7 +53,7 @@ def write_certificate(path: Path, certificate: bytes) -> None:
 
 
 def server_context(path: Path) -> ssl.SSLContext:
-    """Returns TLS 1.3 for a server that lets in only clients with the same certificate."""
+    """Returns TLS 1.3 for a server that accepts only clients with the same certificate."""
     return _context(ssl.PROTOCOL_TLS_SERVER, path)
 
 

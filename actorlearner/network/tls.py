@@ -42,7 +42,7 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def open_proxy(listener: socket.socket, port: int, certificate: Path) -> None:
-    """Lets holders of the certificate in to Reverb, from now on until the process ends; does not block.
+    """Forwards connections of certificate holders to Reverb until the process ends; does not block.
 
     Args:
       listener: listens where clients connect.

@@ -1,4 +1,4 @@
-"""The command that starts a run on Ray, or comes back to it, and shows it."""
+"""The command that starts a run on Ray, or attaches to it, and shows it."""
 
 import logging
 import math
@@ -33,13 +33,13 @@ _CONCURRENT_CALLS = 4  # Some commands may follow one run, and one stops it.
 _OWN_CORES = 2  # Of a Ray of this machine alone, beside one for each collect actor.
 _RETRY_S = 1.0
 _CONNECT_S = 5.0
-_TELL_AFTER_S = 10.0
+_REPORT_AFTER_S = 10.0
 _NAME_FILE = "ray-actor"
 LOCAL = "local"
 
 
 def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: str) -> int:
-    """Starts a run on a Ray cluster, or comes back to it, and prints its progress; returns the exit code.
+    """Starts a run on a Ray cluster, or attaches to it, and prints its progress; returns the exit code.
 
     SIGINT and SIGTERM make the run save and stop. If this process dies in another way, the run goes on,
     unless the Ray is this process's own.
@@ -139,7 +139,7 @@ def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, b
         return options.remote(plan), _size(output), True
     if directory.holds_a_run:  # Else the actor still waits for its GPUs.
         directory.check_same(config)
-    print(f"back at the run in {directory.path}", flush=True)
+    print(f"attached to the run in {directory.path}", flush=True)
     return actor, _size(output), False
 
 
@@ -154,13 +154,13 @@ def _answers(actor: Any, stop: Stop) -> bool:
     A run that was there before gets the request once Ray has started it again.
     """
     answer = actor.poll.remote(0)
-    told_at = time.monotonic() + _TELL_AFTER_S
+    report_at = time.monotonic() + _REPORT_AFTER_S
     while not ray.wait([answer], timeout=_RETRY_S)[0]:
         if stop.requested:
             return False
-        if time.monotonic() >= told_at:
+        if time.monotonic() >= report_at:
             print("waiting until Ray can start the run on this node, with all of its GPUs", flush=True)
-            told_at = math.inf
+            report_at = math.inf
     return True
 
 

@@ -23,7 +23,7 @@ def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
     Args:
       main_id: the id of the main job.
       actors: the number of collect actors of the run.
-      arguments: those of every role.
+      arguments: flags that every role gets.
     """
     with tempfile.TemporaryDirectory(prefix="actorlearner-") as run_dir:
         return _CollectJob(main_id, actors, [*arguments, "--run_dir", run_dir]).run()

@@ -1,6 +1,6 @@
 """The memory that this process may still allocate, and the memory that it holds.
 
-A container sees the memory of the whole machine in /proc/meminfo; its own limit is that of its control group.
+A container sees the memory of the whole machine in /proc/meminfo; its own limit is in its control group.
 """
 
 import os

@@ -197,8 +197,8 @@ class _RoleProcess:
         """Records an event for each text, and ends this process without the interpreter's shutdown.
 
         Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
-        has closed everything that has to be closed. A crashed role leaves its heartbeat behind: it tells the
-        next process that this was a restart.
+        has closed everything that has to be closed. A crashed role leaves its heartbeat behind: the
+        next process reads from it that this was a restart.
         """
         self._ending.acquire()
         for text in texts:

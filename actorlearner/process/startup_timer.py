@@ -25,7 +25,7 @@ class StartupTimer:
         self._since = time.monotonic()
 
     def ended(self, phase: str) -> None:
-        """Records the time since the last phase as that of `phase`."""
+        """Records the time since the last phase as the duration of `phase`."""
         now = time.monotonic()
         self._phases[phase] = now - self._since
         self._since = now

@@ -34,7 +34,7 @@ def new_manifest(config: Config, run_id: str | None) -> dict[str, Any]:
 
 
 def created_at(manifest: Mapping[str, Any]) -> float | None:
-    """Returns the Unix time at which a run was started; None if its manifest does not tell."""
+    """Returns the Unix time at which a run was started; None if its manifest has no creation time."""
     try:
         return datetime.datetime.fromisoformat(manifest["created"]).timestamp()
     except (KeyError, TypeError, ValueError):

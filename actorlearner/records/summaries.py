@@ -1,6 +1,6 @@
 """TensorBoard summaries that survive a full disk.
 
-In every role their step is the train step: the learner's, or that of the acting or evaluated policy.
+In every role their step is a train step: the learner's, or the acting or evaluated policy's.
 
 TensorFlow's own writer is unusable after a full disk: it appends to a partial record, where readers stop, and
 in a graph its error interrupts a train step. It therefore writes to memory here, and `flush` appends that to

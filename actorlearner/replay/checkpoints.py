@@ -134,7 +134,7 @@ def saved_transitions(directory: Path) -> int | None:
 
 
 def _log_damage(name: str, error: BrokenError) -> None:
-    warn(f"the replay checkpoint {name} is left out: {error}")
+    warn(f"the replay checkpoint {name} is skipped: {error}")
 
 
 def _link(source: str, target: str) -> None:

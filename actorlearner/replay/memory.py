@@ -128,7 +128,7 @@ def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None)
     need = f"may need {size(needed)} of memory, and {size(available)} is available"
     wrong = f"{capacity} transitions {need}"
     if saved is not None and experience_bytes(saved, layout) <= available:
-        warn(f"{key}: {wrong}; the run goes on, for the {saved:,} that it has now fit")
+        warn(f"{key}: {wrong}; the run continues: its {saved:,} transitions fit")
         return
     most = max_capacity(available, layout)
     if iteration := layout.experience.iteration:

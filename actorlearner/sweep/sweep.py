@@ -98,7 +98,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
             study_name=directory.name,
             direction="maximize",
             load_if_exists=True,
-            # Evaluations of the first quarter say too little to end a trial by.
+            # Evaluations of the first quarter are too noisy to prune by.
             pruner=optuna.pruners.MedianPruner(n_warmup_steps=warmup),
         )
     except Exception as error:  # Of Optuna, SQLAlchemy or the database's driver: they share no class.

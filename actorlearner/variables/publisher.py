@@ -307,7 +307,7 @@ class Publisher:
         """Pushes everything that a restarted server has lost."""
         if self._newest_pushed is None:
             return
-        _log.warning("the replay server was started again: it gets the policy variables again")
+        _log.warning("the replay server restarted: publishing the policy variables again")
         # The newest version comes after the evaluations: a server that has it has all of them.
         for request in self._evaluations_pushed:
             self._push_evaluation(request)

@@ -89,7 +89,7 @@ class VariablePuller:
         if version.order <= self._order:
             return
         if version.train_step < self._train_step:
-            _log.warning("a learner that was started again is at train step %d", version.train_step)
+            _log.warning("a restarted learner is at train step %d", version.train_step)
         self._order = version.order
         with self._lock:
             self._fresh = version

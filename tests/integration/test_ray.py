@@ -70,7 +70,7 @@ def test_a_run_outlives_a_node_and_its_command(
     wait_for(lambda: records(metrics)[-1]["train_step"] > before + 100, "training without the command")
     second = command()
     assert second.finish() == 0, second.err
-    assert second.out.startswith("back at the run in ")
+    assert second.out.startswith("attached to the run in ")
     output = (tmp_path / "run" / "logs" / "ray.log").read_text()
     assert "died: its node or its Ray actor is gone; starting it again in 1 s" in output
     evaluations = records(metrics.with_name("eval.jsonl"))

@@ -205,6 +205,6 @@ def test_damaged_checkpoints_are_named_and_those_before_them_used(
     command = _local(start, _TRAIN_STEPS, *settings)
     assert command.finish() == 0, command.err
     assert f"resuming at train step {train_step:,}, with " in command.out
-    assert f"learner: the checkpoint {newest} is left out: " in command.out
-    assert f"replay-server: the replay checkpoint {damaged} is left out: " in command.out
+    assert f"learner: the checkpoint {newest} is skipped: " in command.out
+    assert f"replay-server: the replay checkpoint {damaged} is skipped: " in command.out
     _check_curves(run, _TRAIN_STEPS, uncounted + 400)

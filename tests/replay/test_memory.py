@@ -161,7 +161,7 @@ def test_a_resumed_run_continues_if_its_transitions_fit(
     monkeypatch.setattr(memory, "available_bytes", lambda: experience_bytes(5_000, layout))
     check_memory(config, layout, saved=5_000)
     assert "replay.capacity: 1000000 transitions may need" in caplog.text
-    assert "the run goes on, for the 5,000 that it has now fit" in caplog.text
+    assert "the run continues: its 5,000 transitions fit" in caplog.text
     with pytest.raises(ConfigurationError, match=r"may need .* is available; allowed: at most"):
         check_memory(config, layout, saved=6_000)
 

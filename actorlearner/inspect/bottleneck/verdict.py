@@ -28,9 +28,9 @@ _FACTOR = 2.0
 
 _REASONS = {
     ENVIRONMENTS: "the actors step environments {} of the time",
-    POLICY: "the actors ask their policy {} of the time",
+    POLICY: "the actors run policy inference {} of the time",
     WRITING: "the actors write transitions {} of the time",
-    VARIABLES: "the actors take over policy variables {} of the time",
+    VARIABLES: "the actors assign policy variables {} of the time",
     TRAINING: "the learner trains {} of the time",
     SAMPLING: "the learner waits {} of the time for batches, without the rate limiter",
     PUBLISHING: "the learner publishes policies {} of the time",
@@ -112,9 +112,9 @@ def find_bottlenecks(
             for_learner = for_actors = "rate limiter"
             fewer, more = f"lower {updates}", f"raise {updates}"
         if actors_wait > learner_waits:
-            waiting = f"the actors wait {_percent(actors_wait)} of theirs for the {for_learner}"
+            waiting = f"the actors wait {_percent(actors_wait)} of their time for the {for_learner}"
             return of(learner, _LEARNER, waiting, fewer)
-        waiting = f"the learner waits {_percent(learner_waits)} of its own for the {for_actors}"
+        waiting = f"the learner waits {_percent(learner_waits)} of its time for the {for_actors}"
         return of(actors, _ACTORS, waiting, more)
     if shorter >= _ALTERNATES:
         return [

@@ -160,7 +160,7 @@ def _metrics(directory: RunDirectory, complain: Callable[[str], None]) -> dict[s
         try:
             records = read_records(path)
         except OSError as error:
-            complain(f"{path}: left out, for it cannot be read: {one_line(error)}")
+            complain(f"{path}: skipped, cannot be read: {one_line(error)}")
             continue
         found[path.stem] = [record for record in records if _number(record.get("time")) > 0]
     return found
@@ -227,5 +227,5 @@ def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[
         reason = "it is not a mapping"
     except (OSError, ValueError) as error:
         reason = one_line(error)
-    complain(f"{directory.manifest}: left out, for it cannot be read: {reason}")
+    complain(f"{directory.manifest}: skipped, cannot be read: {reason}")
     return {}

@@ -39,7 +39,7 @@ def test_the_learners_part_where_the_actors_wait(part: str) -> None:
     [bottleneck] = find_bottlenecks(waits, 2.0)
     assert bottleneck.name == part
     assert "70 % of the time" in bottleneck.why
-    assert bottleneck.why.endswith("the actors wait 62 % of theirs for the rate limiter")
+    assert bottleneck.why.endswith("the actors wait 62 % of their time for the rate limiter")
     assert bottleneck.advice.endswith("or lower replay.updates_per_env_step (2)")
 
 
@@ -74,8 +74,11 @@ def test_both_sides_where_nothing_ties_them() -> None:
 @pytest.mark.parametrize(
     ("learner_waits", "expected"),
     [
-        (0.74, "policy: the actors ask their policy 16 % of the time, the learner waits 74 % of its own for"),
-        (0.3, "training: the learner trains 20 % of the time, the actors wait 48 % of theirs for the"),
+        (
+            0.74,
+            "policy: the actors run policy inference 16 % of the time, the learner waits 74 % of its time",
+        ),
+        (0.3, "training: the learner trains 20 % of the time, the actors wait 48 % of their time for the"),
     ],
 )
 def test_where_experience_is_consumed_once_the_side_that_the_other_waits_for_longer(

@@ -82,9 +82,7 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(tmp_path: Path) -> Non
     lines: list[str] = []
     (run,) = read_runs([(directory, config)], lines.append)
     assert len(lines) == 1
-    assert lines[0].startswith(
-        f"{directory.metrics('learner')}: left out, for it cannot be read: IsADirectoryError"
-    )
+    assert lines[0].startswith(f"{directory.metrics('learner')}: skipped, cannot be read: IsADirectoryError")
     assert len(run.training.times) == 0
     assert len(run.evaluations.returns) == 3
 
@@ -94,7 +92,7 @@ def test_a_spoilt_manifest_is_named(tmp_path: Path) -> None:
     directory.manifest.write_text("[]")
     lines: list[str] = []
     (run,) = read_runs([(directory, config)], lines.append)
-    assert lines == [f"{directory.manifest}: left out, for it cannot be read: it is not a mapping"]
+    assert lines == [f"{directory.manifest}: skipped, cannot be read: it is not a mapping"]
     assert list(run.evaluations.times) == [0, 50, 100]
 
 

@@ -112,7 +112,7 @@ def test_experience_that_is_consumed_once(directory: RunDirectory, tmp_path: Pat
     assert "limiter 250.5 samples per insert; blocks inserts" in shown
     assert "transitions (" not in shown
     [bottleneck] = status.bottlenecks
-    assert bottleneck.why.endswith("the actors wait 62 % of theirs for the learner")
+    assert bottleneck.why.endswith("the actors wait 62 % of their time for the learner")
 
 
 def test_without_evaluation_the_returns_are_the_actors(tmp_path: Path) -> None:
