@@ -62,7 +62,7 @@ def _source(path: str) -> PolicySource:
     """Returns what a path names; the best policy of a run without a checkpoint."""
     run = RunDirectory(Path(path))
     if run.holds_a_run:
-        newest = newest_complete(run.learner_checkpoints, lambda name, error: None)
+        newest = newest_complete(run.learner_checkpoints)
         if newest is not None:
             return find_policy(str(run.learner_checkpoints / newest[0]))
     return find_policy(path)

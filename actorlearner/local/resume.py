@@ -48,7 +48,7 @@ def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:
     read = unseal if check else sealed_facts
     learner, replay = (
         # The role that restores a checkpoint logs the broken ones.
-        newest_complete(checkpoints, lambda name, error: None, read)
+        newest_complete(checkpoints, read=read)
         for checkpoints in (directory.learner_checkpoints, directory.replay_checkpoints)
     )
     evaluations = read_records(directory.metrics("eval"))

@@ -129,7 +129,7 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
 
 def saved_transitions(directory: Path) -> int | None:
     """Returns the transitions in the newest checkpoint by its seal, unchecked; None without any."""
-    newest = newest_complete(directory, lambda name, error: None, sealed_facts)
+    newest = newest_complete(directory, read=sealed_facts)
     return int(newest[1]["size"]) if newest else None
 
 

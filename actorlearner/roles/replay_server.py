@@ -89,7 +89,7 @@ def _learner_rolls_back(directory: RunDirectory, config: Config) -> bool:
     if not directory.learner_checkpoints.exists():
         return False
     # The learner logs the broken ones.
-    newest = newest_complete(directory.learner_checkpoints, lambda name, error: None)
+    newest = newest_complete(directory.learner_checkpoints)
     return newest is None or newest[1]["train_step"] < config.learn.train_steps
 
 
