@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.action_values import ActionValueBuilder, DistributionalConfig
 from actorlearner.agents.checks import check_discrete_action, check_observation
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -59,8 +60,9 @@ class C51Builder(ActionValueBuilder):
         check_observation("c51", specs)
         check_discrete_action("c51", specs)
         if config.min_value >= config.max_value:
-            line = f"agent.min_value: {config.min_value:g} cannot work"
-            raise ConfigurationError([f"{line}; allowed: less than agent.max_value, {config.max_value:g}"])
+            less = f"less than agent.max_value, {config.max_value:g}"
+            line = problem("agent.min_value", f"{config.min_value:g} cannot work", "", less)
+            raise ConfigurationError([line])
         support = tf.linspace(config.min_value, config.max_value, config.atoms)
 
         def mean(logits: tf.Tensor) -> tf.Tensor:

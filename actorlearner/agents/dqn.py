@@ -17,6 +17,7 @@ from actorlearner.agents.action_values import ActionValueBuilder, ActionValueCon
 from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.optimizer import adam, create_moments
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
@@ -104,9 +105,10 @@ class DqnBuilder(ActionValueBuilder):
         check_discrete_action("dqn", specs)
         if config.lstm_units is not None:
             if config.burn_in >= config.sequence_length:
-                line = f"agent.burn_in: {config.burn_in} cannot work"
                 less = f"less than agent.sequence_length, {config.sequence_length}"
-                raise ConfigurationError([f"{line}; allowed: {less}"])
+                raise ConfigurationError(
+                    [problem("agent.burn_in", f"{config.burn_in} cannot work", "", less)]
+                )
             return _recurrent_agent(config, specs, train_step)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from dm_env import specs
 
+from actorlearner.config.problems import problem
 from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
 from actorlearner.errors import ConfigurationError
 
@@ -83,8 +84,9 @@ class FrameStack(Wrapper):
         super().__init__(environment)
         spec = environment.observation_spec
         if not isinstance(spec, specs.Array) or len(spec.shape) not in (1, 3):
-            wrong = f"environment.frame_stack: {frames} cannot work"
-            raise ConfigurationError([f"{wrong}; allowed: observations of one image or vector"])
+            allowed = "observations of one image or vector"
+            line = problem("environment.frame_stack", f"{frames} cannot work", "", allowed)
+            raise ConfigurationError([line])
         shape = (*spec.shape[:-1], frames * spec.shape[-1])
         if isinstance(spec, specs.BoundedArray):
             low, high = (

@@ -9,6 +9,7 @@ from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.experience import Iteration, StoredSequence
 from actorlearner.agents.on_policy import OnPolicyAgent
+from actorlearner.config.problems import problem
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.learner import Learner, shares
 
@@ -44,12 +45,13 @@ class IterationLearner(Learner):
         examples, batch = iteration.env_steps // env_steps_per_example, batch_size // env_steps_per_example
         # With `mirrored`, the number of replicas is known only now. Each trains on complete sequences.
         if self._sequences % replicas or batch % replicas:
-            line = f"learn.strategy: {replicas} replicas cannot work"
             allowed = (
                 f"a number that divides the {self._sequences} fragments of an iteration and the {batch} "
                 "examples of a minibatch"
             )
-            raise ConfigurationError([f"{line}; allowed: {allowed}"])
+            raise ConfigurationError(
+                [problem("learn.strategy", f"{replicas} replicas cannot work", "", allowed)]
+            )
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
