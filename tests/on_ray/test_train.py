@@ -72,7 +72,7 @@ def test_a_run_that_starts_soon_needs_no_words(
 def test_a_long_wait_for_the_node_is_told_once(
     waits: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(train, "_TELL_AFTER_S", 0.0)
+    monkeypatch.setattr(train, "_REPORT_AFTER_S", 0.0)
     waits(3)
     assert train._answers(_ACTOR, Stop())
     line = "waiting until Ray can start the run on this node, with all of its GPUs\n"

@@ -154,7 +154,7 @@ def test_a_damaged_checkpoint_is_left_out(
     harm(replay.checkpoints.directory / newest / "chunks.tfrecord")
     restored = serve(min_size=1)
     assert restored.status().size == MAX_ROWS
-    assert f"the replay checkpoint {newest} is left out" in caplog.text
+    assert f"the replay checkpoint {newest} is skipped" in caplog.text
 
 
 def test_a_checkpoint_without_a_seal_is_left_out(serve: Serve) -> None:
