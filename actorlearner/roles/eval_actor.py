@@ -121,7 +121,7 @@ class _Evaluator:
                 return
             version = request.version
             learner_restarted = generation is not None and version.generation > generation
-            generation = version.generation
+            generation = max(version.generation, generation or 0)
             is_new = version.train_step > self.recorder.train_step or learner_restarted
             if is_new and not self._evaluate(request, stop):
                 return
