@@ -55,7 +55,10 @@ class Run:
         return bool(records) and records[-1]["train_step"] >= self.config.learn.train_steps
 
     def evaluations(self) -> list[dict[str, Any]]:
-        """Returns the evaluations of the greedy policy: `train_step`, `average_return`, `returns`, ..."""
+        """Returns the evaluations of the greedy policy: `train_step`, `average_return`, `returns`, ...
+
+        A train step that a restarted learner took again has two; the later one counts.
+        """
         return self.metrics("eval")
 
     def metrics(self, role: str) -> list[dict[str, Any]]:

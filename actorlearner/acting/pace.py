@@ -91,8 +91,9 @@ class Pace:
         return self._fragments_left > 0
 
     def _waited_too_long(self) -> bool:
+        """Returns whether an actor may have died; the first call measures how long the first share took."""
         waited_s = self._clock() - self._waiting_since
-        if self._first_share_s is None:  # Nothing is left for the first time: this took so long.
+        if self._first_share_s is None:
             self._first_share_s = waited_s
         if self._usual_interval_s is None:
             return waited_s >= max(_FIRST_PATIENCE_S, _PATIENCE * self._first_share_s)

@@ -67,9 +67,7 @@ def _column(run: Path, name: str, key: str) -> list[Any]:
     return [record[key] for record in records(run / "metrics" / f"{name}.jsonl")]
 
 
-def test_after_a_signal_a_run_goes_on_where_it_was_and_beyond(
-    start: Start, mark: str, tmp_path: Path
-) -> None:
+def test_after_a_signal_a_run_resumes_where_it_stopped(start: Start, mark: str, tmp_path: Path) -> None:
     run = tmp_path / _RUN
     command = _local(start, _TRAIN_STEPS, network="host")
     _wait_for_train_step(command, run, 600)
@@ -173,11 +171,14 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
     assert train_step % 300 == 0
     _check_curves(run, _TRAIN_STEPS, max(0, train_step - sampled) + 400)
 
+    manifest = json.loads((run / "manifest.json").read_text())
     command = _local(start, _TRAIN_STEPS + 500, *settings)
     assert command.finish() == 0, command.err
     assert f"resuming at train step {_TRAIN_STEPS:,}" in command.out
     assert "; this part took 0:0" in command.out
     _check_curves(run, _TRAIN_STEPS + 500, max(0, train_step - sampled) + 400)
+    after = json.loads((run / "manifest.json").read_text())
+    assert {key for key in after if after[key] != manifest[key]} == {"fingerprint"}
 
 
 @pytest.mark.long

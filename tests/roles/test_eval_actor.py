@@ -1,4 +1,4 @@
-"""Which policies the eval actor evaluates."""
+"""The eval actor evaluates every new policy once, and none if evaluation is off."""
 
 import dataclasses
 from pathlib import Path
