@@ -55,7 +55,7 @@ class TrainingVideos:
         self._episode: FilmedEpisode | None = None
         self._video: VideoFile | None = None
         self._warned = False
-        for left in self._folder.glob(".*"):
+        for left in self._folder.glob(".[0-9]*"):
             left.unlink()
         filmed = [int(path.stem) for path in self._folder.glob("*.mp4") if path.stem.isdigit()]
         self._last = max(filmed, default=-1)

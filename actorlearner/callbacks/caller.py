@@ -4,6 +4,7 @@ import contextlib
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 from actorlearner.callbacks.callback import Callback, Checkpoint, Context, Episode, Evaluation, Publication
@@ -107,9 +108,10 @@ class Callbacks:
         timeout_s = STOP_S if stopped else CLOSE_S
         if not self._callbacks:
             return
+        deadline = time.monotonic() + timeout_s
         with contextlib.suppress(queue.Full):
-            self._events.put(None, timeout=timeout_s / 2)
-        self._thread.join(timeout_s / 2)
+            self._events.put(None, timeout=timeout_s)
+        self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive():
             warn(f"the callbacks did not finish within {timeout_s:g} s; events still queued are dropped")
         if self._dropped:

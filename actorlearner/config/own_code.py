@@ -22,7 +22,7 @@ def load_own(name: str, key: str, source: str, allowed: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # An own module may raise anything.
+    except (Exception, SystemExit) as error:  # An own module may raise anything, and a script exits.
         raise ConfigurationError([unloadable(name, key, source, allowed, error)]) from error
 
 

@@ -40,6 +40,8 @@ def _single_precision_leaf(spec: Any) -> specs.Array:
     if double:
         minimum = _rounded(minimum, np.inf, lambda rounded, exact: rounded < exact)
         maximum = _rounded(maximum, -np.inf, lambda rounded, exact: rounded > exact)
+        # Both bounds of a fixed value, such as 0.1, may lie outside after rounding.
+        maximum = np.maximum(minimum, maximum)
     return specs.BoundedArray(spec.shape, dtype, minimum, maximum, spec.name)
 
 

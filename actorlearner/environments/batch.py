@@ -23,17 +23,17 @@ class EnvironmentBatch:
     """
 
     def __init__(
-        self, environments: Sequence[GuardedEnvironment], first_lengths: Sequence[int] | None = None
+        self, environments: Sequence[GuardedEnvironment], cut_after: Sequence[int] | None = None
     ) -> None:
         """Resets all environments.
 
         Args:
           environments: at least one.
-          first_lengths: env steps after which each environment's episode is cut off, once, so that their
-            episodes do not begin and end together for ever; None: never.
+          cut_after: env steps after which each environment's episode is truncated, once, so that the
+            environments do not stay in step; None: never.
         """
         self._environments = list(environments)
-        self._steps_left = np.array(first_lengths or [0] * len(environments))
+        self._steps_left = np.array(cut_after or [0] * len(environments))
         self.observations = stack([self._first_observation(i) for i in range(len(self._environments))])
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 

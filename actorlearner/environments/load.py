@@ -5,7 +5,7 @@ import importlib
 import inspect
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from actorlearner.config.checks import SUITES
@@ -106,7 +106,11 @@ def _make_gymnasium(config: EnvironmentConfig) -> Any:
     spec = registered_spec(config, _NO_SOURCES)
     entry = spec.entry_point
     made = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
-    films = "rgb_array" in (getattr(made, "metadata", None) or {}).get("render_modes", ())
+    modes = (getattr(made, "metadata", None) or {}).get("render_modes", ())
+    films = "rgb_array" in modes and any(
+        parameter.name == "render_mode" or parameter.kind is parameter.VAR_KEYWORD
+        for parameter in _parameters(made).values()
+    )
     kwargs = {**({"render_mode": "rgb_array"} if films else {}), **config.kwargs}
     # The checker would warn of what the adapter handles, such as float64 actions.
     return gymnasium.make(
@@ -122,15 +126,15 @@ def _make_custom(config: EnvironmentConfig, role: str, index: int) -> Any:
     module, _, attribute = config.suite.partition(":")
     make = getattr(importlib.import_module(module), attribute)
     names = [config.name] if config.name else []
-    place = {key: value for key, value in (("role", role), ("index", index)) if _takes(make, key)}
+    place = {key: value for key, value in (("role", role), ("index", index)) if key in _parameters(make)}
     return _construct(config, lambda: make(*names, **{**place, **config.kwargs}))
 
 
-def _takes(make: Callable[..., Any], name: str) -> bool:
+def _parameters(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
-        return name in inspect.signature(make).parameters
+        return inspect.signature(make).parameters
     except (TypeError, ValueError):  # No signature, for example of a C function.
-        return False
+        return {}
 
 
 def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:

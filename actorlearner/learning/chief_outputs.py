@@ -62,7 +62,6 @@ class ChiefOutputs(Outputs):
         self._export = PolicyExport(directory.policies, parts, config)
         self._initial_evaluation: list[EvaluationRequest] = []
         self._replay = ReplayStatus(0, 0, 0)
-        self._saved = True
 
     @functools.cached_property
     def _summaries(self) -> Summaries:
@@ -143,7 +142,7 @@ class ChiefOutputs(Outputs):
         self._records.spent("publish")
         self._records.add(train_step, loss, last=self._last(train_step))
         if self._due(learn.checkpoint_interval, train_step) or time.monotonic() >= self._save_due_at:
-            self._saved = self._save()
+            self._save()
             self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         if self._save_initial_policies():
             self._records.restart_rates()
@@ -162,11 +161,11 @@ class ChiefOutputs(Outputs):
         """
         self._records.write()
         if self._last(self._train_step):
-            wait_for_room("the last checkpoint and policies", lambda: self._saved or self._save(), self._stop)
+            wait_for_room("the last checkpoint and policies", self._save, self._stop)
             wait_for_room("the last metrics", self._records.flush, self._stop)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
-        """Writes the last checkpoint, unless it is written, and delivers the last policies.
+        """Writes the last checkpoint and policies, unless they are written, and publishes the policies.
 
         After the last train step it blocks until the replay server has saved them, or until a stop: no later
         learner would publish them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to store
@@ -183,6 +182,8 @@ class ChiefOutputs(Outputs):
         self._profiler.end()
         if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
+        if self._export.begun:  # Otherwise a stop would wait until the policies are traced.
+            self._export.save()
         delivered = not stopped and self._deliver()
         if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):
             _log.warning("the last policy was not published: the replay server does not answer")

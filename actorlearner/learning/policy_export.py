@@ -31,6 +31,7 @@ class PolicyExport:
         self._parts = parts
         self._config = config
         self._policies: list[PolicyDirectory] = []
+        self._saved = -1
         self._outage = Outage("policies", directory)
 
     @property
@@ -39,14 +40,17 @@ class PolicyExport:
         return bool(self._policies)
 
     def save(self) -> bool:
-        """Writes the three SavedModels.
+        """Writes the three SavedModels, unless this object has written those of this train step already.
 
         The first call traces them and takes seconds; later calls write only the variables.
 
         Returns:
-          Whether they were written. A disk that is full or fails is logged, and the earlier policies stay.
+          Whether they exist. A disk that is full or fails is logged, and the earlier policies stay.
         """
         started = time.monotonic()
+        train_step = int(self._parts.train_step.numpy())
+        if train_step == self._saved:
+            return True
         try:
             with float32_products():  # The first time, each step of this traces graphs.
                 self._policies = self._policies or self._trace()
@@ -58,6 +62,7 @@ class PolicyExport:
             for policy in self._policies:
                 policy.remove_leftovers()
             return False
+        self._saved = train_step
         self._outage.recovered()
         _log.info("saved the policies in %.1f s", time.monotonic() - started)
         return True

@@ -124,7 +124,8 @@ class ForkServer:
                 report = json.loads(message)
                 fork = self._forks[report["fork"]]
                 fork.forked_as = report.get("pid", fork.forked_as)
-                fork.returncode = report.get("returncode")
+                if "returncode" in report:
+                    fork.end(report["returncode"])
         except BlockingIOError:
             return
         except ConnectionResetError:  # The process died with requests unread.
@@ -132,7 +133,7 @@ class ForkServer:
         self._process.wait()
         for fork in self._forks:
             if fork.returncode is None:
-                fork.returncode = -signal.SIGKILL  # By the kernel, together with the process.
+                fork.end(-signal.SIGKILL)  # By the kernel, together with the process.
 
     def kill(self) -> None:
         """Kills the process and all forks, and waits for the end of the process."""
@@ -154,6 +155,13 @@ class Fork:
         self._server = server
         self.forked_as: int | None = None
         self.returncode: int | None = None
+
+    def end(self, returncode: int) -> None:
+        """Records that the process has ended, and kills what its environments may have started."""
+        self.returncode = returncode
+        if self.forked_as is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # Nothing is left, or of others.
+                os.killpg(self.forked_as, signal.SIGKILL)
 
     @property
     def pid(self) -> int:

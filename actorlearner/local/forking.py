@@ -8,6 +8,7 @@ import json
 import os
 import random
 import select
+import signal
 import socket
 import sys
 import traceback
@@ -23,6 +24,7 @@ from actorlearner.network.hidden import TlsProxy
 from actorlearner.process import startup_timer
 from actorlearner.process.child_process import die_with_parent
 from actorlearner.process.process import Start
+from actorlearner.process.stop import STOP_SIGNALS
 from actorlearner.process.tensorflow_setup import without_gc
 from actorlearner.records.notify import NOTIFY_VARIABLE, notify
 from actorlearner.records.run_directory import RunDirectory
@@ -32,7 +34,12 @@ _POLL_INTERVAL_S = 0.1
 
 
 def main() -> None:
-    """Imports the roles, then forks one for each request until the other side closes the socket."""
+    """Imports the roles, then forks one for each request until the other side closes the socket.
+
+    Whoever stops a job or a service may send SIGTERM to all of its processes. The signal is blocked here,
+    because the forks, which save when they get it, would die unsaved together with this process.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     with without_gc():  # Or each fork's garbage collector would touch, and so copy, all shared memory.
         for import_role in IMPORTS.values():
             import_role()
@@ -66,6 +73,7 @@ def _serve(requests: socket.socket) -> tuple[dict[str, Any], int] | None:
         if pid == 0:
             os.setsid()
             die_with_parent(parent)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             return request, descriptors[0]
         os.close(descriptors[0])
         forks[pid] = request["fork"]

@@ -22,7 +22,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory
 
-_READY_DEADLINE_S = 360.0
+_READY_DEADLINE_S = 960.0
 """Seconds that a starting role may be without a heartbeat.
 
 A minute more than CONNECT_DEADLINE_S, after which a role itself reports that a replay server does not answer.

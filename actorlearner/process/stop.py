@@ -16,6 +16,9 @@ _EXIT_CODES = {
     signal.SIGHUP: EXIT_TERMINATED,  # The terminal is gone, as when an ssh session ends.
 }
 
+STOP_SIGNALS = frozenset(_EXIT_CODES)
+"""The signals that request a stop."""
+
 _REQUEST = b"\xff"
 """Written to the pipe for a request without a signal; no signal has this number."""
 
@@ -67,7 +70,7 @@ class Stop:
 
         def block() -> None:
             # Until the child has the default handlers: its parent may send it a signal at once.
-            forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EXIT_CODES)
+            forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
         def unblock() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)

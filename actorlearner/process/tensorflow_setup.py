@@ -50,12 +50,15 @@ def without_gc() -> Iterator[None]:
 def use_cpu(threads: int, gpus: bool = False) -> None:
     """Limits TensorFlow's threads, and hides the GPUs unless `gpus`; call before any other TensorFlow call.
 
-    Actors call small networks: more threads gain little, and take cores from simulators and the learner.
+    Actors call small networks: more threads gain little, and take cores from simulators and the learner. By
+    default, TensorFlow would take all memory of a GPU, which the learner and the simulators share.
     """
     import tensorflow as tf
 
     if not gpus:
         tf.config.set_visible_devices([], "GPU")
+    for gpu in tf.config.get_visible_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 

@@ -1,5 +1,6 @@
 """Checks of a configuration against Reverb's tables and rate limiter, and against the agent's experience."""
 
+import math
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -147,8 +148,8 @@ def _table_problems(config: Config, experience: Experience) -> Iterator[_Problem
         least = min_error_buffer(per_item, replay.updates_per_env_step * batch_size * experience.stride)
         if replay.error_buffer < least:
             allowed = (
-                f"at least {least:g} env steps with these updates_per_env_step and batch_size, or collecting "
-                "and training deadlock"
+                f"at least {math.ceil(least)} env steps with these updates_per_env_step and batch_size, or "
+                "collecting and training deadlock"
             )
             yield _Problem(
                 "replay.error_buffer", allowed, ("replay.updates_per_env_step", "learn.batch_size")

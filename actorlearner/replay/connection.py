@@ -24,8 +24,11 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE, sample_one
 
-CONNECT_DEADLINE_S = 300.0
-"""How long a role waits for a replay server: roles may be started in any order, on any machine."""
+CONNECT_DEADLINE_S = 900.0
+"""How long a role waits for a replay server.
+
+Roles may be started in any order, on any machine, and a server that restores 100 GB takes minutes.
+"""
 
 _PREFIX = "run-"
 _CONFIGURATION = "configuration"

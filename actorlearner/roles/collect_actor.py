@@ -85,7 +85,7 @@ def run(
     replay = ServerMonitor(own.client, layout, own.run_id, own.address)
     iterates = layout.experience.iteration is not None
     parts = CollectorParts(
-        EnvironmentBatch(environments, _first_lengths(config, actor_index, restart) if iterates else None),
+        EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None),
         layout.writer(own.client, count),
         replay,
         puller,
@@ -125,11 +125,11 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
     ]
 
 
-def _first_lengths(config: Config, actor_index: int, restart: int) -> list[int] | None:
-    """Returns the length of each environment's first episode; None if episodes have no time limit.
+def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | None:
+    """Returns the env steps after which each environment's episode is cut; None without a time limit.
 
-    The lengths differ, so that later episodes end at different times. Otherwise, an iteration would see only
-    one part of an episode.
+    They differ, so that later episodes end at different times. Otherwise, an iteration would see only one
+    part of an episode.
     """
     limit = episode_limit(config.environment)
     if limit is None:

@@ -110,8 +110,10 @@ def test_training_is_filmed_once_in_an_interval(
     first.discard()
     film(first, 460)
     (tmp_path / "videos" / ".999.mp4").touch()  # Of one that was killed.
+    (tmp_path / "videos" / ".best-7.mp4").touch()  # A command that films has it.
     film(videos(), 480)
     film(videos(), 500)
+    (tmp_path / "videos" / ".best-7.mp4").unlink()
     found = sorted(path.name for path in (tmp_path / "videos").iterdir())
     names = [0, 120, 240, 460, 500]
     assert found == sorted(f"{name}.{ending}" for name in names for ending in ("mp4", "png"))

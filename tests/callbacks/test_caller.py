@@ -146,6 +146,25 @@ def test_a_slow_callback_does_not_block_the_role(
     assert dropped in (14, 15)  # The first may have been taken by then.
 
 
+def test_a_callback_gets_all_of_its_time_to_close(
+    directory: RunDirectory, warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caller, "STOP_S", 2.0)
+    called = callbacks("Stuck")
+    called.begin(directory)
+    called.notify(EPISODE)
+    threading.Timer(1.2, Stuck.go_on.set).start()
+    called.close(stopped=True)
+    assert warnings == []
+
+
+def test_a_module_that_exits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "script_without_main.py").write_text("import sys; sys.exit(0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationError, match="cannot be loaded: SystemExit: 0; allowed: module:Class"):
+        find_callback("script_without_main:Class")
+
+
 def test_without_callbacks_no_thread_is_started(directory: RunDirectory) -> None:
     before = threading.active_count()
     called = callbacks()

@@ -270,7 +270,7 @@ def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:
 
 
 def test_episodes_are_cut_off_once_so_that_later_ones_end_apart() -> None:
-    batch = EnvironmentBatch([Counting(i, length=6) for i in range(3)], first_lengths=[2, 4, 6])
+    batch = EnvironmentBatch([Counting(i, length=6) for i in range(3)], cut_after=[2, 4, 6])
     statistics = EpisodeStatistics(3)
     ends: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for number in range(1, 13):

@@ -1,6 +1,6 @@
 """Environments of gymnasium: by their registered names, and returned by the user's own callables."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gym
 import gymnasium
@@ -85,6 +85,31 @@ def test_an_own_environment_that_was_not_made_for_pictures_says_so() -> None:
     environment.reset()
     with pytest.raises(RenderError, match="it was made without render_mode='rgb_array'"):
         environment.render()
+
+
+class Silent(gymnasium.Env[np.ndarray, np.ndarray]):
+    """It lists a mode of rendering that its constructor does not take."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+    observation_space = gymnasium.spaces.Box(np.array([0.1, -1.0]), np.array([0.1, 1.0]), dtype=np.float64)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, k: int = 1) -> None:
+        self.k = k
+
+    def reset(self, **_: Any) -> tuple[np.ndarray, dict[str, Any]]:
+        return np.array([0.1, 0.5]), {}
+
+
+def test_an_environment_without_rendering_and_with_a_fixed_value() -> None:
+    gymnasium.register("Silent-v0", Silent)
+    try:
+        environment = load_environment(config("Silent-v0", kwargs={"k": 3}), seed=1)
+    finally:
+        del gymnasium.registry["Silent-v0"]
+    spec = environment.observation_spec
+    assert np.all(spec.minimum <= spec.maximum)
+    np.testing.assert_allclose(environment.reset(), [0.1, 0.5])
 
 
 def test_an_own_callable() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
+from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import seal_path, sealed, sealed_facts
 from tests.support.harm import corrupt, truncate
 from tests.support.processes import (
@@ -73,7 +76,8 @@ def test_after_a_signal_a_run_resumes_where_it_stopped(start: Start, mark: str, 
     _wait_for_train_step(command, run, 600)
     assert is_reachable(run)
     began = time.monotonic()
-    command.interrupt(signal.SIGTERM)
+    for pid in marked_processes(mark):  # As whoever stops a service or a job of a cluster does.
+        os.kill(pid, signal.SIGTERM)
     assert command.finish() == 143, command.err
     assert time.monotonic() - began < 15
     assert marked_processes(mark) == []
@@ -82,6 +86,8 @@ def test_after_a_signal_a_run_resumes_where_it_stopped(start: Start, mark: str, 
     assert "network: the replay server's port is open" in command.out
     stopped_at = _column(run, "learner", "train_step")[-1]
     assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in command.out
+    saved = tf.train.load_checkpoint(plain_path(run / "policies" / "policy" / "variables" / "variables"))
+    assert saved.get_tensor("train_step/.ATTRIBUTES/VARIABLE_VALUE") == stopped_at
     in_replay = _column(run, "replay", "size")[-1]
     env_steps = _column(run, "collect-0", "env_steps")[-1]
     manifest = json.loads((run / "manifest.json").read_text())

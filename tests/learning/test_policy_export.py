@@ -88,6 +88,9 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     change(parts, 20)
     export.save()
     check_saved(directory, parts)
+    written = (directory / "policy").stat().st_ino
+    assert export.save()
+    assert (directory / "policy").stat().st_ino == written  # These are saved already.
     assert np.any(before != actions(parts.agent.policy))
     assert len(full_saves) == len(NAMES)  # The second time, variables only.
     assert sorted(path.name for path in directory.iterdir()) == NAMES

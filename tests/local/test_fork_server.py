@@ -14,12 +14,21 @@ from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import wait_for
 
+_SIMULATOR = """
+import os, pathlib, subprocess
+def start_and_crash(pid_file):
+    process = subprocess.Popen(["/bin/sleep", "1000"])
+    pathlib.Path(pid_file).write_text(str(process.pid))
+    os._exit(7)
+"""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """Started where a file has the name of a module of Python's, which must not take its place."""
     folder = tmp_path_factory.mktemp("server")
     (folder / "random.py").write_text("raise AssertionError")
+    (folder / "simulator.py").write_text(_SIMULATOR)
     with contextlib.chdir(folder):
         server = ForkServer(folder / "fork-server.log")
     yield server
@@ -81,6 +90,29 @@ def test_a_role_is_a_process_of_its_own(server: ForkServer, directory: RunDirect
     assert not role.wait(0.01)
     role.send(signal.SIGTERM)
     assert exit_code(role, 30) == 143
+
+
+def test_a_signal_to_all_processes_of_a_run_leaves_it_to_the_roles_to_save(
+    server: ForkServer, directory: RunDirectory, free_port: int
+) -> None:
+    role = serving(server, directory, free_port)
+    wait_for(lambda: role.receive() or role.ready, "the role to be ready")
+    for pid in (server._process.pid, role.pid):
+        os.kill(pid, signal.SIGTERM)
+    assert exit_code(role, 30) == 143
+    assert server.alive
+
+
+def test_what_an_environment_has_started_dies_with_its_role(
+    server: ForkServer, directory: RunDirectory, tmp_path: Path
+) -> None:
+    pid_file = tmp_path / "pid"
+    own = ("environment.suite=simulator:start_and_crash", "environment.name=''")
+    directory.prepare(load_config("sac_pendulum", [*own, f"environment.kwargs.pid_file={pid_file}"]))
+    role = fork(server, "eval-actor", directory, {"replay_address": ["a:1"]})
+    assert exit_code(role) == 7
+    simulator = Path("/proc", pid_file.read_text())
+    wait_for(lambda: not simulator.exists(), "the simulator to be gone")
 
 
 def test_a_killed_fork_has_its_signal_as_exit_code_and_others_live_on(

@@ -1,5 +1,6 @@
 """Transitions through a real replay server: written, kept, limited in rate and sampled."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import tree
 
 from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
+from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
@@ -122,6 +124,26 @@ RATIO = {
     "error_buffer": 2.0 * MAX_ROWS,
 }
 """With batches of 4: SPI 2, at least 3 items, and 2 items (4 samples) by which either side may be ahead."""
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "actors", "replay"),
+    [
+        (64, 2, {"updates_per_env_step": 0.005, "min_size": 1_500}),
+        (100, 8, {"updates_per_env_step": 0.001, "min_size": 10_000}),
+        (128, 1, {"updates_per_env_step": 0.7, "min_size": 1_000, "error_buffer": 32.0}),
+    ],
+)
+def test_reverb_accepts_the_smallest_buffers(
+    small_config: Config, batch_size: int, actors: int, replay: dict[str, Any]
+) -> None:
+    config = dataclasses.replace(
+        with_replay(small_config, capacity=100_000, **replay),
+        learn=dataclasses.replace(small_config.learn, batch_size=batch_size),
+        collect=dataclasses.replace(small_config.collect, actors=actors),
+    )
+    assert replay_problems(config, {}) == []
+    experience_table(config, make_layout(config, SPECS))  # Reverb would raise a ValueError.
 
 
 def test_inserts_wait_for_samples_at_the_planned_bound(

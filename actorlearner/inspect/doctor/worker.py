@@ -1,5 +1,6 @@
 """A process that makes checks, so that a crash or a hang in a check does not end the doctor."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -43,7 +44,8 @@ class Worker:
             process, connection = self._running
             self._running = None
             connection.close()
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # Nothing is left of its session.
+                os.killpg(process.pid, signal.SIGKILL)  # With the simulators that an environment has started.
             process.wait()
 
     def _start(self) -> tuple[subprocess.Popen[bytes], Connection]:
