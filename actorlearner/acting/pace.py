@@ -11,8 +11,8 @@ _FIRST_PATIENCE_S = 30.0
 """Least seconds that an actor waits before a takeover until the third policy: the usual time is unknown."""
 
 _FADING = 0.75
-"""In an interval with a takeover, the usual time falls to this fraction of itself at most. The next interval
-without a takeover sets it again."""
+"""After an interval with a takeover, the usual time may shrink, but not below this fraction of what it was.
+The next interval without one measures it again."""
 
 _PATIENCE = 2.0
 """Times the usual time between two policies after which an actor takes over from one that may have ended."""

@@ -83,8 +83,8 @@ class PolicyFunction:
         Returns:
           Nest of arrays [batch_size, ...].
         """
-        # Runs the operation behind `self._act(...)` directly. Without the Python code around it, a call takes
-        # a sixth of the time, or half of it between env steps, when that code is not in the caches.
+        # Runs the operation behind `self._act(...)` without TensorFlow's Python code around it: six times as
+        # fast in a tight loop, and twice as fast between env steps, when that code is not in the caches.
         outputs = tf.raw_ops.StatefulPartitionedCall(
             args=[*tree.flatten(observations), first, *self._states, *self._captures],
             Tout=self._dtypes,

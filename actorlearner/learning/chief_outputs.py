@@ -20,7 +20,6 @@ from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.profiler import Profiler
-from actorlearner.learning.training_records import TrainingRecords
 from actorlearner.learning.warm_start import warm_start
 from actorlearner.process.health import LEARNER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
@@ -124,8 +123,7 @@ class ChiefOutputs(Outputs):
         """Starts the measurements."""
         self._learner = learner
         learner.begin(self._checkpoint.generation)
-        metrics = LearnerMetrics(self._directory, self._summaries, self._train_step)
-        self._records = TrainingRecords(metrics, learner, self._replay_status)
+        self._metrics = LearnerMetrics(self._directory, self._summaries, learner, self._replay_status)
         self._last_call = self._train_step
         self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         self._profiler.update(self._train_step)
@@ -133,22 +131,22 @@ class ChiefOutputs(Outputs):
     def after_call(self, train_step: int, loss: LossInfo) -> None:
         """Publishes, saves and records what is due after a call of the training graph."""
         learn = self._config.learn
-        self._records.spent("graph")
+        self._metrics.spent("graph")
         self._evaluate_initial_policy()
         if self._due(self._config.evaluate.interval, train_step):
             self.publish_for_evaluation()
         if self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step):
             self._publisher.publish()
-        self._records.spent("publish")
-        self._records.add(train_step, loss, last=self._last(train_step))
+        self._metrics.spent("publish")
+        self._metrics.add(train_step, loss, last=self._last(train_step))
         if self._due(learn.checkpoint_interval, train_step) or time.monotonic() >= self._save_due_at:
             self._save()
             self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         if self._save_initial_policies():
-            self._records.restart_rates()
+            self._metrics.restart_rates()
         self._profiler.update(train_step)
         self._last_call = train_step
-        self._records.spent()
+        self._metrics.spent()
 
     def publish_for_evaluation(self) -> None:
         """Queues the policy of this train step for evaluation."""
@@ -159,10 +157,10 @@ class ChiefOutputs(Outputs):
 
         While the disk has no room, it blocks until there is, or until a stop.
         """
-        self._records.write()
+        self._metrics.write()
         if self._last(self._train_step):
             wait_for_room("the last checkpoint and policies", self._save, self._stop)
-            wait_for_room("the last metrics", self._records.flush, self._stop)
+            wait_for_room("the last metrics", self._metrics.flush, self._stop)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """Writes the last checkpoint and policies, unless they are written, and publishes the policies.

@@ -1,69 +1,83 @@
-"""The learner's metrics file, and its TensorBoard curves of rates and staleness."""
+"""The learner's records: losses, rates, shares of time and staleness, as metrics and TensorBoard curves."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from tf_agents.agents.tf_agent import LossInfo
 
-from actorlearner.learning.learner import DataStatistics
+from actorlearner.learning.learner import Learner
 from actorlearner.process.memory import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
+from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.monitor import BlockedTime, ReplayStatus
 
 
 class LearnerMetrics:
-    """Writes the learner's records at their interval."""
+    """Writes a record when one is due, after a call of the training graph."""
 
-    def __init__(self, directory: RunDirectory, summaries: Summaries, train_step: int) -> None:
-        """Starts the first rate.
+    def __init__(
+        self,
+        directory: RunDirectory,
+        summaries: Summaries,
+        learner: Learner,
+        replay_status: Callable[[], ReplayStatus],
+    ) -> None:
+        """Starts the clock, and the first rate at the learner's train step.
 
         Args:
           directory: the run directory.
           summaries: the TensorBoard writer, which the training graph uses as well.
-          train_step: the train step at which training begins; greater than 0 after a restore.
+          learner: whose measurements are recorded.
+          replay_status: returns the status of replay; may block for seconds.
         """
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
+        self._learner = learner
+        self._replay_status = replay_status
+        self._time = TimeShares("graph", "publish")
         self._blocked = BlockedTime()
-        self._rate = Rate(train_step)
-        self._last_step = train_step
+        self._last_step = int(learner.train_step.numpy())
+        self._rate = Rate(self._last_step)
+        self._first = True
+        self._unwritten: tuple[int, LossInfo] | None = None
 
-    def begin(self, train_step: int, replay: ReplayStatus) -> None:
-        """Restarts the measurement of rates and fractions.
+    def spent(self, part: str | None = None) -> None:
+        """Attributes the time since the last call to "graph", to "publish" or to neither."""
+        self._time.spent(part)
 
-        Args:
-          train_step: the last train step.
-          replay: the status of replay.
-        """
-        self._rate = Rate(train_step)
-        self._last_step = train_step
-        self._blocked.update(replay)
-
-    @property
-    def due(self) -> bool:
-        """Whether the next record is due."""
-        return self._rate.due
-
-    def write(
-        self,
-        train_step: int,
-        loss: LossInfo,
-        replay: ReplayStatus,
-        data: DataStatistics,
-        shares: Mapping[str, float],
-    ) -> None:
-        """Writes a record.
+    def add(self, train_step: int, loss: LossInfo, *, last: bool) -> None:
+        """Adds a call of the training graph.
 
         Args:
-          train_step: the last train step.
-          loss: its losses, scalars.
-          replay: the status of replay.
-          data: the learner's measurements since the last record.
-          shares: the shares of the time since then that "graph" and "publish" took.
+          train_step: its last train step.
+          loss: the losses of this train step, scalars.
+          last: whether this is the last train step of the run.
         """
+        self._unwritten = (train_step, loss)
+        if self._first:  # The first call also optimises the graph: rates exclude it.
+            self._first = False
+            self.write()
+            self.restart_rates()
+        elif self._rate.due or last:
+            self.write()
+
+    def write(self) -> None:
+        """Writes a record of the newest call of the graph, unless it is written already."""
+        if self._unwritten is None:
+            return
+        train_step, loss = self._unwritten
+        self._unwritten = None
+        record = self._record(train_step, loss)
+        self._metrics.write(record)
+        curves = {f"learner/{key}": value for key, value in record.items() if key != "train_step"}
+        self._summaries.scalars(curves, train_step)
+        self._summaries.flush()
+
+    def _record(self, train_step: int, loss: LossInfo) -> dict[str, Any]:
+        data, shares, replay = self._learner.take_statistics(), self._time.take(), self._replay_status()
         rate = self._rate.update(train_step)
         elapsed_s = (train_step - self._last_step) / rate if rate else 0.0
         self._last_step = train_step
@@ -88,10 +102,14 @@ class LearnerMetrics:
         }
         if data.dropped is not None:
             record["dropped_sequences"] = data.dropped
-        self._metrics.write(record)
-        curves = {f"learner/{key}": value for key, value in record.items() if key != "train_step"}
-        self._summaries.scalars(curves, train_step)
-        self._summaries.flush()
+        return record
+
+    def restart_rates(self) -> None:
+        """Leaves the time until now out of rates and shares."""
+        self._last_step = int(self._learner.train_step.numpy())
+        self._rate = Rate(self._last_step)
+        self._blocked.update(self._replay_status())
+        self._time.take()
 
     def flush(self) -> bool:
         """Writes the records that a full disk has delayed; returns whether everything is written."""

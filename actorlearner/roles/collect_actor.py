@@ -84,7 +84,7 @@ def run(
     watch = ServerWatch(own, layout, stop) if place > 0 else None
     replay = ServerMonitor(own.client, layout, own.run_id, own.address)
     iterates = layout.experience.iteration is not None
-    parts = CollectorParts(
+    collector_parts = CollectorParts(
         EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None),
         layout.writer(own.client, count),
         replay,
@@ -98,7 +98,7 @@ def run(
         info_metrics=config.environment.info_metrics,
         in_sequences=layout.experience.length is not None,
     )
-    collector = Collector(parts)
+    collector = Collector(collector_parts)
     start_up.ended("first observations")
     start_up.report("ready")
     if not iterates:
@@ -195,54 +195,41 @@ def _act_with_policy(
     # `ended` raises if the replay server belongs to another run.
     if not wait_until(what, lambda: collector.ended or puller.train_step >= 0, stop, deadline_s=deadline):
         return
-    newest = _NewestPolicy(puller, update)
-    if experience.iteration is None:
-        while not collector.ended:
-            newest.take()
-            collector.step(policy, newest.order)
-    else:
+    if experience.iteration is not None:
         pace = _pace(config, experience, experience.iteration)
         if actor_index == 0 and pace.surplus > 0:
             warn(_surplus(config, pace.surplus))
-        _act_in_iterations(collector, policy, newest, pace, experience.length or 1)
-
-
-class _NewestPolicy:
-    """Keeps a policy at the newest variables that have arrived.
-
-    Attributes:
-      order: the PolicyOrder of these variables; RANDOM before the first.
-    """
-
-    def __init__(self, puller: VariablePuller, update: Callable[[PolicyVariables], None]) -> None:
-        self._puller = puller
-        self._update = update
-        self.order = RANDOM
-
-    def take(self) -> int | None:
-        """Takes newer variables if they have arrived; returns their train step, None without any."""
-        version = self._puller.take()
-        if version is None:
-            return None
-        self._update(version)
-        self.order = version.order
-        return version.train_step
+        _act_in_iterations(collector, policy, puller, update, pace, experience.length or 1)
+        return
+    order = RANDOM
+    while not collector.ended:
+        if (version := puller.take()) is not None:
+            update(version)
+            order = version.order
+        collector.step(policy, order)
 
 
 def _act_in_iterations(
-    collector: Collector, policy: PolicyFunction, newest: _NewestPolicy, pace: Pace, length: int
+    collector: Collector,
+    policy: PolicyFunction,
+    puller: VariablePuller,
+    update: Callable[[PolicyVariables], None],
+    pace: Pace,
+    length: int,
 ) -> None:
     """Acts for one unit of experience, `length` env steps, whenever the learner's iterations need one."""
+    order = RANDOM
     while not collector.ended:
-        train_step = newest.take()
-        if train_step is not None:
-            pace.policy_arrived(train_step)
+        if (version := puller.take()) is not None:
+            update(version)
+            order = version.order
+            pace.policy_arrived(version.train_step)
         if not pace.may_collect():
             collector.wait_for_policy(_NEXT_POLICY_S)
             continue
         for _ in range(length):
             if not collector.ended:
-                collector.step(policy, newest.order)
+                collector.step(policy, order)
         pace.collected()
 
 

@@ -89,7 +89,8 @@ def _train(
     alone = group.size == 1
     if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
         begin_run()
-    # A resumed graph gets another seed. A group restores only after tracing: its graphs repeat their numbers.
+    # A resumed learner traces with another seed. In a group, the restore comes after tracing, so a resumed
+    # group repeats its random numbers.
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 
+from actorlearner.learning import learner_metrics
 from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.records import metrics as metrics_module
@@ -23,10 +26,15 @@ def test_the_first_rate_of_a_run_that_goes_on_is_that_of_its_own_train_steps(
     monkeypatch.setattr(metrics_module.time, "monotonic", lambda: clock.now)
     directory = RunDirectory(tmp_path)
     directory.metrics("learner").parent.mkdir()
-    metrics = LearnerMetrics(directory, Summaries(tmp_path / "summaries"), 5_000)
+    shares = SimpleNamespace(take=lambda: {"graph": 0.5, "publish": 0.25})
+    monkeypatch.setattr(learner_metrics, "TimeShares", lambda *parts: shares)
+    learner: Any = SimpleNamespace(
+        train_step=tf.Variable(5_000), take_statistics=lambda: DataStatistics(1.0, 0.0, 0)
+    )
+    summaries = Summaries(tmp_path / "summaries")
+    metrics = LearnerMetrics(directory, summaries, learner, lambda: ReplayStatus(10, 10, 10))
     clock.now += 4.0
-    shares = {"graph": 0.5, "publish": 0.25}
-    metrics.write(5_010, LossInfo(1.0, ()), ReplayStatus(10, 10, 10), DataStatistics(1.0, 0.0, 0), shares)
+    metrics.add(5_010, LossInfo(1.0, ()), last=False)
     (record,) = read_records(directory.metrics("learner"))
     assert record["train_step"] == 5_010
     assert record["train_steps_per_s"] == 2.5

@@ -15,7 +15,7 @@ from tf_agents.agents.tf_agent import LossInfo
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.errors import RunError
-from actorlearner.learning import chief_outputs, training_loop, training_records
+from actorlearner.learning import chief_outputs, learner_metrics, training_loop
 from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.group import Group
 from actorlearner.learning.learner import DataStatistics
@@ -96,9 +96,7 @@ def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(
-        training_records, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now)
-    )
+    monkeypatch.setattr(learner_metrics, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now))
     learn = LearnConfig(train_steps=_STEPS, batch_size=6, publish_interval=1, checkpoint_interval=1)
     config = Config(learn=learn, evaluate=EvaluateConfig(interval=interval))
     requests: list[int] = []
