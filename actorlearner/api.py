@@ -23,7 +23,7 @@ from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
-from actorlearner.local.local_process import LocalProcess
+from actorlearner.local.local_command import LocalCommand
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from actorlearner.replay.checks import replay_problems
@@ -177,7 +177,7 @@ def _callback_name(callback: str | type[Callback]) -> str:
 
 def _run_local(directory: RunDirectory, config: Path) -> None:
     """Runs `actorlearner local` as a child process, prints its lines, and raises what it reports."""
-    process = LocalProcess("--config", str(config), "--run_dir", str(directory.path), piped=True)
+    process = LocalCommand("--config", str(config), "--run_dir", str(directory.path), piped=True)
     assert process.stdout is not None
     while True:
         try:

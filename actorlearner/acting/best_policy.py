@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
-from actorlearner.acting.best_record import FILE_NAME, BestRecord, Returns, read_best, write_best
+from actorlearner.acting.best_record import FILE_NAME, BestRecord, EpisodeStatistics, read_best, write_best
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import Config
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
@@ -68,7 +68,7 @@ class BestPolicy:
         """The record of the saved best policy, if any."""
         return read_best(self._path)
 
-    def consider(self, version: PolicyVariables, played: Returns) -> None:
+    def consider(self, version: PolicyVariables, played: EpisodeStatistics) -> None:
         """Writes an evaluated policy beside `policies/best` if it is the best so far; takes seconds.
 
         Overwrites the variables of the agent. A full or failing disk is logged.

@@ -16,7 +16,7 @@ FILE_NAME = "best.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Returns:
+class EpisodeStatistics:
     """The returns and lengths of one policy's episodes.
 
     Attributes:
@@ -59,8 +59,8 @@ class BestRecord:
     """
 
     train_step: int
-    chosen: Returns
-    fresh: Returns | None = None
+    chosen: EpisodeStatistics
+    fresh: EpisodeStatistics | None = None
 
     @property
     def order(self) -> tuple[float, int]:
@@ -93,8 +93,8 @@ def read_best(policy: Path) -> BestRecord | None:
     """Reads the record in a policy's directory; returns None if it is missing or damaged."""
     try:
         record = json.loads(_record_path(policy).read_text(encoding="utf-8"))
-        fresh = record["fresh"] and Returns(record["fresh"]["returns"], record["fresh"]["lengths"])
-        chosen = Returns(record["returns"], record["lengths"])
+        fresh = record["fresh"] and EpisodeStatistics(record["fresh"]["returns"], record["fresh"]["lengths"])
+        chosen = EpisodeStatistics(record["returns"], record["lengths"])
         return BestRecord(int(record["train_step"]), chosen, fresh)
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -20,7 +20,7 @@ _LONG_EPISODE = 50_000
 """Env steps of an episode that may never end: a policy may learn to avoid its end."""
 
 
-class Episode(NamedTuple):
+class PlayedEpisode(NamedTuple):
     """A complete episode.
 
     Attributes:
@@ -102,9 +102,9 @@ class EpisodeInPlay:
                 "environment.max_episode_steps limits episodes"
             )
 
-    def result(self) -> Episode:
+    def result(self) -> PlayedEpisode:
         """Returns the episode once it is over; call it once."""
-        return Episode(self.episode_return, self.length, self._info.take(), self._cut_off)
+        return PlayedEpisode(self.episode_return, self.length, self._info.take(), self._cut_off)
 
 
 def play_episodes(
@@ -115,7 +115,7 @@ def play_episodes(
     *,
     max_steps: int | None = None,
     info_metrics: Sequence[str] = (),
-) -> list[Episode] | None:
+) -> list[PlayedEpisode] | None:
     """Plays whole episodes, one in each of N environments at a time, with one policy call for all.
 
     Environment j plays the episodes j, j + N, j + 2N, ...: which episodes count is fixed before they are
@@ -143,7 +143,7 @@ def play_episodes(
         return EpisodeInPlay(environments[j], policy, info_metrics, max_steps)
 
     in_play = [begin(j) for j in range(len(environments))]
-    played: dict[int, Episode] = {}
+    played: dict[int, PlayedEpisode] = {}
     slowest_s: float | None = None
     while len(played) < episodes:
         if stop.requested:

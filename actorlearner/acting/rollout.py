@@ -6,7 +6,7 @@ from typing import TextIO
 import numpy as np
 import tensorflow as tf
 
-from actorlearner.acting.episodes import Episode
+from actorlearner.acting.episodes import PlayedEpisode
 from actorlearner.acting.policy_source import PolicySource
 from actorlearner.acting.saved_policy import load_source, play_in_own_environment
 from actorlearner.environments.specs import load_specs
@@ -47,14 +47,14 @@ def title(source: PolicySource, train_step: int) -> str:
     return f"{what} {source.path}, train step {train_step:,}, in {environment.name or environment.suite}"
 
 
-def episode_line(number: int, episode: Episode) -> str:
+def episode_line(number: int, episode: PlayedEpisode) -> str:
     """Formats one episode; `number` counts from 0."""
     cut_off = ", cut off" if episode.cut_off else ""
     reward = return_text(episode.episode_return)
     return f"Episode #{number}: reward: {reward}, length: {episode.length}{cut_off}"
 
 
-def mean_line(played: Sequence[Episode]) -> str:
+def mean_line(played: Sequence[PlayedEpisode]) -> str:
     """Formats means and population standard deviations over all episodes."""
     returns = np.array([episode.episode_return for episode in played], np.float64)
     lengths = np.array([episode.length for episode in played], np.float64)

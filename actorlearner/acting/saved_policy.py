@@ -8,7 +8,7 @@ import tensorflow as tf
 import tree
 from tf_agents.policies import greedy_policy
 
-from actorlearner.acting.episodes import Episode, play_episodes
+from actorlearner.acting.episodes import PlayedEpisode, play_episodes
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import ALLOWED, PolicySource, find_policy
 from actorlearner.agents.make import make_agent, restore_agent
@@ -87,7 +87,9 @@ def load_policy(path: str | Path) -> Policy:
     return load_source(source, load_specs(source.config.evaluated_environment))
 
 
-def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0) -> list[Episode]:
+def evaluate(
+    policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0
+) -> list[PlayedEpisode]:
     """Plays episodes and returns the return, the length and the info metrics of each.
 
     `evaluate.max_steps` of the policy's run cuts them off.
@@ -119,7 +121,7 @@ def evaluate(policy: Policy, environment: Any = None, episodes: int = 20, seed: 
             adapter.close()
 
 
-def play_in_own_environment(policy: Policy, seed: int, number: int) -> Episode:
+def play_in_own_environment(policy: Policy, seed: int, number: int) -> PlayedEpisode:
     """Plays one whole episode in a new environment of the policy's run."""
     environment = episode_environment(policy.config, seed, number)
     try:
@@ -129,7 +131,7 @@ def play_in_own_environment(policy: Policy, seed: int, number: int) -> Episode:
         environment.close()
 
 
-def _play(policy: Policy, environment: GuardedEnvironment, episodes: int) -> list[Episode]:
+def _play(policy: Policy, environment: GuardedEnvironment, episodes: int) -> list[PlayedEpisode]:
     """Plays episodes one after another, as evaluations of the policy's run do."""
     played = play_episodes(
         [environment],

@@ -5,7 +5,7 @@ from typing import TextIO
 
 import tensorflow as tf
 
-from actorlearner.acting.episodes import Episode
+from actorlearner.acting.episodes import PlayedEpisode
 from actorlearner.acting.filming import FilmedEpisode, VideoFile
 from actorlearner.acting.policy_source import PolicySource
 from actorlearner.acting.rollout import episode_line, title
@@ -60,7 +60,7 @@ def run_video(
     return EXIT_FINISHED
 
 
-def _film(source: PolicySource, policy: Policy, video: VideoFile, seed: int, number: int) -> Episode:
+def _film(source: PolicySource, policy: Policy, video: VideoFile, seed: int, number: int) -> PlayedEpisode:
     """Films one episode; episodes in which the environment failed stay in the video."""
     environment = episode_environment(source.config, seed, number)
     try:

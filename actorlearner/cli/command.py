@@ -13,7 +13,7 @@ PROGRAM = "actorlearner"
 Commands = Any
 """What `ArgumentParser.add_subparsers` returns; argparse does not name its class."""
 
-Start = Callable[[argparse.Namespace, list[str]], int]
+StartCommand = Callable[[argparse.Namespace, list[str]], int]
 """Starts a command, given its arguments and the problems found in them; returns the exit code.
 
 It raises these problems as a ConfigurationError, with those that it finds itself, before anything starts.
@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_command(
-    commands: Commands, name: str, start: Start, *, summary: str, description: str | None, example: str
+    commands: Commands, name: str, start: StartCommand, *, summary: str, description: str | None, example: str
 ) -> argparse.ArgumentParser:
     """Adds a command and returns its parser, to which the caller adds flags and arguments.
 

@@ -41,6 +41,6 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
         problems.append(f"RUN_DIR: {run_dir!r} cannot be used ({reason}); allowed: a run directory")
     if problems:
         raise ConfigurationError(problems)
-    from actorlearner.inspect.status.show_status import run_status
+    from actorlearner.inspect.status.show_status import print_status
 
-    return run_status(run_dir, reachable_address(arguments), watch=arguments.watch, as_json=arguments.json)
+    return print_status(run_dir, reachable_address(arguments), watch=arguments.watch, as_json=arguments.json)

@@ -13,7 +13,7 @@ from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.rendering import Frame, RenderError
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.spawn import die_with_parent
 
 _SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 _END_S = 2.0

@@ -76,7 +76,7 @@ class Group:
         """Returns the sum of a float32 tensor over all learners, in the graph."""
         return value
 
-    def share(self, root: tf.Module, *others: tf.Variable) -> None:
+    def broadcast(self, root: tf.Module, *others: tf.Variable) -> None:
         """Copies the chief's values of all variables of `root`, of its optimisers and of `others`.
 
         All learners have to call this, once the optimisers have their slots.
@@ -157,7 +157,7 @@ class Workers(Group):
         """Sums a float32 tensor over all learners."""
         return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
 
-    def share(self, root: tf.Module, *others: tf.Variable) -> None:
+    def broadcast(self, root: tf.Module, *others: tf.Variable) -> None:
         """Copies the chief's variables; the other learners need no checkpoint file."""
         variables = [*variables_of(root), *others]
 

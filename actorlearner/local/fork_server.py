@@ -19,8 +19,8 @@ from pathlib import Path
 
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.network.private_network import PrivateNetwork
-from actorlearner.process.child_process import die_with_parent, module_command
 from actorlearner.process.health import REPLAY_SERVER
+from actorlearner.process.spawn import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 
 Options = Mapping[str, int | str | Sequence[str]]
@@ -61,7 +61,7 @@ class ForkServer:
             # In a session of its own, so that the terminal's Ctrl-C reaches only the parent, which decides
             # when each role stops.
             self._process = subprocess.Popen(
-                module_command("actorlearner.local.forking", str(theirs.fileno())),
+                module_command("actorlearner.local.fork_server_main", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

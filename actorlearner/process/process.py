@@ -26,7 +26,7 @@ from actorlearner.records.disk import make_output_robust, robust_stream
 from actorlearner.records.events import ENDED, FAILED, STARTED, WARNED, EventLog
 from actorlearner.records.lines import LogFollower
 from actorlearner.records.metrics import written_records
-from actorlearner.records.notify import is_supervised, listen, notify
+from actorlearner.records.notify import is_supervised, notify, on_warning
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 
 _log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class _RoleProcess:
         heartbeat.begin(directory.heartbeat(name))
         self._events = EventLog(directory.events, name)
         self._events.record(STARTED)
-        listen(lambda line: self._events.record(WARNED, line))
+        on_warning(lambda line: self._events.record(WARNED, line))
         start_tcp_timeouts()
 
     def fail(self, problems: Sequence[str], exit_code: int, state: str = "failed") -> NoReturn:

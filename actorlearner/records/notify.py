@@ -45,6 +45,6 @@ def warn(line: str) -> None:
         listener(line)
 
 
-def listen(listener: Callable[[str], None]) -> None:
+def on_warning(listener: Callable[[str], None]) -> None:
     """Calls `listener` with each later warning of this process, in the thread that warns."""
     _listeners.append(listener)

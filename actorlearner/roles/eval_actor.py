@@ -9,8 +9,8 @@ import tensorflow as tf
 from tf_agents.policies import greedy_policy
 
 from actorlearner.acting.best_policy import BestPolicy
-from actorlearner.acting.best_record import Returns
-from actorlearner.acting.episodes import Episode, play_episodes
+from actorlearner.acting.best_record import EpisodeStatistics
+from actorlearner.acting.episodes import PlayedEpisode, play_episodes
 from actorlearner.acting.evaluation_recorder import EvaluationRecorder, last_train_step
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.acting.policy_source import PolicySource
@@ -134,7 +134,7 @@ class _Evaluator:
         if episodes is None:
             return False
         evaluation = _evaluation(request, episodes, self.config.environment.info_metrics)
-        self.best.consider(request.version, _returns(episodes))
+        self.best.consider(request.version, _statistics(episodes))
         self.recorder.write(evaluation, sum(episode.cut_off for episode in episodes))
         if not wait_for_room("the evaluation", self.recorder.flush, stop):
             return False
@@ -158,7 +158,7 @@ def _close(environments: Sequence[GuardedEnvironment]) -> None:
 
 def _play(
     config: Config, environments: Sequence[GuardedEnvironment], policy: PolicyFunction, stop: Stop
-) -> list[Episode] | None:
+) -> list[PlayedEpisode] | None:
     """Plays the episodes of one evaluation; returns None at a stop."""
     return play_episodes(
         environments,
@@ -170,12 +170,12 @@ def _play(
     )
 
 
-def _returns(episodes: Sequence[Episode]) -> Returns:
-    return Returns([each.episode_return for each in episodes], [each.length for each in episodes])
+def _statistics(episodes: Sequence[PlayedEpisode]) -> EpisodeStatistics:
+    return EpisodeStatistics([each.episode_return for each in episodes], [each.length for each in episodes])
 
 
 def _evaluation(
-    request: EvaluationRequest, episodes: Sequence[Episode], info_metrics: Sequence[str]
+    request: EvaluationRequest, episodes: Sequence[PlayedEpisode], info_metrics: Sequence[str]
 ) -> Evaluation:
     return Evaluation(
         request.version.train_step,
@@ -208,7 +208,7 @@ def _play_best(
     _close(environments)
     if episodes is None:
         return
-    judged = dataclasses.replace(record, fresh=_returns(episodes))
+    judged = dataclasses.replace(record, fresh=_statistics(episodes))
     if wait_for_room("the evaluation of the best policy", lambda: best.record_fresh(judged), stop):
         _log.info("best policy: %s", judged.describe())
 

@@ -83,7 +83,7 @@ def _train(
     def begin_run() -> None:
         """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
         outputs.restore(specs, group.strategy)
-        group.share(parts.agent, parts.train_step)
+        group.broadcast(parts.agent, parts.train_step)
         outputs.take_over(servers[0].client, replay)
 
     alone = group.size == 1

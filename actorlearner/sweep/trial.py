@@ -14,7 +14,7 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.api import Run
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.local.local_process import LocalProcess
+from actorlearner.local.local_command import LocalCommand
 from actorlearner.process.stop import Stop
 from actorlearner.records.formatting import return_text
 from actorlearner.records.lines import Tail, read_objects
@@ -108,7 +108,7 @@ class Objective:
     def _train(self, trial: optuna.Trial, run: RunDirectory, overrides: list[str], steps_before: int) -> None:
         """Trains or resumes one run, and reports its evaluations to Optuna."""
         arguments = ["--config", self._plan.config_file, "--run_dir", str(run.path), "--set", *overrides]
-        process = LocalProcess(*arguments, "--quiet")
+        process = LocalCommand(*arguments, "--quiet")
         evaluations = Tail(run.metrics("eval"), from_start=True)
         saves = True
         try:
@@ -123,7 +123,7 @@ class Objective:
             raise StoppedError
         self._report_evaluations(trial, run, evaluations, steps_before)
 
-    def _end(self, process: LocalProcess, *, saves: bool) -> None:
+    def _end(self, process: LocalCommand, *, saves: bool) -> None:
         """Stops a run and blocks until its process has ended.
 
         The run saves its state first, unless `saves` is False or the user presses Ctrl-C again.

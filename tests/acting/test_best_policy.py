@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from actorlearner.acting.best_policy import BestPolicy
-from actorlearner.acting.best_record import BestRecord, Returns, read_best
+from actorlearner.acting.best_record import BestRecord, EpisodeStatistics, read_best
 from actorlearner.config.schema import Config
 from actorlearner.records.policy_directory import fresh_path, replace_directory
 from actorlearner.records.run_directory import RunDirectory
@@ -31,7 +31,9 @@ class Evaluator:
         self.best = BestPolicy(self.directory, self.parts, Config(agent=DQN), update)
 
     def consider(self, train_step: int, *returns: float) -> None:
-        self.best.consider(version(self.parts, train_step), Returns(list(returns), [10] * len(returns)))
+        self.best.consider(
+            version(self.parts, train_step), EpisodeStatistics(list(returns), [10] * len(returns))
+        )
 
     def record(self, train_step: int, *returns: float) -> None:
         path = self.directory.metrics("eval")
@@ -119,7 +121,7 @@ def test_what_was_replaced_does_not_come_back(
         evaluator.record(10, 5.0)
         evaluator.best.replace()
     assert read_best(fresh_path(evaluator.directory.best_policy)) == BestRecord(
-        0, Returns([-30.0, -10.0], [10, 10])
+        0, EpisodeStatistics([-30.0, -10.0], [10, 10])
     )
     evaluator.restart()
     evaluator.check(10, 5.0)
@@ -158,7 +160,7 @@ def test_a_full_disk_keeps_the_best_back_until_there_is_room(tmp_path: Path) -> 
         evaluator.consider(20, 1.0)
         evaluator.best.replace()
         evaluator.check(0, -30.0)
-        fresh = BestRecord(0, Returns([-30.0], [10]), Returns([-31.0, -29.0], [10, 10]))
+        fresh = BestRecord(0, EpisodeStatistics([-30.0], [10]), EpisodeStatistics([-31.0, -29.0], [10, 10]))
         assert not evaluator.best.record_fresh(fresh)
         filler.unlink()
         assert evaluator.best.record_fresh(fresh)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.spawn import die_with_parent
 from tests.support.ports import unused_port
 from tests.support.processes import MARK_VARIABLE, REPOSITORY, marked_processes, records, wait_for
 

@@ -228,7 +228,7 @@ def resumed(training: Training) -> Values:
     else:
         for variable in training.kind.variables(parts).values():
             variable.assign(tf.zeros_like(variable) - 1)
-    training.group.share(parts.agent, parts.train_step)
+    training.group.broadcast(parts.agent, parts.train_step)
     training.run(learner, TRAIN_STEPS - STOPPED_AT)
     return training.values(parts)
 

@@ -133,12 +133,12 @@ def test_a_starting_role_is_given_up_when_it_makes_no_progress(
     monkeypatch.setattr(Crashing, "fork", lambda *_, **__: SimpleNamespace(pid=0, poll=lambda: None))
     supervised = supervisor(iter(()))
     for name in supervised.names:
-        supervised.child(name)._started -= 1_000.0
+        supervised.child(name)._started -= 2_000.0
         path = RunDirectory(tmp_path).heartbeat(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beat = Heartbeat(time.time() - 300.0, ready=True, doing="making environment 3")
+        beat = Heartbeat(time.time() - 900.0, ready=True, doing="making environment 3")
         path.write_text(json.dumps(dataclasses.asdict(beat)))
     assert supervised.check() == []
-    path.write_text(json.dumps(dataclasses.asdict(dataclasses.replace(beat, time=time.time() - 400.0))))
-    with pytest.raises(RunError, match=f"{name} is not ready, and made no progress for 360 s"):
+    path.write_text(json.dumps(dataclasses.asdict(dataclasses.replace(beat, time=time.time() - 1_000.0))))
+    with pytest.raises(RunError, match=f"{name} is not ready, and made no progress for 960 s"):
         supervised.check()

@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.records import notify
 from actorlearner.records.events import DIED, STARTED, WARNED, EventLog, read_events
-from actorlearner.records.notify import listen, warn
+from actorlearner.records.notify import on_warning, warn
 from tests.support.full_disk import fill, small_disk
 
 
@@ -57,7 +57,7 @@ def test_what_is_said_of_a_full_disk_is_an_event_once_there_is_room(small: Path)
     path = small / "folder" / "events.jsonl"
     filler = fill(small)
     log = EventLog(path, "learner")
-    listen(lambda line: log.record(WARNED, line))
+    on_warning(lambda line: log.record(WARNED, line))
     warn("something is wrong")
     filler.unlink()
     log.record(STARTED)

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from actorlearner.acting.best_record import BestRecord, Returns
-from actorlearner.acting.episodes import Episode
+from actorlearner.acting.best_record import BestRecord, EpisodeStatistics
+from actorlearner.acting.episodes import PlayedEpisode
 from actorlearner.acting.rollout import episode_line, mean_line
 from actorlearner.inspect.report.tables import format_return
 from actorlearner.records.formatting import decimals
@@ -28,11 +28,13 @@ def test_three_digits_are_significant(values: tuple[float, ...], least: int, exp
 
 
 def test_small_returns_are_shown_with_digits_that_differ() -> None:
-    facts = BestRecord(130, Returns([-0.3016, -0.3058], [5, 5]), Returns([-0.3012, -0.3118], [5, 5]))
+    facts = BestRecord(
+        130, EpisodeStatistics([-0.3016, -0.3058], [5, 5]), EpisodeStatistics([-0.3012, -0.3118], [5, 5])
+    )
     described = "-0.306 ± 0.005 on 2 fresh episodes (-0.304 when it was chosen), train step 130"
     assert facts.describe() == described
-    assert episode_line(3, Episode(-0.00123456, 7)) == "Episode #3: reward: -0.00123, length: 7"
-    assert mean_line([Episode(-0.3012, 5), Episode(-0.3118, 5)]).startswith(
+    assert episode_line(3, PlayedEpisode(-0.00123456, 7)) == "Episode #3: reward: -0.00123, length: 7"
+    assert mean_line([PlayedEpisode(-0.3012, 5), PlayedEpisode(-0.3118, 5)]).startswith(
         "mean of 2: reward: -0.306 ± 0.005,"
     )
     assert format_return(-0.00123) == "-0.00123"

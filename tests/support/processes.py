@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.network.private_network import PrivateNetwork
-from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.spawn import die_with_parent
 from tests.support.warm import MARK_VARIABLE, WarmPopen
 from tests.support.warm import REPOSITORY as REPOSITORY
 

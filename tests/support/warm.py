@@ -25,7 +25,7 @@ from typing import Any
 import setproctitle
 
 from actorlearner.network.private_network import PrivateNetwork
-from actorlearner.process.child_process import die_with_parent
+from actorlearner.process.spawn import die_with_parent
 from actorlearner.process.tensorflow_setup import without_gc
 
 REPOSITORY = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ NO_MARK = "0" * 32
 _IMPORTED = (
     "actorlearner.cli.main",
     "actorlearner.local.train",
-    "actorlearner.local.forking",
+    "actorlearner.local.fork_server_main",
     "actorlearner.roles.replay_server",
     "actorlearner.roles.collect_actor",
     "actorlearner.roles.eval_actor",

@@ -24,7 +24,7 @@ Returns = Callable[[float, int], Sequence[float]]
 
 
 class ScriptedRun:
-    """In the place of a LocalProcess: the run has been evaluated when it is first polled, and ends soon.
+    """In the place of a LocalCommand: the run has been evaluated when it is first polled, and ends soon.
 
     Attributes:
       interrupts: how often it was interrupted; it ends at once at the second time.
@@ -95,7 +95,7 @@ def _run(
             runs.append(ScriptedRun(returns, started, while_saving, *arguments))
             return runs[-1]
 
-        monkeypatch.setattr(trial, "LocalProcess", start)
+        monkeypatch.setattr(trial, "LocalCommand", start)
         plan = Plan(config, overrides, load_config(config, overrides), space, trials, seeds)
         sweep.run_sweep(plan, tmp_path / "study", None)
         return started

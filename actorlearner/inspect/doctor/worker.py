@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection, Pipe
 
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.inspect.doctor.check import Check, Experiment, Result, fail
-from actorlearner.process.child_process import die_with_parent, module_command
+from actorlearner.process.spawn import die_with_parent, module_command
 
 _END_S = 5.0
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}

@@ -14,7 +14,7 @@ from actorlearner.errors import ERROR_PREFIX, EXIT_FINISHED, ConfigurationError,
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.report.contents import gather
 from actorlearner.inspect.report.pictures import data_url, draw
-from actorlearner.process.child_process import die_with_parent, module_command
+from actorlearner.process.spawn import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
 from actorlearner.records.seal import write_atomically

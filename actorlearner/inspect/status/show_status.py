@@ -21,7 +21,7 @@ _INTERVAL_S = 2.0
 """Seconds between two readings."""
 
 
-def run_status(run_dir: str | None, replay_address: str | None, *, watch: bool, as_json: bool) -> int:
+def print_status(run_dir: str | None, replay_address: str | None, *, watch: bool, as_json: bool) -> int:
     """Prints the status of a run directory or of a replay server; returns the exit code.
 
     Args:

@@ -13,7 +13,7 @@ import pytest
 from actorlearner.cli.main import main
 from actorlearner.errors import RunError
 from actorlearner.inspect.status import server_status, show_status
-from actorlearner.inspect.status.show_status import run_status
+from actorlearner.inspect.status.show_status import print_status
 from actorlearner.records.run_directory import RunDirectory
 
 
@@ -37,7 +37,7 @@ def test_watching_a_server_outlasts_its_silence(
     monkeypatch.setattr(server_status.ServerStatusReader, "read", read)
     monkeypatch.setattr(show_status.Stop, "install", lambda self: None)
     monkeypatch.setattr(show_status.Stop, "wait", lambda self, seconds: next(waits))
-    run_status(None, "host:1", watch=True, as_json=True)
+    print_status(None, "host:1", watch=True, as_json=True)
     shown = capsys.readouterr()
     assert shown.out.splitlines() == ['{"number": 1}', '{"number": 4}']
     assert shown.err.splitlines() == ["it did not answer"]

@@ -1,4 +1,4 @@
-"""The process that forks roles: `python -m actorlearner.local.forking FD`, started by ForkServer alone.
+"""Forks roles: `python -m actorlearner.local.fork_server_main FD`, which only ForkServer starts.
 
 It has one Python thread and no TensorFlow threads: TensorFlow starts its threads when it is first used.
 """
@@ -22,8 +22,8 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.process import startup_timer
-from actorlearner.process.child_process import die_with_parent
 from actorlearner.process.process import Start
+from actorlearner.process.spawn import die_with_parent
 from actorlearner.process.stop import STOP_SIGNALS
 from actorlearner.process.tensorflow_setup import without_gc
 from actorlearner.records.notify import NOTIFY_VARIABLE, notify

@@ -15,12 +15,12 @@ from actorlearner.errors import (
     ConfigurationError,
     RunError,
 )
-from actorlearner.process.child_process import die_with_parent, module_command
+from actorlearner.process.spawn import die_with_parent, module_command
 
 _ENDED = (EXIT_FINISHED, EXIT_INTERRUPTED, EXIT_TERMINATED)
 
 
-class LocalProcess:
+class LocalCommand:
     """A running `actorlearner local`, in a session of its own: the terminal's Ctrl-C does not reach it.
 
     It saves and stops when this process dies.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.local import local_process
-from actorlearner.local.local_process import LocalProcess
+from actorlearner.local import local_command
+from actorlearner.local.local_command import LocalCommand
 
 _INCIDENT = "learner died: killed by signal 9; starting it again in 1 s (1)"
 
@@ -16,8 +16,8 @@ def _finish(monkeypatch: pytest.MonkeyPatch, code: int, *lines: str) -> None:
     """Finishes a process that prints these lines on standard error."""
     script = f"import sys; print(*{lines!r}, sep='\\n', file=sys.stderr); sys.exit({code})"
     command: Sequence[str] = (sys.executable, "-c", script)
-    monkeypatch.setattr(local_process, "module_command", lambda *arguments: command)
-    LocalProcess("--quiet").finish()
+    monkeypatch.setattr(local_command, "module_command", lambda *arguments: command)
+    LocalCommand("--quiet").finish()
 
 
 def test_the_error_of_a_failed_run_is_told_from_incidents(monkeypatch: pytest.MonkeyPatch) -> None:
