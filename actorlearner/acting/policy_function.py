@@ -163,7 +163,7 @@ class ScriptedFunction:
         self._spec = specs.action
         self._batch_size = batch_size
         allowed = "module:callable that takes an observation and returns an action"
-        self._choose = load_own(name, "collect.initial_policy", "", allowed)
+        self._choose = load_own(name, "collect.initial_policy", allowed)
 
     def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
         """Returns a nest of arrays [batch_size, ...]."""

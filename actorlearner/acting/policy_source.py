@@ -7,7 +7,6 @@ from pathlib import Path
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.checks import can_be_looked_up, imports_own_code
-from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.environments.quiet import quiet_output
@@ -105,7 +104,7 @@ def _load(config: Path) -> Config:
     return load_config(str(config), (), (_environment_problems,))
 
 
-def _environment_problems(config: Config, sources: Sources, broken: Collection[str]) -> Sequence[str]:
+def _environment_problems(config: Config, broken: Collection[str]) -> Sequence[str]:
     """Checks the environment; first configures TensorFlow, which the user's own code may use."""
     if imports_own_code(config.environment) and can_be_looked_up(config.environment):
         with quiet_output():
@@ -113,7 +112,7 @@ def _environment_problems(config: Config, sources: Sources, broken: Collection[s
 
             with contextlib.suppress(RuntimeError):  # In a notebook, TensorFlow may be in use already.
                 use_cpu(threads=1)
-    return environment_problems(config, sources, broken)
+    return environment_problems(config, broken)
 
 
 def _run_above(path: Path, levels: int) -> RunDirectory | None:

@@ -61,7 +61,7 @@ class C51Builder(ActionValueBuilder):
         check_discrete_action("c51", specs)
         if config.min_value >= config.max_value:
             less = f"less than agent.max_value, {config.max_value:g}"
-            line = problem("agent.min_value", f"{config.min_value:g} cannot work", "", less)
+            line = problem("agent.min_value", f"{config.min_value:g} cannot work", less)
             raise ConfigurationError([line])
         support = tf.linspace(config.min_value, config.max_value, config.atoms)
 

@@ -91,7 +91,7 @@ def check_mask(config: AgentConfig, specs: "EnvironmentSpecs") -> None:
     if not discrete or part is None or list(part.shape) != [int(specs.action.maximum) + 1]:
         needs = "the name of a part of a dict observation, with one number for each discrete action"
         wrong = f"{show(config.action_mask)} cannot work"
-        raise ConfigurationError([problem("agent.action_mask", wrong, "", needs)])
+        raise ConfigurationError([problem("agent.action_mask", wrong, needs)])
 
 
 def check_ppo_action(algorithm: str, specs: "EnvironmentSpecs") -> None:

@@ -106,9 +106,7 @@ class DqnBuilder(ActionValueBuilder):
         if config.lstm_units is not None:
             if config.burn_in >= config.sequence_length:
                 less = f"less than agent.sequence_length, {config.sequence_length}"
-                raise ConfigurationError(
-                    [problem("agent.burn_in", f"{config.burn_in} cannot work", "", less)]
-                )
+                raise ConfigurationError([problem("agent.burn_in", f"{config.burn_in} cannot work", less)])
             return _recurrent_agent(config, specs, train_step)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(

@@ -75,7 +75,7 @@ def _own_encoder(name: str | None) -> Callable[[Nest], tf.keras.layers.Layer] | 
     """Returns the callable that `agent.networks` names."""
     if name is None:
         return None
-    encoder: Callable[[Nest], tf.keras.layers.Layer] = load_own(name, "agent.networks", "", _NETWORKS)
+    encoder: Callable[[Nest], tf.keras.layers.Layer] = load_own(name, "agent.networks", _NETWORKS)
     return encoder
 
 

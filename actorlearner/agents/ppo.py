@@ -169,5 +169,5 @@ def _check_noise(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
     if config.lstm_units is not None or not config.actor_layers:
         allowed = "null, with agent.lstm_units or without agent.actor_layers"
         raise ConfigurationError(
-            [problem("agent.noise_interval", f"{config.noise_interval} cannot work", "", allowed)]
+            [problem("agent.noise_interval", f"{config.noise_interval} cannot work", allowed)]
         )

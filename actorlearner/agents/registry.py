@@ -35,34 +35,33 @@ def agent_classes() -> dict[str, type[AgentConfig]]:
     return {name: builder.config_class for name, builder in _BUILDERS.items()}
 
 
-def find_builder(name: Any, source: str = "") -> AgentBuilder:
+def find_builder(name: Any) -> AgentBuilder:
     """Returns the builder of an algorithm. The import of an own algorithm may print.
 
     Args:
       name: `agent.name`: the name of an algorithm of this package, or module:Builder of an own one.
-      source: where the name comes from, for the message.
 
     Raises:
       ConfigurationError: there is no such algorithm, or it cannot be imported.
     """
     if isinstance(name, str) and ":" in name:
-        return _import_builder(name, source)
+        return _import_builder(name)
     if not isinstance(name, str) or name not in _BUILDERS:
-        raise ConfigurationError([unknown_agent(name, source, _BUILDERS)])
+        raise ConfigurationError([unknown_agent(name, _BUILDERS)])
     return _BUILDERS[name]
 
 
-def agent_class(name: Any, source: str) -> type[AgentConfig]:
+def agent_class(name: Any) -> type[AgentConfig]:
     """Returns the class of the agent section for a value of `agent.name`; errors as `find_builder`."""
-    return find_builder(name, source).config_class
+    return find_builder(name).config_class
 
 
-def _import_builder(name: str, source: str) -> AgentBuilder:
-    own_class = load_own(name, "agent.name", source, _ALLOWED)
+def _import_builder(name: str) -> AgentBuilder:
+    own_class = load_own(name, "agent.name", _ALLOWED)
     try:
         builder: AgentBuilder = own_class()
         if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
             raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
     except Exception as error:  # An own class may raise anything.
-        raise ConfigurationError([unloadable(name, "agent.name", source, _ALLOWED, error)]) from error
+        raise ConfigurationError([unloadable(name, "agent.name", _ALLOWED, error)]) from error
     return builder

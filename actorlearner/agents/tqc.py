@@ -61,7 +61,7 @@ class TqcBuilder(SacBuilder):
         if config.dropped_quantiles >= config.quantiles:
             allowed = f"less than agent.quantiles, {config.quantiles}"
             raise ConfigurationError(
-                [problem("agent.dropped_quantiles", f"{config.dropped_quantiles} cannot work", "", allowed)]
+                [problem("agent.dropped_quantiles", f"{config.dropped_quantiles} cannot work", allowed)]
             )
         return functools.partial(
             TqcAgent, quantiles=config.quantiles, dropped_quantiles=config.dropped_quantiles

@@ -42,9 +42,9 @@ def find_callback(name: str) -> Callable[[Context], Callback]:
       ConfigurationError: the class cannot be imported or is not a Callback.
     """
     allowed = "module:Class of a subclass of actorlearner.callbacks.Callback"
-    found = load_own(name, "callbacks", "", allowed)
+    found = load_own(name, "callbacks", allowed)
     if not (isinstance(found, type) and issubclass(found, Callback)):
-        raise ConfigurationError([problem("callbacks", f"{show(name)} is no Callback", "", allowed)])
+        raise ConfigurationError([problem("callbacks", f"{show(name)} is no Callback", allowed)])
     return found
 
 

@@ -12,7 +12,7 @@ from actorlearner.cli.arguments import add_run_dir, checked_run_dir, count
 from actorlearner.cli.command import offer, parsed_by
 from actorlearner.config.checks import MULTI_WORKER, imports_own_code
 from actorlearner.config.explain import all_keys
-from actorlearner.config.problems import Sources, with_source
+from actorlearner.config.problems import Sources, problem, with_source
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
 from actorlearner.environments.names import environment_problems
@@ -21,8 +21,9 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.replay.checks import replay_problems
 
-Check = Callable[[Config, Sources], Iterable[str]]
-"""Returns what keeps a command from working with a configuration, one line per problem."""
+Check = Callable[[Config], Iterable[str]]
+"""Returns what keeps a command from working with a configuration, one line per problem; or raises it as a
+ConfigurationError. `load_experiment` adds the sources of the keys."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,16 +105,16 @@ def load_experiment(
         raise ConfigurationError([*problems, *error.problems]) from error
     if problems:
         raise ConfigurationError(problems)
-    may_import = True
+    experiment = Experiment(config, sources, run_dir, pathlib.Path(arguments.config).stem)
+    own_code: tuple[Check, ...] = (callback_problems,)
     if prepare is not None and (imports_own_code(config.environment) or config.callbacks):
         with quiet_output():
-            may_import = prepare(config)
-        if may_import and (found := list(environment_problems(config, sources))):
-            raise ConfigurationError(found)
-    for check in (*((callback_problems,) if may_import else ()), *checks):
-        if found := list(check(config, sources)):
-            raise ConfigurationError(found)
-    return Experiment(config, sources, run_dir, pathlib.Path(arguments.config).stem)
+            own_code = (environment_problems, *own_code) if prepare(config) else ()
+    with naming_sources(experiment):
+        for check in (*own_code, *checks):
+            if found := list(check(config)):
+                raise ConfigurationError(found)
+    return experiment
 
 
 @contextlib.contextmanager
@@ -126,14 +127,14 @@ def naming_sources(experiment: Experiment) -> Iterator[None]:
         raise ConfigurationError(lines) from error
 
 
-def one_learner_problems(config: Config, sources: Sources) -> Iterator[str]:
+def one_learner_problems(config: Config) -> Iterator[str]:
     """A Check for a command that starts all roles, and so no group of learners."""
     if config.learn.strategy == MULTI_WORKER:
-        problem = f"learn.strategy: {MULTI_WORKER} cannot work with a command that starts one learner"
-        yield with_source(f"{problem}; allowed: default, mirrored, mirrored:N or tpu", sources)
+        wrong = f"{MULTI_WORKER} cannot work with a command that starts one learner"
+        yield problem("learn.strategy", wrong, "default, mirrored, mirrored:N or tpu")
 
 
-def callback_problems(config: Config, sources: Sources) -> Iterator[str]:
+def callback_problems(config: Config) -> Iterator[str]:
     """A Check: every callback can be imported."""
     if not config.callbacks:
         return
@@ -144,11 +145,9 @@ def callback_problems(config: Config, sources: Sources) -> Iterator[str]:
             with quiet_output():  # Their modules may print.
                 find_callback(name)
         except ConfigurationError as error:
-            yield from (with_source(line, sources) for line in error.problems)
+            yield from error.problems
 
 
-def _shipped_environment_problems(
-    config: Config, sources: Sources, broken: Collection[str] = ()
-) -> Iterable[str]:
+def _shipped_environment_problems(config: Config, broken: Collection[str] = ()) -> Iterable[str]:
     """Checks an environment of a library's, and leaves the user's own for later."""
-    return () if imports_own_code(config.environment) else environment_problems(config, sources, broken)
+    return () if imports_own_code(config.environment) else environment_problems(config, broken)

@@ -1,6 +1,7 @@
 """`replay-server`, `collect-actor`, `eval-actor`, `learner`: one role as this process."""
 
 import argparse
+import functools
 from collections.abc import Callable, Iterable
 
 from actorlearner.cli.arguments import (
@@ -15,9 +16,8 @@ from actorlearner.cli.command import Commands, add_command, parsed_by
 from actorlearner.cli.experiment import Check, add_experiment, load_experiment, naming_sources
 from actorlearner.config.addresses import HIGHEST_PORT, read_addresses, read_port
 from actorlearner.config.checks import MULTI_WORKER
-from actorlearner.config.problems import Sources, with_source
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
-from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.network.hidden import hide_this_process, proxy_of_this_process
 from actorlearner.network.ports import free_port
@@ -124,10 +124,7 @@ def _add_role(
             if not problems:
                 hide_this_process(arguments.port)
         addresses = getattr(arguments, "replay_address", None) or ()
-
-        def server_check(config: Config, sources: Sources) -> Iterable[str]:
-            return _server_problems(config, sources, len(addresses))
-
+        server_check = functools.partial(_server_problems, servers=len(addresses))
         experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
         own = ("port", "replay_address", "actor_index")
         options = {name: getattr(arguments, name) for name in own if name in arguments}
@@ -169,19 +166,16 @@ def _add_replay_addresses(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _server_problems(config: Config, sources: Sources, servers: int) -> Iterable[str]:
+def _server_problems(config: Config, servers: int) -> Iterable[str]:
     """Checks that each replay server gets a collect actor: one without would block training."""
     actors = config.collect.actors
     if actors is not None and actors < servers:
-        problem = f"collect.actors: {actors} cannot work with {servers} servers in --replay_address"
+        wrong = f"{actors} cannot work with {servers} servers in --replay_address"
         allowed = f"at least {servers}, or training never starts: each actor writes to one server"
-        yield with_source(f"{problem}; allowed: {allowed}", sources)
+        yield problem("collect.actors", wrong, allowed)
 
 
-def _group_problems(config: Config, sources: Sources) -> Iterable[str]:
-    """Checks that TF_CONFIG describes the group that a learner trains in, if any."""
-    try:
-        learner_cluster(config)
-    except ConfigurationError as error:
-        return [with_source(line, sources) for line in error.problems]
+def _group_problems(config: Config) -> Iterable[str]:
+    """Checks that TF_CONFIG describes the group that a learner trains in, if any; raises what is wrong."""
+    learner_cluster(config)
     return ()

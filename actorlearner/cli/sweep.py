@@ -15,7 +15,6 @@ from actorlearner.cli.arguments import checked_run_dir, count
 from actorlearner.cli.command import Commands, add_command, parsed_by
 from actorlearner.cli.experiment import Experiment, add_config, load_experiment, one_learner_problems
 from actorlearner.config.checks import cannot_work
-from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
@@ -93,10 +92,10 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     return run_sweep(plan, _directory(directory, experiment), arguments.storage)
 
 
-def _evaluation_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> Iterator[str]:
+def _evaluation_problems(config: Config, broken: Collection[str] = ()) -> Iterator[str]:
     """A Check: evaluation is on."""
     if config.evaluate.interval is None:
-        yield cannot_work(config, "evaluate.interval", sources, "an integer: a sweep compares evaluations")
+        yield cannot_work(config, "evaluate.interval", "an integer: a sweep compares evaluations")
 
 
 def _directory(directory: str | None, experiment: Experiment) -> Path:

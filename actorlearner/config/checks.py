@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
+from actorlearner.config.problems import closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
 
 SUITES = ("pybullet", "gym", "gymnasium", "dm_control")
@@ -18,9 +18,9 @@ _IMPORTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _PROFILE = re.compile(r"([0-9]{1,15}),([0-9]{1,15})")
 _MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
 
-Check = Callable[[Config, Sources, Collection[str]], Iterable[str]]
-"""Takes a configuration, the sources of its keys, and the keys that were refused already; returns one line
-for each problem, and concludes nothing from the refused keys."""
+Check = Callable[[Config, Collection[str]], Iterable[str]]
+"""Takes a configuration, and the keys that were refused already; returns one line for each problem, without
+the source of its key, and concludes nothing from the refused keys."""
 
 
 def can_be_looked_up(environment: EnvironmentConfig) -> bool:
@@ -49,82 +49,78 @@ def profiled_steps(profile: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def cross_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
+def cross_problems(config: Config, broken: Collection[str] = ()) -> list[str]:
     """A Check that finds what cannot work although each value has the right type and range."""
     problems: list[str] = []
     if "environment.suite" not in broken:
-        problems += _environment_problems(config, sources, "environment.name" not in broken)
+        problems += _environment_problems(config, "environment.name" not in broken)
     if "learn.strategy" not in broken:
-        problems += _strategy_problems(config, sources, "learn.batch_size" not in broken)
+        problems += _strategy_problems(config, "learn.batch_size" not in broken)
     if "environment.info_metrics" not in broken:
-        problems += _info_problems(config, sources)
+        problems += _info_problems(config)
     profile = config.learn.profile
     if "learn.profile" not in broken and profile is not None and not profiled_steps(profile):
-        problems.append(cannot_work(config, "learn.profile", sources, "START,STOP, as in 1000,1100, or null"))
+        problems.append(cannot_work(config, "learn.profile", "START,STOP, as in 1000,1100, or null"))
     if "collect.actor_kwargs" not in broken:
-        problems += _actor_kwargs_problems(config, sources)
+        problems += _actor_kwargs_problems(config)
     if "callbacks" not in broken:
-        problems += _callback_problems(config.callbacks, sources.get("callbacks", DEFAULT_SOURCE))
+        problems += _callback_problems(config.callbacks)
     return problems
 
 
-def _actor_kwargs_problems(config: Config, sources: Sources) -> Iterator[str]:
+def _actor_kwargs_problems(config: Config) -> Iterator[str]:
     for name, values in config.collect.actor_kwargs.items():
         if not isinstance(values, list) or not values:
             key = f"collect.actor_kwargs.{name}"
-            source = sources.get(key, sources.get("collect.actor_kwargs", DEFAULT_SOURCE))
-            yield problem(key, f"{show(values)} cannot work", source, "a list with a value for each actor")
+            yield problem(key, f"{show(values)} cannot work", "a list with a value for each actor")
 
 
-def cannot_work(config: Config, key: str, sources: Sources, allowed: str) -> str:
+def cannot_work(config: Config, key: str, allowed: str) -> str:
     """Returns the line about a value that is valid by itself and cannot work here."""
     section, _, name = key.partition(".")
     value = getattr(getattr(config, section), name)
-    return problem(key, f"{show(value)} cannot work", sources.get(key, DEFAULT_SOURCE), allowed)
+    return problem(key, f"{show(value)} cannot work", allowed)
 
 
-def _info_problems(config: Config, sources: Sources) -> Iterator[str]:
+def _info_problems(config: Config) -> Iterator[str]:
     key = "environment.info_metrics"
     metrics = config.environment.info_metrics
-    source = sources.get(key, DEFAULT_SOURCE)
     for metric in dict.fromkeys(metrics):
         if metric in ("", "sum:", "mean:"):
-            yield problem(key, f"{show(metric)} names no key", source, "KEY, sum:KEY or mean:KEY")
+            yield problem(key, f"{show(metric)} names no key", "KEY, sum:KEY or mean:KEY")
         elif metrics.count(metric) > 1:
-            yield problem(key, f"{show(metric)} is given twice", source, "each only once")
+            yield problem(key, f"{show(metric)} is given twice", "each only once")
 
 
-def _callback_problems(callbacks: list[str], source: str) -> Iterator[str]:
+def _callback_problems(callbacks: list[str]) -> Iterator[str]:
     for name in dict.fromkeys(callbacks):
         if not _IMPORTED.fullmatch(name):
-            yield problem("callbacks", f"{show(name)} cannot work", source, "module:Class of a callback")
+            yield problem("callbacks", f"{show(name)} cannot work", "module:Class of a callback")
         elif callbacks.count(name) > 1:
-            yield problem("callbacks", f"{show(name)} is given twice", source, "each only once")
+            yield problem("callbacks", f"{show(name)} is given twice", "each only once")
 
 
-def _environment_problems(config: Config, sources: Sources, check_name: bool) -> Iterator[str]:
+def _environment_problems(config: Config, check_name: bool) -> Iterator[str]:
     suite = config.environment.suite
     if can_be_looked_up(config.environment):
         return
     if suite not in SUITES:
-        source = sources.get("environment.suite", DEFAULT_SOURCE)
         allowed = f"{', '.join(SUITES)}, or module:callable for your own"
         wrong = f"unknown suite {show(suite)}"
-        yield problem("environment.suite", wrong, source, allowed, closest(suite, SUITES))
+        yield problem("environment.suite", wrong, allowed, closest(suite, SUITES))
     elif check_name:
-        yield cannot_work(config, "environment.name", sources, f"a registered name in suite {suite}")
+        yield cannot_work(config, "environment.name", f"a registered name in suite {suite}")
 
 
-def _strategy_problems(config: Config, sources: Sources, check_batch: bool) -> Iterator[str]:
+def _strategy_problems(config: Config, check_batch: bool) -> Iterator[str]:
     strategy = config.learn.strategy
     count = replicas(strategy)
     if strategy not in _STRATEGIES and not (count and count <= _MAX_REPLICAS):
-        source = sources.get("learn.strategy", DEFAULT_SOURCE)
         allowed = f"{', '.join(_STRATEGIES)}, or mirrored:N with N from 1 to {_MAX_REPLICAS}"
         meant = closest(strategy, _STRATEGIES) if count is None else []
-        yield problem("learn.strategy", f"unknown strategy {show(strategy)}", source, allowed, meant)
+        yield problem("learn.strategy", f"unknown strategy {show(strategy)}", allowed, meant)
     elif count and check_batch and config.learn.batch_size % count:
         allowed = f"a multiple of the {count} replicas of learn.strategy"
-        yield cannot_work(config, "learn.batch_size", sources, allowed)
+        yield cannot_work(config, "learn.batch_size", allowed)
     if config.learn.xla and strategy != "default":
-        yield cannot_work(config, "learn.xla", sources, f"false with learn.strategy {strategy}")
+        yield cannot_work(config, "learn.xla", f"false with learn.strategy {strategy}")

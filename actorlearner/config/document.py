@@ -119,7 +119,7 @@ def read_document(path: str, flag: str = "") -> Document:
         tree, lines, repeated = _parse(text)
     except _ERRORS as error:
         position, reason = _explain(error)
-        line = problem(f"{name}{position}", f"broken YAML: {reason}", "")
+        line = problem(f"{name}{position}", f"broken YAML: {reason}")
         return Document(name, problems=(line,), usable=False)
     if tree is None:
         return _unusable(name, "is empty")
@@ -127,7 +127,7 @@ def read_document(path: str, flag: str = "") -> Document:
         kind = type(tree).__name__ if isinstance(tree, (list, set)) else "single value"
         return _unusable(name, f"is a {kind}, not a mapping of sections")
     problems = tuple(
-        problem(".".join(key), f"given twice, first in line {lines[key]}", f"{name}:{line}", "once")
+        problem(".".join(key), f"given twice, first in line {lines[key]}", "once", source=f"{name}:{line}")
         for key, line in repeated
     )
     return Document(name, tree, lines, problems)
@@ -156,7 +156,7 @@ def dump(tree: dict[str, Any]) -> str:
 
 
 def _unusable(name: str, wrong: str, source: str = "") -> Document:
-    line = problem(name, wrong, source, "a YAML file with a mapping")
+    line = problem(name, wrong, "a YAML file with a mapping", source=source)
     return Document(name, problems=(line,), usable=False)
 
 

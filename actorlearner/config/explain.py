@@ -36,7 +36,7 @@ def explain(
         sections = dict.fromkeys(key.partition(".")[0] for key in known if "." in key)
         allowed = f"a key, as in learn.batch_size, or a section: {', '.join(sections)}"
         meant = closest(name, known, _SUGGESTIONS)
-        raise ConfigurationError([problem("--explain", f"there is no key {name!r}", "", allowed, meant)])
+        raise ConfigurationError([problem("--explain", f"there is no key {name!r}", allowed, meant)])
     values = {} if config is None else declared_values(config)
     texts = []
     for key, declared, agents in found:

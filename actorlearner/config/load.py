@@ -7,11 +7,12 @@ from typing import Any
 from actorlearner.config.checks import SUITES, Check, cross_problems
 from actorlearner.config.document import MAX_LEVELS, Document, Path, parse_value, read_document
 from actorlearner.config.keys import Key, config_keys
-from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
+from actorlearner.config.problems import Sources, closest, problem, show, with_source
 from actorlearner.config.schema import AgentConfig, Config, FindAgentClass
 from actorlearner.errors import ConfigurationError
 
 _FLAG = "--set"
+_DEFAULT = "default"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,7 @@ def load_with_sources(
     Args:
       path: a YAML file, or the name of a shipped configuration.
       overrides: `section.key=value` each, the value in YAML; the last one for a key counts.
-      find_agent_class: returns the class of the agent section for a value of `agent.name` and its source.
+      find_agent_class: returns the class of the agent section for a value of `agent.name`.
       checks: further checks of the whole configuration.
 
     Returns:
@@ -55,16 +56,16 @@ def load_with_sources(
     for key, (value, source) in merged.items():
         if complaint := keys[key].complaint(value):
             broken.add(key)
-            problems.append(problem(key, f"{show(value)} {complaint}", source, str(keys[key])))
+            problems.append(problem(key, f"{show(value)} {complaint}", str(keys[key]), source=source))
         else:
             config = _replace(config, key, keys[key].normalised(value))
     if config.environment.suite not in SUITES and "environment.name" not in merged:
         config = _replace(config, "environment.name", "")  # The default belongs to another suite.
-    sources = {key: merged[key][1] if key in merged else DEFAULT_SOURCE for key in keys}
+    sources = {key: merged[key][1] if key in merged else _DEFAULT for key in keys}
     if document.usable:
         every: tuple[Check, ...] = (cross_problems, *checks)
         for check in every:
-            problems += check(config, sources, broken)
+            problems += (with_source(line, sources) for line in check(config, broken))
     if problems:
         raise ConfigurationError(problems)
     return config, sources
@@ -98,16 +99,16 @@ def _flag_values(overrides: Sequence[str], problems: list[str]) -> Iterator[_Giv
         key, equals, text = override.partition("=")
         path = tuple(part.strip() for part in key.split("."))
         if not equals or not all(path):
-            problems.append(problem(show(override), "malformed", _FLAG, "section.key=value"))
+            problems.append(problem(show(override), "malformed", "section.key=value", source=_FLAG))
         elif len(path) > MAX_LEVELS:
             wrong = f"nested more than {MAX_LEVELS} levels deep"
-            problems.append(problem(show(override), wrong, _FLAG, "section.key=value"))
+            problems.append(problem(show(override), wrong, "section.key=value", source=_FLAG))
         else:
             try:
                 yield _Given(path, parse_value(text), _FLAG)
             except ValueError as error:
                 wrong = f"{show(text)} is broken YAML: {error}"
-                problems.append(problem(".".join(path), wrong, _FLAG, "a YAML value"))
+                problems.append(problem(".".join(path), wrong, "a YAML value", source=_FLAG))
 
 
 def _agent_class(
@@ -121,9 +122,9 @@ def _agent_class(
     if name == "" and (not document.usable or any(each.path == ("agent",) for each in given)):
         return None  # The document or the section is wrong as a whole, which is reported.
     try:
-        return find_agent_class(name, source)
+        return find_agent_class(name)
     except ConfigurationError as error:
-        problems += error.problems
+        problems += (with_source(line, {"agent.name": source}) for line in error.problems)
         return None
 
 
@@ -140,7 +141,8 @@ def _merge(
         if key and not inside:
             merged[key] = each.value, each.source
         elif key and keys[key].kind is not dict:
-            problems.append(problem(dotted, "unknown key", each.source, f"{key} itself ({keys[key]})"))
+            allowed = f"{key} itself ({keys[key]})"
+            problems.append(problem(dotted, "unknown key", allowed, source=each.source))
         elif key:
             # One entry of a mapping such as environment.kwargs, which keeps its others.
             before, source = merged.get(key, ({}, _FLAG))
@@ -150,7 +152,7 @@ def _merge(
         elif members := _members(keys, dotted):
             wrong = "given for a whole section" if each.source == _FLAG else "is not a mapping"
             allowed = f"a mapping with any of {', '.join(members)}"
-            problems.append(problem(dotted, f"{show(each.value)} {wrong}", each.source, allowed))
+            problems.append(problem(dotted, f"{show(each.value)} {wrong}", allowed, source=each.source))
         elif agent_known or each.path[0] != "agent":
             problems.append(_unknown_problem(each, keys))
     if not agent_known:
@@ -170,13 +172,14 @@ def _unknown_problem(given: _Given, keys: Mapping[str, Key]) -> str:
     above, (name, *below) = ((section,), given.path[1:]) if section else ((), given.path)
     if name in keys and "." in name:
         nested, _, inner = name.rpartition(".")
-        return problem(name, "written with a dot", given.source, f"{inner} inside a section {nested}")
+        allowed = f"{inner} inside a section {nested}"
+        return problem(name, "written with a dot", allowed, source=given.source)
     members = _members(keys, section)
     meant = [".".join((*above, close, *below)) for close in closest(name, members)]
     meant = meant or [key for key in keys if key.endswith(f".{given.path[-1]}")]
     allowed = ", ".join(members) + (f" in section {section}" if section else "")
     wrong = f"unknown key with value {show(given.value)}"
-    return problem(".".join(given.path), wrong, given.source, allowed, meant)
+    return problem(".".join(given.path), wrong, allowed, meant, given.source)
 
 
 def _with_entry(mapping: dict[Any, Any], path: Path, value: Any) -> dict[Any, Any]:

@@ -7,13 +7,12 @@ from actorlearner.config.problems import problem, show
 from actorlearner.errors import ConfigurationError, one_line
 
 
-def load_own(name: str, key: str, source: str, allowed: str) -> Any:
+def load_own(name: str, key: str, allowed: str) -> Any:
     """Returns the attribute of a module of the user's. The import may print.
 
     Args:
       name: module:attribute.
-      key: the key whose value it is; with `source` and `allowed`, for the message.
-      source: where the value comes from; empty if that is not known here.
+      key: the key whose value it is; with `allowed`, for the message.
       allowed: what may be named instead.
 
     Raises:
@@ -23,9 +22,9 @@ def load_own(name: str, key: str, source: str, allowed: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except (Exception, SystemExit) as error:  # An own module may raise anything, and a script exits.
-        raise ConfigurationError([unloadable(name, key, source, allowed, error)]) from error
+        raise ConfigurationError([unloadable(name, key, allowed, error)]) from error
 
 
-def unloadable(name: str, key: str, source: str, allowed: str, error: BaseException) -> str:
+def unloadable(name: str, key: str, allowed: str, error: BaseException) -> str:
     """Returns the line of a problem with what a key names, see `load_own`."""
-    return problem(key, f"{show(name)} cannot be loaded: {one_line(error)}", source, allowed)
+    return problem(key, f"{show(name)} cannot be loaded: {one_line(error)}", allowed)

@@ -5,10 +5,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-DEFAULT_SOURCE = "default"
-"""The source of a key that neither the file nor `--set` gives."""
-
 _MAX_LENGTH = 100
+_MEANT = "; did you mean "
+_ALLOWED = "; allowed: "
 
 Sources = Mapping[str, str]
 """Where the value of a key comes from: dotted key to `FILE:LINE`, `--set` or `default`."""
@@ -34,42 +33,46 @@ def with_source(line: str, sources: Sources) -> str:
     """Returns a line of `problem` with the source of its key, for code that knows only the values.
 
     Args:
-      line: the line; it is returned unchanged if it does not begin with a key of `sources`.
+      line: begins with a key, or with an entry of a key's mapping, as in collect.actor_kwargs.port; it is
+        returned unchanged if `sources` does not have this key.
       sources: where the value of each key comes from.
     """
-    source = sources.get(line.partition(": ")[0])
-    if source is None:
+    key = ".".join(line.partition(": ")[0].split(".")[:2])
+    if key not in sources:
         return line
-    wrong, allowed, remainder = line.partition("; allowed: ")
-    return f"{wrong} ({source}){allowed}{remainder}"
+    # The last one: a value, or the message of an error, may contain the same words.
+    advice = max(line.rfind(_MEANT), line.rfind(_ALLOWED))
+    end = advice if advice >= 0 else len(line)
+    return f"{line[:end]} ({sources[key]}){line[end:]}"
 
 
-def problem(key: str, wrong: str, source: str, allowed: str = "", meant: Iterable[str] = ()) -> str:
+def problem(key: str, wrong: str, allowed: str = "", meant: Iterable[str] = (), source: str = "") -> str:
     """Returns one problem as one line.
 
     Args:
       key: the dotted key; or the file or flag, if the problem is not about a key.
       wrong: what is wrong, with the value.
-      source: where the value comes from; empty if it is clear from `key`.
       allowed: what would be accepted.
       meant: what the user may have meant instead.
+      source: where the value comes from; empty if it is clear from `key`, or if a caller adds it by
+        `with_source`.
     """
     line = f"{key}: {wrong}"
     if source:
         line += f" ({source})"
     hint = " or ".join(meant)
     if hint:
-        line += f"; did you mean {hint}?"
+        line += f"{_MEANT}{hint}?"
     if allowed:
-        line += f" allowed: {allowed}" if hint else f"; allowed: {allowed}"
+        line += f" allowed: {allowed}" if hint else f"{_ALLOWED}{allowed}"
     return " ".join(line.splitlines())
 
 
-def unknown_agent(name: object, source: str, names: Iterable[str]) -> str:
+def unknown_agent(name: object, names: Iterable[str]) -> str:
     """Returns the problem of a value of `agent.name` that names no algorithm; `names` are the known ones."""
     allowed = f"{', '.join(names)}, or module:Builder of an own algorithm"
     if name == "":
-        return problem("agent.name", "is not given", source, allowed)
+        return problem("agent.name", "is not given", allowed)
     if not isinstance(name, str):
-        return problem("agent.name", f"{show(name)} is of the wrong type", source, allowed)
-    return problem("agent.name", f"unknown agent {show(name)}", source, allowed, closest(name, names))
+        return problem("agent.name", f"{show(name)} is of the wrong type", allowed)
+    return problem("agent.name", f"unknown agent {show(name)}", allowed, closest(name, names))

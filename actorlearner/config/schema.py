@@ -106,8 +106,8 @@ class AgentConfig:
 AgentClasses = Mapping[str, type[AgentConfig]]
 """The class of the agent section for each algorithm of this package."""
 
-FindAgentClass = Callable[[Any, str], type[AgentConfig]]
-"""Returns the class of the agent section for a value of `agent.name`, of any type, and its source.
+FindAgentClass = Callable[[Any], type[AgentConfig]]
+"""Returns the class of the agent section for a value of `agent.name`, of any type.
 
 Raises a ConfigurationError if it names no algorithm.
 """

@@ -45,4 +45,4 @@ def find_config(path: str) -> pathlib.Path:
             return shipped_file
     wrong = "is a directory" if path and file.is_dir() else "no such file"
     allowed = "a YAML file" + (f", or one of the shipped {', '.join(shipped)}" if shipped else "")
-    raise ConfigurationError([problem(path or "''", wrong, "--config", allowed, closest(file.stem, shipped))])
+    raise ConfigurationError([problem(path or "''", wrong, allowed, closest(file.stem, shipped), "--config")])

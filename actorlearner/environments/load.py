@@ -27,9 +27,6 @@ _log = logging.getLogger(__name__)
 
 _NAME = "environment.name"
 _SUITE = "environment.suite"
-_NO_SOURCES = dict.fromkeys((_NAME, _SUITE, "environment.kwargs"), "")
-"""The caller that catches the error adds the sources, see `with_source`."""
-
 _GYM_MEMBERS = ("reset", "step", "observation_space", "action_space")
 
 
@@ -54,7 +51,7 @@ def load_environment(
     Raises:
       ConfigurationError: the environment does not exist or cannot be made, seeded or reset.
     """
-    check_environment(config, _NO_SOURCES)
+    check_environment(config)
     with quiet_output():
         registered = config.suite in SUITES
         adapter = adapt_environment(
@@ -82,7 +79,7 @@ def episode_limit(config: EnvironmentConfig) -> int | None:
         limit = task.step_limit
         task.close()
     elif limit is None and config.suite in SUITES:
-        limit = registered_spec(config, _NO_SOURCES).max_episode_steps
+        limit = registered_spec(config).max_episode_steps
     return limit and math.ceil(limit / config.action_repeat)
 
 
@@ -92,7 +89,7 @@ def _make_registered(config: EnvironmentConfig) -> Any:
         return _construct(config, lambda: make_task(config.name, config.max_episode_steps, config.kwargs))
     if config.suite == "gymnasium":
         return _construct(config, lambda: _make_gymnasium(config))
-    spec = copy.deepcopy(registered_spec(config, _NO_SOURCES))
+    spec = copy.deepcopy(registered_spec(config))
     if config.max_episode_steps is not None:
         # Only in the copy, so that other environments keep their limits.
         spec.max_episode_steps = config.max_episode_steps
@@ -103,7 +100,7 @@ def _make_gymnasium(config: EnvironmentConfig) -> Any:
     import gymnasium
 
     # An environment can be filmed only if it is made for that; this costs nothing until it renders.
-    spec = registered_spec(config, _NO_SOURCES)
+    spec = registered_spec(config)
     entry = spec.entry_point
     made = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
     modes = (getattr(made, "metadata", None) or {}).get("render_modes", ())
@@ -162,7 +159,7 @@ def adapt_environment(config: EnvironmentConfig, environment: Any) -> Adapter:
         made = type(environment).__name__
         wrong = f"{show(config.suite)} returned {made}, which lacks {', '.join(missing)}"
         raise ConfigurationError(
-            [problem(_SUITE, wrong, "", "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment")]
+            [problem(_SUITE, wrong, "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment")]
         )
     return _attempt(
         lambda: GymAdapter(environment, info_keys(config.info_metrics)),
@@ -178,7 +175,7 @@ def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
     except ConfigurationError:
         raise
     except Exception as error:  # User code may raise anything.
-        raise ConfigurationError([problem(key, f"{wrong}: {type(error).__name__}: {error}", "")]) from error
+        raise ConfigurationError([problem(key, f"{wrong}: {type(error).__name__}: {error}")]) from error
 
 
 def _title(config: EnvironmentConfig) -> str:

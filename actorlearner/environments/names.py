@@ -10,7 +10,7 @@ from typing import Any
 
 from actorlearner.config.checks import can_be_looked_up
 from actorlearner.config.own_code import unloadable
-from actorlearner.config.problems import DEFAULT_SOURCE, Sources, closest, problem, show
+from actorlearner.config.problems import closest, problem, show
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
@@ -26,31 +26,27 @@ _REGISTERED_BY = {"gym": "gym", "pybullet": "gym or pybullet_envs", "gymnasium":
 _DM_CONTROL = "dm_control"
 
 
-def check_environment(
-    environment: EnvironmentConfig, sources: Sources | None = None, kwargs_key: str = _KWARGS
-) -> None:
+def check_environment(environment: EnvironmentConfig, kwargs_key: str = _KWARGS) -> None:
     """Checks an environment's name, module and keyword arguments without making the environment.
 
     Args:
       environment: the environment section of the configuration.
-      sources: the source of each key, for error lines.
       kwargs_key: the key that the keyword arguments come from, for error lines.
 
     Raises:
       ConfigurationError: the environment does not exist, its module cannot be imported, or it does not take
         the keyword arguments.
     """
-    sources = sources or {}
     if environment.suite == _DM_CONTROL:
-        _check_task(environment, sources)
+        _check_task(environment)
         return
     find = _find_registered if environment.suite in _REGISTERED_BY else _find_custom
-    make, arguments = find(environment, sources)
+    make, arguments = find(environment)
     if callable(make):
-        _check_call(make, arguments, environment, sources, kwargs_key)
+        _check_call(make, arguments, environment, kwargs_key)
 
 
-def environment_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> Sequence[str]:
+def environment_problems(config: Config, broken: Collection[str] = ()) -> Sequence[str]:
     """Returns what `check_environment` raises, one line each; nothing if the section is refused already.
 
     The keyword arguments of evaluations and of the first collect actor are checked, too.
@@ -63,91 +59,78 @@ def environment_problems(config: Config, sources: Sources, broken: Collection[st
     for key, kwargs in {_KWARGS: {}, **{key: kwargs for key, kwargs in added.items() if kwargs}}.items():
         merged = {**config.environment.kwargs, **kwargs}
         try:
-            check_environment(dataclasses.replace(config.environment, kwargs=merged), sources, key)
+            check_environment(dataclasses.replace(config.environment, kwargs=merged), key)
         except ConfigurationError as error:
             return error.problems
     return ()
 
 
-def registered_spec(environment: EnvironmentConfig, sources: Sources) -> Any:
+def registered_spec(environment: EnvironmentConfig) -> Any:
     """Returns what gym, pybullet or gymnasium has registered under the environment's name.
 
     As in `gym.make`, a name may begin with the module whose import registers it: "ale_py:ALE/Pong-v5".
 
     Args:
       environment: an environment of one of these suites.
-      sources: the source of each key, for error lines.
 
     Raises:
       ConfigurationError: no such environment is registered, or a module cannot be imported.
     """
-    source = sources.get(_NAME, DEFAULT_SOURCE)
     module, colon, name = environment.name.rpartition(":")
     if module:
-        _import(module, _NAME, environment.name, source, _advice_on_missing(module))
-    registered = _registry(environment.suite, sources)
+        _import(module, _NAME, environment.name, _advice_on_missing(module))
+    registered = _registry(environment.suite)
     if name not in registered:
         wrong = f"unknown environment {show(environment.name)} in suite {environment.suite}"
         allowed = f"a name that {_REGISTERED_BY[environment.suite]} registers, or module:name"
         meant = [f"{module}{colon}{each}" for each in closest(name, registered, _SUGGESTIONS)]
-        raise ConfigurationError([problem(_NAME, wrong, source, allowed, meant)])
+        raise ConfigurationError([problem(_NAME, wrong, allowed, meant)])
     return registered[name]
 
 
-def _registry(suite: str, sources: Sources) -> dict[str, Any]:
+def _registry(suite: str) -> dict[str, Any]:
     """Returns what is registered by name; pybullet's environments register when they are imported."""
-    source = sources.get(_SUITE, DEFAULT_SOURCE)
     if suite == "gymnasium":
-        return dict(_import("gymnasium", _SUITE, suite, source).registry)
-    registration = _import("gym.envs.registration", _SUITE, suite, source)
+        return dict(_import("gymnasium", _SUITE, suite).registry)
+    registration = _import("gym.envs.registration", _SUITE, suite)
     if suite == "pybullet":
-        _import("pybullet_envs", _SUITE, suite, source)
+        _import("pybullet_envs", _SUITE, suite)
     specs = registration.registry.env_specs
     return {name: specs[name] for name in specs}
 
 
-def _find_registered(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
+def _find_registered(environment: EnvironmentConfig) -> tuple[Any, list[str]]:
     """Returns the callable of a registered environment, if it has one, and its positional arguments."""
-    make = registered_spec(environment, sources).entry_point
+    make = registered_spec(environment).entry_point
     if isinstance(make, str):
         module_name, _, attribute = make.partition(":")
-        source = sources.get(_NAME, DEFAULT_SOURCE)
-        make = getattr(_import(module_name, _NAME, environment.name, source), attribute, None)
+        make = getattr(_import(module_name, _NAME, environment.name), attribute, None)
     return make, []
 
 
-def _check_task(environment: EnvironmentConfig, sources: Sources) -> None:
-    source = sources.get(_SUITE, DEFAULT_SOURCE)
+def _check_task(environment: EnvironmentConfig) -> None:
     allowed = "pip install 'actorlearner[dm-control]' in this environment, or another suite"
-    tasks = _import("dm_control.suite", _SUITE, _DM_CONTROL, source, allowed).ALL_TASKS
+    tasks = _import("dm_control.suite", _SUITE, _DM_CONTROL, allowed).ALL_TASKS
     names = [f"{domain}-{task}" for domain, task in tasks]
     if environment.name not in names:
         wrong = f"unknown task {show(environment.name)}"
         meant = closest(environment.name, names, _SUGGESTIONS)
-        source = sources.get(_NAME, DEFAULT_SOURCE)
-        raise ConfigurationError([problem(_NAME, wrong, source, "domain-task, as in cheetah-run", meant)])
+        raise ConfigurationError([problem(_NAME, wrong, "domain-task, as in cheetah-run", meant)])
 
 
-def _find_custom(environment: EnvironmentConfig, sources: Sources) -> tuple[Any, list[str]]:
+def _find_custom(environment: EnvironmentConfig) -> tuple[Any, list[str]]:
     """Returns the user's callable and its positional arguments."""
     suite = environment.suite
     module_name, _, attribute = suite.partition(":")
-    source = sources.get(_SUITE, DEFAULT_SOURCE)
-    module = _import(module_name, _SUITE, suite, source, _advice_on_missing(module_name))
+    module = _import(module_name, _SUITE, suite, _advice_on_missing(module_name))
     missing = object()
-    make = _attempt(lambda: getattr(module, attribute, missing), _SUITE, suite, source, _CALLABLE)
+    make = _attempt(lambda: getattr(module, attribute, missing), _SUITE, suite, _CALLABLE)
     if callable(make):
         return make, [environment.name] if environment.name else []
-    wrong = "does not exist" if make is missing else "is not callable"
+    fault = "does not exist" if make is missing else "is not callable"
+    wrong = f"{show(suite)} cannot be loaded: {attribute} {fault} in {module_name}"
     names = [name for name, value in getattr(module, "__dict__", {}).items() if _is_public(name, value)]
-    line = problem(
-        _SUITE,
-        f"{show(suite)} cannot be loaded: {attribute} {wrong} in {module_name}",
-        source,
-        _CALLABLE,
-        closest(attribute, names),
-    )
-    raise ConfigurationError([line])
+    raise ConfigurationError([problem(_SUITE, wrong, _CALLABLE, closest(attribute, names))])
 
 
 def _is_public(name: str, value: Any) -> bool:
@@ -155,11 +138,7 @@ def _is_public(name: str, value: Any) -> bool:
 
 
 def _check_call(
-    make: Callable[..., Any],
-    arguments: Sequence[str],
-    environment: EnvironmentConfig,
-    sources: Sources,
-    kwargs_key: str,
+    make: Callable[..., Any], arguments: Sequence[str], environment: EnvironmentConfig, kwargs_key: str
 ) -> None:
     """Refuses arguments that `make` does not take; a decorator may add the missing ones."""
     try:
@@ -170,13 +149,11 @@ def _check_call(
         signature.bind_partial(*arguments, **environment.kwargs)
     except TypeError as error:
         known = [name for name, each in signature.parameters.items() if each.kind in _BY_NAME]
-        line = _misfit(environment, sources, kwargs_key, str(error), known[len(arguments) :])
+        line = _misfit(environment, kwargs_key, str(error), known[len(arguments) :])
         raise ConfigurationError([line]) from None
 
 
-def _misfit(
-    environment: EnvironmentConfig, sources: Sources, kwargs_key: str, reason: str, known: Sequence[str]
-) -> str:
+def _misfit(environment: EnvironmentConfig, kwargs_key: str, reason: str, known: Sequence[str]) -> str:
     """Returns the error line about unsuitable arguments; `known` are the keywords that `make` takes."""
     key, value = (kwargs_key, environment.kwargs) if environment.kwargs else (_NAME, environment.name)
     called = environment.name if environment.suite in _REGISTERED_BY else environment.suite
@@ -185,7 +162,7 @@ def _misfit(
     allowed = f"any of {', '.join(known)}" if known else "nothing"
     if not environment.kwargs:
         allowed = '"", or a callable that takes a name'
-    return problem(key, wrong, sources.get(key, DEFAULT_SOURCE), allowed, meant)
+    return problem(key, wrong, allowed, meant)
 
 
 def _advice_on_missing(module: str) -> str:
@@ -199,13 +176,13 @@ def _advice_on_missing(module: str) -> str:
     )
 
 
-def _import(module: str, key: str, value: str, source: str, allowed: str = "") -> Any:
+def _import(module: str, key: str, value: str, allowed: str = "") -> Any:
     """Imports `module`, which `value` of `key` needs."""
     allowed = allowed or f"an environment whose module {module} can be imported"
-    return _attempt(lambda: importlib.import_module(module), key, value, source, allowed)
+    return _attempt(lambda: importlib.import_module(module), key, value, allowed)
 
 
-def _attempt(call: Callable[[], Any], key: str, value: str, source: str, allowed: str) -> Any:
+def _attempt(call: Callable[[], Any], key: str, value: str, allowed: str) -> Any:
     """Returns the result of `call`; anything raised becomes a one-line problem of `key`."""
     try:
         with quiet_output():
@@ -213,4 +190,4 @@ def _attempt(call: Callable[[], Any], key: str, value: str, source: str, allowed
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise ConfigurationError([unloadable(value, key, source, allowed, error)]) from None
+        raise ConfigurationError([unloadable(value, key, allowed, error)]) from None

@@ -85,7 +85,7 @@ class FrameStack(Wrapper):
         spec = environment.observation_spec
         if not isinstance(spec, specs.Array) or len(spec.shape) not in (1, 3):
             allowed = "observations of one image or vector"
-            line = problem("environment.frame_stack", f"{frames} cannot work", "", allowed)
+            line = problem("environment.frame_stack", f"{frames} cannot work", allowed)
             raise ConfigurationError([line])
         shape = (*spec.shape[:-1], frames * spec.shape[-1])
         if isinstance(spec, specs.BoundedArray):

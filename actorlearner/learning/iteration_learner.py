@@ -49,9 +49,7 @@ class IterationLearner(Learner):
                 f"a number that divides the {self._sequences} fragments of an iteration and the {batch} "
                 "examples of a minibatch"
             )
-            raise ConfigurationError(
-                [problem("learn.strategy", f"{replicas} replicas cannot work", "", allowed)]
-            )
+            raise ConfigurationError([problem("learn.strategy", f"{replicas} replicas cannot work", allowed)])
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)

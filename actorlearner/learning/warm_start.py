@@ -54,7 +54,7 @@ def warm_start(
     except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
         allowed = "a run directory, a saved policy or a learner's checkpoint, with the same networks"
         wrong = f"{show(path)} cannot be read: {one_line(error)}"
-        raise ConfigurationError([problem("agent.start_from", wrong, "", allowed)]) from error
+        raise ConfigurationError([problem("agent.start_from", wrong, allowed)]) from error
     _log.info("initial weights loaded from %s", source.path)
 
 

@@ -221,9 +221,9 @@ class RunDirectory:
             # Nothing here knows the keys of the other algorithm, so that the file is compared as it is.
             raise self._differs(config, canonical(document.tree))
 
-        def agent_class(name: Any, source: str) -> type[AgentConfig]:
+        def agent_class(name: Any) -> type[AgentConfig]:
             if name != config.agent.name:
-                raise ConfigurationError([unknown_agent(name, source, [config.agent.name])])
+                raise ConfigurationError([unknown_agent(name, [config.agent.name])])
             return type(config.agent)
 
         there, _ = load_with_sources(str(self.config), (), agent_class)

@@ -8,7 +8,6 @@ from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.checks import MULTI_WORKER, cannot_work, replicas
 from actorlearner.config.keys import config_keys
-from actorlearner.config.problems import Sources
 from actorlearner.config.resolved import declared_values
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
@@ -40,12 +39,11 @@ class _Problem(NamedTuple):
     others: tuple[str, ...] = ()
 
 
-def replay_problems(config: Config, sources: Sources, broken: Collection[str] = ()) -> list[str]:
+def replay_problems(config: Config, broken: Collection[str] = ()) -> list[str]:
     """Returns one line for each key that no table has room for, or with which the run cannot work.
 
     Args:
       config: the configuration.
-      sources: where the given keys come from.
       broken: keys that were refused already; checks that depend on them are skipped.
     """
     experience = _experience(config, broken)
@@ -54,18 +52,16 @@ def replay_problems(config: Config, sources: Sources, broken: Collection[str] = 
         found += _table_problems(config, experience)
     elif experience.length is not None:
         found += _iteration_problems(config, experience.iteration, experience.length)
-    return [
-        _line(config, each, sources) for each in found if not {each.key, *each.others}.intersection(broken)
-    ]
+    return [_line(config, each) for each in found if not {each.key, *each.others}.intersection(broken)]
 
 
-def _line(config: Config, found: _Problem, sources: Sources) -> str:
+def _line(config: Config, found: _Problem) -> str:
     if found.key in config_keys(type(config.agent)):
-        return cannot_work(config, found.key, sources, found.allowed)
+        return cannot_work(config, found.key, found.allowed)
     # An algorithm from outside this package may call what it declares differently.
     _, _, name = found.key.rpartition(".")
     allowed = f"an algorithm whose experience has as {name} {found.allowed}"
-    return cannot_work(config, "agent.name", sources, allowed)
+    return cannot_work(config, "agent.name", allowed)
 
 
 def _experience(config: Config, broken: Collection[str]) -> Experience:

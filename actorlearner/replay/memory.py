@@ -134,7 +134,7 @@ def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None)
     if iteration := layout.experience.iteration:
         most = most * iteration.env_steps // capacity
     allowed = f"at most {most} with this environment on this machine"
-    raise ConfigurationError([problem(key, wrong, "", allowed)])
+    raise ConfigurationError([problem(key, wrong, allowed)])
 
 
 def size(number_of_bytes: float) -> str:

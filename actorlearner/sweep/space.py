@@ -93,7 +93,7 @@ def _parameter(name: Any, value: Any, document: Document, problems: list[str]) -
     keys = tuple(key.strip() for key in str(name).split(","))
     if "seed" in keys:  # The trial sets it for each of its runs.
         wrong = f"{show(value)} cannot be searched"
-        problems.append(problem(str(name), wrong, source, "--seeds N for N runs in each trial"))
+        problems.append(problem(str(name), wrong, "--seeds N for N runs in each trial", source=source))
         return None
     if isinstance(value, list) and value:
         return Parameter(str(name), keys, source, choices=tuple(json.dumps(each) for each in value))
@@ -102,7 +102,7 @@ def _parameter(name: Any, value: Any, document: Document, problems: list[str]) -
     wrong = f"{show(value)} is no range of values to search"
     if isinstance(value, Mapping) and set(value) >= _BOUNDS:
         wrong += ": low has to be below high, and above 0 with log: true"
-    problems.append(problem(str(name), wrong, source, _ALLOWED))
+    problems.append(problem(str(name), wrong, _ALLOWED, source=source))
     return None
 
 

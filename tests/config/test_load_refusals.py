@@ -5,7 +5,6 @@ from collections.abc import Collection
 
 import pytest
 
-from actorlearner.config.problems import Sources
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from tests.support.fake_agent import load_config
@@ -279,13 +278,27 @@ def test_everything_is_reported_at_once(problems_of) -> None:
 
 
 def test_a_further_check_joins_the_other_problems(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(config: Config, sources: Sources, broken: Collection[str]) -> list[str]:
+    def refuse(config: Config, broken: Collection[str]) -> list[str]:
         assert broken == {"seed"}
-        return [f"environment.name: no {config.environment.name} in {sources['environment.name']}"]
+        return [f"environment.name: no {config.environment.name}"]
 
     monkeypatch.chdir(tmp_path)
     pathlib.Path("exp.yaml").write_text("agent: {name: fake}\nenvironment:\n  name: X\n")
     with pytest.raises(ConfigurationError) as error:
         load_config("exp.yaml", ["seed=-1"], [refuse])
-    assert error.value.problems[1:] == ("environment.name: no X in exp.yaml:3",)
-    assert load_config("exp.yaml", [], [lambda config, sources, broken: []]).environment.name == "X"
+    assert error.value.problems[1:] == ("environment.name: no X (exp.yaml:3)",)
+    assert load_config("exp.yaml", [], [lambda config, broken: []]).environment.name == "X"
+
+
+def test_what_checks_find_names_the_source_of_its_key(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "agent: {name: fake}\nenvironment: {suite: gymm}\ncollect:\n  actor_kwargs: {port: 1}\n"
+    pathlib.Path("exp.yaml").write_text(text)
+    with pytest.raises(ConfigurationError) as error:
+        load_config("exp.yaml", ["learn.strategy=mirrored:3", "callbacks=[x]"])
+    assert [line.partition(" allowed: ")[0] for line in error.value.problems] == [
+        'environment.suite: unknown suite "gymm" (exp.yaml:2); did you mean gym?',
+        "learn.batch_size: 256 cannot work (default);",
+        "collect.actor_kwargs.port: 1 cannot work (exp.yaml:4);",
+        'callbacks: "x" cannot work (--set);',
+    ]

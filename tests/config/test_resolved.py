@@ -34,7 +34,7 @@ def reload(tmp_path: pathlib.Path):
     def reload(config: Config) -> Config:
         file = tmp_path / "config.yaml"
         file.write_text(to_yaml(config), encoding="utf-8")
-        return load_with_sources(str(file), (), lambda name, source: FakeConfig)[0]
+        return load_with_sources(str(file), (), lambda name: FakeConfig)[0]
 
     return reload
 
@@ -144,4 +144,4 @@ def test_a_configuration_with_other_keys_is_refused(tmp_path: pathlib.Path) -> N
     file = tmp_path / "config.yaml"
     file.write_text(to_yaml(config_with()).replace("gamma:", "gamm:"))
     with pytest.raises(ConfigurationError, match=r"did you mean agent\.gamma"):
-        load_with_sources(str(file), (), lambda name, source: FakeConfig)
+        load_with_sources(str(file), (), lambda name: FakeConfig)

@@ -42,7 +42,7 @@ def test_a_time_limit_may_be_longer_than_that_of_the_task():
 
 
 def test_an_unknown_task_is_refused_with_what_was_meant():
-    (line,) = environment_problems(Config(environment=config("cheetah-runn")), {})
+    (line,) = environment_problems(Config(environment=config("cheetah-runn")))
     assert line.startswith('environment.name: unknown task "cheetah-runn"')
     assert "did you mean cheetah-run" in line
 

@@ -12,9 +12,9 @@ from actorlearner.environments.names import check_environment, environment_probl
 from actorlearner.errors import ConfigurationError
 
 
-def problem_of(suite: str, name: str = "", sources: dict[str, str] | None = None) -> str:
+def problem_of(suite: str, name: str = "") -> str:
     with pytest.raises(ConfigurationError) as error:
-        check_environment(EnvironmentConfig(suite=suite, name=name), sources)
+        check_environment(EnvironmentConfig(suite=suite, name=name))
     (problem,) = error.value.problems
     assert len(problem.splitlines()) == 1
     return problem
@@ -48,12 +48,12 @@ def test_known_environments(suite: str, name: str) -> None:
 
 
 def test_unknown_environment_names_the_closest() -> None:
-    assert problem_of("gym", "Pendulum-v7", {"environment.name": "exp.yaml:3"}) == (
-        'environment.name: unknown environment "Pendulum-v7" in suite gym (exp.yaml:3); '
+    assert problem_of("gym", "Pendulum-v7") == (
+        'environment.name: unknown environment "Pendulum-v7" in suite gym; '
         "did you mean Pendulum-v1 or InvertedPendulum-v2? allowed: a name that gym registers, or module:name"
     )
     problem = problem_of("pybullet", "HalfCheetaBulletEnv-v0")
-    assert 'unknown environment "HalfCheetaBulletEnv-v0" in suite pybullet (default)' in problem
+    assert 'unknown environment "HalfCheetaBulletEnv-v0" in suite pybullet;' in problem
     assert "did you mean HalfCheetahBulletEnv-v0" in problem
 
 
@@ -98,19 +98,19 @@ def test_custom_environment(module, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("def make_it(): ...\n", "make does not exist in my_environments (default); did you mean make_it?"),
+        ("def make_it(): ...\n", "make does not exist in my_environments; did you mean make_it?"),
         ("make = 3\n", "make is not callable in my_environments"),
         ("1 / 0\n", "ZeroDivisionError: division by zero"),
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("raise ValueError('first\\nsecond')\n", "ValueError: first second (default)"),
-        ("raise KeyError\n", "KeyError (default)"),
+        ("raise ValueError('first\\nsecond')\n", "ValueError: first second;"),
+        ("raise KeyError\n", "KeyError;"),
         ("raise SystemExit(3)\n", "SystemExit: 3"),
         ("def make(:\n", "SyntaxError: "),
-        ("raise type('Odd', (BaseException,), {})('x')\n", "Odd: x (default)"),
-        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})\n", "Mute (default)"),
-        ("def __getattr__(name): raise RuntimeError(name)\n", "RuntimeError: make (default)"),
-        ("import sys; sys.modules[__name__] = 3\n", "make does not exist in my_environments (default)"),
-        ("globals()[''] = print\n", "make does not exist in my_environments (default)"),
+        ("raise type('Odd', (BaseException,), {})('x')\n", "Odd: x;"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})\n", "Mute;"),
+        ("def __getattr__(name): raise RuntimeError(name)\n", "RuntimeError: make;"),
+        ("import sys; sys.modules[__name__] = 3\n", "make does not exist in my_environments;"),
+        ("globals()[''] = print\n", "make does not exist in my_environments;"),
     ],
 )
 def test_broken_custom_environment(module, text: str, expected: str) -> None:
@@ -124,19 +124,19 @@ def test_broken_custom_environment(module, text: str, expected: str) -> None:
     ("suite", "name", "kwargs", "expected"),
     [
         ("gym", "CartPole-v1", {"x": 1}, 'environment.kwargs: {"x": 1} cannot be passed to CartPole-v1: got'),
-        ("gym", "Pendulum-v1", {"G": 1}, "argument 'G' (exp.yaml:4); did you mean g? allowed: any of g"),
-        ("pybullet", "MinitaurBulletEnv-v0", {"x": 1}, "unexpected keyword argument 'x' (exp.yaml:4); allow"),
+        ("gym", "Pendulum-v1", {"G": 1}, "argument 'G'; did you mean g? allowed: any of g"),
+        ("pybullet", "MinitaurBulletEnv-v0", {"x": 1}, "unexpected keyword argument 'x'; allow"),
         ("my_environments:make", "A", {"sped": 1}, "; did you mean speed? allowed: any of speed, mode"),
-        ("my_environments:make", "A", {"name": 1}, "multiple values for argument 'name' (exp.yaml:4); all"),
+        ("my_environments:make", "A", {"name": 1}, "multiple values for argument 'name'; all"),
         ("my_environments:bare", "A", {}, 'environment.name: "A" cannot be passed to my_environments:bare: '),
-        ("my_environments:bare", "A", {}, '(default); allowed: "", or a callable that takes a name'),
-        ("my_environments:bare", "", {"a": 1}, "keyword argument 'a' (exp.yaml:4); allowed: nothing"),
+        ("my_environments:bare", "A", {}, '; allowed: "", or a callable that takes a name'),
+        ("my_environments:bare", "", {"a": 1}, "keyword argument 'a'; allowed: nothing"),
     ],
 )
 def test_wrong_arguments(module, suite: str, name: str, kwargs: dict[str, object], expected: str) -> None:
     module("def make(name, speed=1, *, mode=2): ...\ndef bare(): ...\n")
     with pytest.raises(ConfigurationError) as error:
-        check_environment(EnvironmentConfig(suite, name, kwargs), {"environment.kwargs": "exp.yaml:4"})
+        check_environment(EnvironmentConfig(suite, name, kwargs))
     (problem,) = error.value.problems
     assert expected in problem
 
@@ -158,8 +158,8 @@ def test_arguments_that_may_work(module, suite: str, name: str, kwargs: dict[str
 
 
 def test_custom_module_that_does_not_exist() -> None:
-    problem = problem_of("no_such_module.at_all:make", sources={"environment.suite": "--set"})
-    assert "ModuleNotFoundError: No module named 'no_such_module' (--set)" in problem
+    problem = problem_of("no_such_module.at_all:make")
+    assert "ModuleNotFoundError: No module named 'no_such_module';" in problem
     assert problem.endswith(
         "; allowed: a module that Python finds: start this in the folder that has no_such_module, or put "
         "that folder into PYTHONPATH"
@@ -192,7 +192,7 @@ def test_silence_and_no_tensorflow() -> None:
 )
 def test_an_environment_section_that_is_refused_already_is_not_looked_up(suite, name, broken) -> None:
     config = Config(environment=EnvironmentConfig(suite=suite, name=name))
-    assert list(environment_problems(config, {}, broken)) == []
+    assert list(environment_problems(config, broken)) == []
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,12 @@ def test_an_environment_section_that_is_refused_already_is_not_looked_up(suite, 
 )
 def test_arguments_of_evaluations_and_actors_are_checked(config: Config, expected: str) -> None:
     environment = EnvironmentConfig("gym", "Pendulum-v1", {"g": 9.8})
-    sources = {"evaluate.kwargs": "--set", "collect.actor_kwargs": "--set"}
-    (line,) = environment_problems(dataclasses.replace(config, environment=environment), sources)
+    (line,) = environment_problems(dataclasses.replace(config, environment=environment))
     assert line.startswith(expected)
-    assert line.endswith("argument 'G' (--set); did you mean g? allowed: any of g")
+    assert line.endswith("argument 'G'; did you mean g? allowed: any of g")
 
 
 def test_problems_of_an_environment_are_returned() -> None:
     config = Config(environment=EnvironmentConfig(suite="gym", name="Pendulum-v7"))
-    (line,) = environment_problems(config, {"environment.name": "--set"})
-    assert line.startswith('environment.name: unknown environment "Pendulum-v7" in suite gym (--set)')
+    (line,) = environment_problems(config)
+    assert line.startswith('environment.name: unknown environment "Pendulum-v7" in suite gym; ')

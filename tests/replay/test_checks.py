@@ -38,7 +38,7 @@ def config_with(**keys: Any) -> Config:
 
 
 def test_defaults_work() -> None:
-    assert replay_problems(Config(), {}) == []
+    assert replay_problems(Config()) == []
 
 
 def test_an_own_algorithm_may_lack_the_keys_of_the_shipped_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,8 +46,8 @@ def test_an_own_algorithm_may_lack_the_keys_of_the_shipped_ones(monkeypatch: pyt
     builder = SimpleNamespace(experience=lambda config: own)
     monkeypatch.setattr("actorlearner.replay.checks.find_builder", lambda name: builder)
     config = dataclasses.replace(Config(), agent=AgentConfig(name="my_algorithms:MineBuilder"))
-    assert replay_problems(config, {"agent.name": "exp.yaml:3"})[0] == (
-        'agent.name: "my_algorithms:MineBuilder" cannot work (exp.yaml:3); allowed: an algorithm whose '
+    assert replay_problems(config)[0] == (
+        'agent.name: "my_algorithms:MineBuilder" cannot work; allowed: an algorithm whose '
         "experience has as env_steps_per_iteration a multiple of fragment_length (7)"
     )
 
@@ -60,14 +60,13 @@ def test_an_iteration_takes_sequences_that_do_not_overlap(wrong: dict[str, int])
 
 @pytest.mark.parametrize("capacity", [11, 12])
 def test_min_size_within_capacity(capacity: int) -> None:
-    assert replay_problems(config_with(replay__min_size=11, replay__capacity=capacity), {}) == []
+    assert replay_problems(config_with(replay__min_size=11, replay__capacity=capacity)) == []
 
 
 def test_min_size_above_capacity() -> None:
     config = config_with(replay__min_size=11, replay__capacity=10)
-    assert replay_problems(config, {"replay.min_size": "exp.yaml:3"}) == [
-        "replay.min_size: 11 cannot work (exp.yaml:3); "
-        "allowed: at most replay.capacity (10), or sampling never starts"
+    assert replay_problems(config) == [
+        "replay.min_size: 11 cannot work; allowed: at most replay.capacity (10), or sampling never starts"
     ]
 
 
@@ -79,7 +78,7 @@ def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batc
         config = config_with(
             replay__updates_per_env_step=updates, replay__error_buffer=buffer, learn__batch_size=batch_size
         )
-        assert replay_problems(config, {}) == []
+        assert replay_problems(config) == []
         limit = plan_rate_limit(config, MAX_ROWS)
         assert limit.samples_per_insert is not None
         assert math.isfinite(limit.samples_per_insert)
@@ -90,20 +89,20 @@ def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batc
 def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
     def found(capacity: int) -> list[str]:
         config = config_with(replay__layout=layout, replay__capacity=capacity)
-        return replay_problems(config, {"replay.capacity": "--set"})
+        return replay_problems(config)
 
     assert found(most) == []
     assert found(most + 1) == [
-        f"replay.capacity: {most + 1} cannot work (--set); allowed: at most {most} with replay.layout "
+        f"replay.capacity: {most + 1} cannot work; allowed: at most {most} with replay.layout "
         f"{layout}: a table has 2147483647 items"
     ]
 
 
 def test_rate_limiter_that_would_deadlock() -> None:
     config = config_with(replay__updates_per_env_step=1.0, replay__error_buffer=4.0)
-    (problem,) = replay_problems(config, {"replay.error_buffer": "--set"})
+    (problem,) = replay_problems(config)
     allowed = f"at least {MAX_ROWS} env steps"
-    assert problem.startswith(f"replay.error_buffer: 4.0 cannot work (--set); allowed: {allowed}")
+    assert problem.startswith(f"replay.error_buffer: 4.0 cannot work; allowed: {allowed}")
 
 
 @pytest.mark.parametrize(
@@ -117,23 +116,18 @@ def test_rate_limiter_that_would_deadlock() -> None:
 def test_the_rate_limiter_needs_room_for_one_item(agent, keys, least) -> None:
     def found(buffer: float) -> list[str]:
         config = config_with(**keys, replay__updates_per_env_step=1.0, replay__error_buffer=buffer)
-        return replay_problems(dataclasses.replace(config, agent=DqnConfig(**agent)), {})
+        return replay_problems(dataclasses.replace(config, agent=DqnConfig(**agent)))
 
     assert found(least) == []
     (problem,) = found(least - 0.5)
-    assert problem.startswith(f"replay.error_buffer: {least - 0.5} cannot work (default); allowed: at least ")
+    assert problem.startswith(f"replay.error_buffer: {least - 0.5} cannot work; allowed: at least ")
     assert f" {least} env steps" in problem
 
 
 def test_sequences_leave_out_no_env_steps() -> None:
     agent = DqnConfig(lstm_units=4, sequence_length=20, sequence_stride=21)
-    (problem,) = replay_problems(dataclasses.replace(Config(), agent=agent), {})
-    assert problem.startswith("agent.sequence_stride: 21 cannot work (default); allowed: at most ")
-
-
-def test_source_of_a_key_that_was_not_given() -> None:
-    (problem,) = replay_problems(config_with(replay__capacity=10), {"replay.capacity": "--set"})
-    assert problem.startswith("replay.min_size: 1000 cannot work (default); allowed: ")
+    (problem,) = replay_problems(dataclasses.replace(Config(), agent=agent))
+    assert problem.startswith("agent.sequence_stride: 21 cannot work; allowed: at most ")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +140,7 @@ def test_source_of_a_key_that_was_not_given() -> None:
 )
 def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> None:
     config = config_with(replay__capacity=1, replay__updates_per_env_step=1.0, replay__error_buffer=1.0)
-    found = [problem.partition(":")[0] for problem in replay_problems(config, {}, {broken})]
+    found = [problem.partition(":")[0] for problem in replay_problems(config, {broken})]
     assert found == left
 
 
@@ -168,7 +162,7 @@ def test_iterations_that_cannot_work(agent: dict[str, Any], learn: dict[str, Any
     config = Config(
         agent=PpoConfig(**steps), learn=LearnConfig(**{"batch_size": 32, "train_steps": 80, **learn})
     )
-    (line, *_) = replay_problems(config, {})
+    (line, *_) = replay_problems(config)
     assert line.startswith(problem), line
 
 
@@ -176,7 +170,7 @@ def test_iterations_that_cannot_work(agent: dict[str, Any], learn: dict[str, Any
 def test_iterations_that_work(agent: dict[str, Any]) -> None:
     ppo = PpoConfig(env_steps_per_iteration=256, fragment_length=32, **agent)
     learn = LearnConfig(batch_size=64, train_steps=80, strategy="mirrored:2")
-    assert replay_problems(Config(agent=ppo, learn=learn), {}) == []
+    assert replay_problems(Config(agent=ppo, learn=learn)) == []
 
 
 @pytest.mark.parametrize(
@@ -190,15 +184,15 @@ def test_the_actors_collect_iterations_together(
     agent = PpoConfig(env_steps_per_iteration=256, fragment_length=32)
     collect = CollectConfig(actors=actors, envs_per_actor=envs_per_actor)
     config = Config(agent=agent, collect=collect, learn=LearnConfig(batch_size=32, train_steps=80))
-    found = replay_problems(config, {"agent.env_steps_per_iteration": "e.yaml:1"})
+    found = replay_problems(config)
     together = 32 * (actors or 1) * (envs_per_actor or 1)
     problem = (
-        f"agent.env_steps_per_iteration: 256 cannot work (e.yaml:1); allowed: a multiple of {together}, "
+        f"agent.env_steps_per_iteration: 256 cannot work; allowed: a multiple of {together}, "
         "agent.fragment_length x collect.actors x collect.envs_per_actor"
     )
     assert found == [problem] * (not works)
     for key in ("collect.actors", "collect.envs_per_actor"):
-        assert replay_problems(config, {}, {key}) == []
+        assert replay_problems(config, {key}) == []
 
 
 @pytest.mark.parametrize("name", _EXAMPLES)

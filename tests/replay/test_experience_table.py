@@ -142,7 +142,7 @@ def test_reverb_accepts_the_smallest_buffers(
         learn=dataclasses.replace(small_config.learn, batch_size=batch_size),
         collect=dataclasses.replace(small_config.collect, actors=actors),
     )
-    assert replay_problems(config, {}) == []
+    assert list(replay_problems(config)) == []
     experience_table(config, make_layout(config, SPECS))  # Reverb would raise a ValueError.
 
 

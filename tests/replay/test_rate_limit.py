@@ -21,7 +21,7 @@ def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config
 
 
 def refused_keys(config: Config) -> list[str]:
-    return [problem.partition(":")[0] for problem in replay_problems(config, {})]
+    return [problem.partition(":")[0] for problem in replay_problems(config)]
 
 
 @dataclasses.dataclass
@@ -106,13 +106,13 @@ def test_accepted_settings_never_deadlock(
     if buffer == "least":
         least = min_error_buffer(max_transitions_per_item(layout), updates_per_env_step * batch_size)
         config = config_with(batch_size=batch_size, error_buffer=least, **settings)
-    assert replay_problems(config, {}) == []
+    assert replay_problems(config) == []
     assert never_deadlocks(plan_rate_limit(config, size))
 
 
 def test_the_model_finds_a_deadlock() -> None:
     config = config_with(updates_per_env_step=1.0, error_buffer=3.0, min_size=20)
-    assert replay_problems(config, {}) != []
+    assert replay_problems(config) != []
     assert not never_deadlocks(plan_rate_limit(config, MAX_ROWS))
 
 
@@ -131,7 +131,7 @@ def test_least_buffer_is_one_item_or_one_sample() -> None:
 
 
 def test_buffer_without_a_ratio_limits_nothing() -> None:
-    assert replay_problems(config_with(error_buffer=0.1), {}) == []
+    assert replay_problems(config_with(error_buffer=0.1)) == []
 
 
 def test_all_problems_at_once() -> None:

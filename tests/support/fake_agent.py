@@ -28,10 +28,10 @@ class FakeConfig(AgentConfig):
 _CLASSES = {"fake": FakeConfig, "other": AgentConfig}
 
 
-def agent_class(name: Any, source: str) -> type[AgentConfig]:
+def agent_class(name: Any) -> type[AgentConfig]:
     """`fake` and `other` are the only algorithms."""
     if not isinstance(name, str) or name not in _CLASSES:
-        raise ConfigurationError([unknown_agent(name, source, _CLASSES)])
+        raise ConfigurationError([unknown_agent(name, _CLASSES)])
     return _CLASSES[name]
 
 
