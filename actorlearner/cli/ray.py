@@ -7,6 +7,7 @@ attaches to it again.
 """
 
 import argparse
+from collections.abc import Iterator
 
 from actorlearner.cli.command import Commands, add_command
 from actorlearner.cli.experiment import (
@@ -16,6 +17,8 @@ from actorlearner.cli.experiment import (
     naming_sources,
     one_learner_problems,
 )
+from actorlearner.config.problems import problem
+from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 
 
@@ -41,7 +44,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
-    experiment = load_experiment(arguments, problems, one_learner_problems)
+    experiment = load_experiment(arguments, problems, one_learner_problems, _gpu_problems)
     try:
         from actorlearner.on_ray.train import run_on_ray
     except ModuleNotFoundError as error:
@@ -52,3 +55,8 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
         ) from error
     with naming_sources(experiment):
         return run_on_ray(experiment.config, experiment.run_dir, experiment.name, arguments.address)
+
+
+def _gpu_problems(config: Config) -> Iterator[str]:
+    if config.collect.gpus:
+        yield problem("collect.gpus", "true cannot work: Ray hides the GPUs from collect actors", "false")

@@ -475,3 +475,10 @@ def test_help(capfd: pytest.CaptureFixture[str], command: str) -> None:
             cli.main(flags)
         assert end.value.code == 0
         assert f"  actorlearner {command} --config " in capfd.readouterr().out
+
+
+def test_collect_actors_of_ray_have_no_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--config", "sac_pendulum", "--collect_actors", "1", "--set", "collect.gpus=true"]
+    assert cli.main(["ray", *flags]) == 2
+    problem = "collect.gpus: true cannot work: Ray hides the GPUs from collect actors (--set); allowed: false"
+    assert problem in capsys.readouterr().err
