@@ -7,7 +7,7 @@ import numpy as np
 from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.learning.learner import DataStatistics
-from actorlearner.process.memory import resident_bytes
+from actorlearner.process.ram import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries

@@ -14,7 +14,7 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.network.ports import check_port
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
-from actorlearner.process.memory import resident_bytes
+from actorlearner.process.ram import resident_bytes
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
@@ -22,13 +22,13 @@ from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import newest_complete
 from actorlearner.records.summaries import Summaries
+from actorlearner.replay.capacity import check_memory
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.connection import announce, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.memory import check_memory
 from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerMonitor
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies
 

@@ -25,9 +25,9 @@ from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import PackedLayout
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import LONG_S
 
 LENGTH, FRAGMENTS, ENVIRONMENTS, BATCH, EPOCHS = 4, 6, 2, 8, 3

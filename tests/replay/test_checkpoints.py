@@ -14,10 +14,10 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ServerMonitor
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.ports import unused_port
 from tests.support.replay import SPECS, Replay, sample_until_blocked, with_replay

@@ -11,9 +11,9 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.process.stop import Stop
 from actorlearner.replay.connection import ReplayServer, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import BlockedFractions, BlockedTime, ReplayStatus, ReplayWatch
-from actorlearner.replay.tables import experience_table, start_server
 from tests.conftest import Eventually
 from tests.support.ports import unused_port
 from tests.support.processes import PATIENCE_S

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.dataset import experience_dataset, experience_items
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
 from tests.conftest import Eventually
 from tests.support.ports import unused_port
 from tests.support.processes import PATIENCE_S

@@ -7,10 +7,10 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.reverb_calls import within
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_blocked, with_replay
 
 

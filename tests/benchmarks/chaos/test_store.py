@@ -11,10 +11,10 @@ import tensorflow as tf
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.monitor import ServerMonitor
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.numbered import Produced, observation

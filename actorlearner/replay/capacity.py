@@ -25,7 +25,7 @@ import tree
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.memory import available_bytes
+from actorlearner.process.ram import available_bytes
 from actorlearner.records.notify import warn
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items, max_items
