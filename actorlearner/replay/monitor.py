@@ -49,17 +49,15 @@ class ReplayStatus:
         return self.samples / self.inserts if self.inserts else 0.0
 
 
-def status_of(
-    table: reverb_types.TableInfo, transitions_per_item: int, samples_per_item: int
-) -> ReplayStatus:
+def status_of(table: reverb_types.TableInfo, env_steps_per_item: int, samples_per_item: int) -> ReplayStatus:
     """Converts Reverb's figures of an experience table, an entry of `server_info`.
 
     The factors are attributes of the table's layout.
     """
     limiter, worker = table.rate_limiter_info, table.table_worker_time
     return ReplayStatus(
-        size=table.current_size * transitions_per_item,
-        inserts=limiter.insert_stats.completed * transitions_per_item,
+        size=table.current_size * env_steps_per_item,
+        inserts=limiter.insert_stats.completed * env_steps_per_item,
         samples=limiter.sample_stats.completed * samples_per_item,
         # While the thread that serves the table waits for sampling, inserts are blocked; and vice versa.
         inserts_blocked_s=worker.waiting_for_sampling_ms / 1000,
@@ -128,7 +126,7 @@ class ServerMonitor:
         tables = self._client.server_info(timeout=timeout_s)
         check_same_run(tables, self._run_id, self._address)
         layout = self._layout
-        return status_of(tables[layout.table], layout.transitions_per_item, layout.samples_per_item)
+        return status_of(tables[layout.table], layout.env_steps_per_item, layout.samples_per_item)
 
     def sizes(self, timeout_s: int) -> dict[str, int]:
         """Polls the server; blocks for `timeout_s` at most."""

@@ -181,7 +181,7 @@ def _make_learner(
             summary_interval=config.learn.summary_interval,
             xla=config.learn.xla,
             iteration=iteration,
-            length=layout.transitions_per_item,
+            length=layout.env_steps_per_item,
             width=layout.format.width,
             batch_size=config.learn.batch_size,
         )

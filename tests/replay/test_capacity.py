@@ -111,7 +111,7 @@ def test_the_max_capacity_fits(small_config: Config, name: str) -> None:
     for available in (0, 10**4, 10**6, 12_345_678, 10**9, 10**14):
         largest = max_capacity(available, layout)
         assert experience_bytes(largest, layout) <= available
-        assert experience_bytes(largest * 11 // 10 + 2 * layout.transitions_per_item, layout) > available
+        assert experience_bytes(largest * 11 // 10 + 2 * layout.env_steps_per_item, layout) > available
         assert set(str(largest)[2:]) <= {"0"}
 
 

@@ -100,7 +100,7 @@ def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
 
 def test_only_the_side_that_waits_is_blocked(replay: Replay, eventually: Eventually) -> None:
     writer = replay.layout.writer(replay.client, 8)
-    written = 40 * replay.layout.transitions_per_item
+    written = 40 * replay.layout.env_steps_per_item
     for first in range(0, written, 8):  # More than the learner, who samples nothing, has sampled for.
         writer.write(numbered(np.arange(first, first + 8)))
     eventually(lambda: replay.status().inserts_blocked_s > 0.5)

@@ -35,7 +35,7 @@ def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(
     replay: Replay, config: Config
 ) -> None:
     writer = replay.layout.writer(replay.client, environments=1)
-    limit = plan_rate_limit(config, replay.layout.transitions_per_item)
+    limit = plan_rate_limit(config, replay.layout.env_steps_per_item)
     assert limit.samples_per_insert is not None
     accepted = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
     written = 0

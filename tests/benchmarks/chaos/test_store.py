@@ -45,7 +45,7 @@ class Store(Replay):
         whole = newest_checkpoint(self.checkpoints.directory)
         assert whole is not None
         parts = read_items(whole[0], self.layout, unused_port())
-        writing = Writing(self.layout.transitions_per_item, shared=True, n_step=1)
+        writing = Writing(self.layout.env_steps_per_item, shared=True, n_step=1)
         produced = [Produced(1, IDENTITY, times=np.arange(steps, dtype=np.float64))]
         return make_account(produced, parts, writing=writing, killed=(), losses=())
 
@@ -91,7 +91,7 @@ def test_every_transition_is_read_once(store: Store) -> None:
 
 def test_also_where_sampling_is_barred_and_items_were_sampled(store: Store) -> None:
     store.take(range(STEPS))
-    held = store.status().size // store.layout.transitions_per_item
+    held = store.status().size // store.layout.env_steps_per_item
     assert sample_until_blocked(store) > held
     assert store.account(STEPS).stored == STEPS
 
