@@ -11,7 +11,7 @@ from actorlearner.process.ram import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.monitor import BlockedTime, ReplayStatus
+from actorlearner.replay.status import BlockedTime, ReplayStatus
 
 
 class LearnerMetrics:

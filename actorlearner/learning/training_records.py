@@ -7,7 +7,7 @@ from tf_agents.agents.tf_agent import LossInfo
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.status import ReplayStatus
 
 
 class TrainingRecords:

@@ -27,9 +27,10 @@ from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.monitor import ReplayMonitor, ReplayWatch, ServerMonitor
 from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.status import ReplayStatusSource
+from actorlearner.replay.watched_servers import WatchedServers
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
@@ -78,7 +79,7 @@ def _train(
     if servers is None:
         return
     start_up.ended("replay server")
-    replay = _monitor(servers, layout, stop)
+    replay = _status_source(servers, stop)
 
     def begin_run() -> None:
         """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
@@ -149,11 +150,11 @@ def seed_training(seed: int, index: int, restored: int) -> None:
     tf.random.set_seed(seed_for(seed, _ROLE, index, restart=restored))
 
 
-def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:
-    """Returns a monitor that asks a single server, or polls several without blocking training."""
+def _status_source(servers: Sequence[ReplayServer], stop: Stop) -> ReplayStatusSource:
+    """Returns the only server, or several as watched in the background, which does not block training."""
     if len(servers) == 1:
-        return ServerMonitor(servers[0].client, layout, servers[0].run_id)
-    return ReplayWatch(servers, layout, stop)
+        return servers[0]
+    return WatchedServers(servers, stop)
 
 
 def _make_learner(
@@ -198,7 +199,7 @@ def _make_learner(
     )
 
 
-def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs) -> bool:
+def _wait_for_replay(config: Config, replay: ReplayStatusSource, stop: Stop, outputs: Outputs) -> bool:
     """Waits for `replay.min_size` in every server, without a deadline; returns False at a stop.
 
     If replay does not fill for a while, the evaluation of the initial policy is queued and the policies are

@@ -24,11 +24,11 @@ from actorlearner.records.seal import newest_complete
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.capacity import check_memory
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
-from actorlearner.replay.connection import announce, identity_table
+from actorlearner.replay.connection import ReplayServer, announce, identity_table
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerMonitor
 from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.status import BlockedTime
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies
 
@@ -67,11 +67,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
     server = _start(tables, port, checkpoints)
     client = server.localhost_client()
-    monitor = ServerMonitor(client, layout)
+    replay = ReplayServer(client, layout, run_id)
 
     def save() -> bool:
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-        return checkpoints.save(client, monitor)
+        return checkpoints.save(replay)
 
     last_policies = LastPolicies(client, config.learn.train_steps, save)
     last_policies.restored(learner_rolls_back=_learner_rolls_back(directory, config))
@@ -79,7 +79,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
     start_up.report("ready")
-    _record_metrics(monitor, directory, stop, save, last_policies, config, layout.experience)
+    _record_metrics(replay, directory, stop, save, last_policies, config, layout.experience)
     if save_last(save, stop):
         server.stop()
 
@@ -132,7 +132,7 @@ def _describe(replay: ReplayConfig) -> str:
 
 
 def _record_metrics(
-    replay: ReplayMonitor,
+    replay: ReplayServer,
     directory: RunDirectory,
     stop: Stop,
     save: Callable[[], bool],

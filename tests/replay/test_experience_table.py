@@ -14,8 +14,8 @@ from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.replay.rate_limit import plan_rate_limit
+from actorlearner.replay.status import ReplayStatus
 from tests.support.replay import (
     LONG_S,
     SHORT_S,

@@ -13,7 +13,7 @@ from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.config.schema import Config
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import replay_server
 
 

@@ -14,8 +14,9 @@ from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.monitor import ReplayStatus, ServerMonitor
+from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.replay.writer import ReplayWriter
 from benchmarks.chaos.store import decode_items
@@ -98,7 +99,7 @@ class Replay:
         assert self.write(count).close(LONG_S)
 
     def status(self) -> ReplayStatus:
-        return ServerMonitor(self.client, self.layout).status(TIMEOUT_S)
+        return ReplayServer(self.client, self.layout).status(TIMEOUT_S)
 
     def items(self) -> list[Any]:
         """The data of each item in the table, sampled until all of them were seen."""

@@ -69,17 +69,17 @@ def _serve(
     config: Config, specs: EnvironmentSpecs, directory: Path, port: int, connection: Connection
 ) -> None:
     from actorlearner.replay.checkpoints import ReplayCheckpoints
+    from actorlearner.replay.connection import ReplayServer
     from actorlearner.replay.experience_table import experience_table, start_server
     from actorlearner.replay.layout import make_layout
-    from actorlearner.replay.monitor import ServerMonitor
 
     layout = make_layout(config, specs)
     checkpoints = ReplayCheckpoints(directory, config, layout)
     server = start_server([experience_table(config, layout)], port, checkpoints)
-    client = server.localhost_client()
+    replay = ReplayServer(server.localhost_client(), layout)
     connection.send("serving")
     with contextlib.suppress(EOFError):
         while connection.recv() == "save":
-            connection.send(checkpoints.save(client, ServerMonitor(client, layout)))
+            connection.send(checkpoints.save(replay))
     server.stop()
     sys.exit()

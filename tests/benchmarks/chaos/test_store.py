@@ -11,10 +11,10 @@ import tensorflow as tf
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.numbered import Produced, observation
@@ -41,7 +41,7 @@ class Store(Replay):
         assert writer.close(LONG_S)
 
     def account(self, steps: int) -> Account:
-        assert self.checkpoints.save(self.client, ServerMonitor(self.client, self.layout))
+        assert self.checkpoints.save(ReplayServer(self.client, self.layout))
         whole = newest_checkpoint(self.checkpoints.directory)
         assert whole is not None
         parts = read_items(whole[0], self.layout, unused_port())
