@@ -26,8 +26,7 @@ from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayStatusSource
 from actorlearner.replay.watched_servers import WatchedServers
@@ -94,7 +93,7 @@ def _train(
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
-    learner = _make_learner(config, outputs.writer, group, parts, servers, layout, stop)
+    learner = _make_learner(config, outputs.writer, group, parts, servers, stop)
     keep_until_exit(learner)
     if not alone:  # Not earlier: all learners of a group create the optimisers' slots together.
         begin_run()
@@ -163,39 +162,26 @@ def _make_learner(
     group: Group,
     parts: AgentParts,
     servers: Sequence[ReplayServer],
-    layout: ReplayLayout,
     stop: Stop,
 ) -> Learner:
-    own = config.learn.batch_size // group.size
-    per_replica = config.learn.batch_size // group.strategy.num_replicas_in_sync
+    layout, batch_size = servers[0].layout, config.learn.batch_size
+    learner_class: type[Learner] = Learner
+    own, per_replica = batch_size // group.size, batch_size // group.strategy.num_replicas_in_sync
+    if layout.experience.iteration is not None:
+        # It gathers single sequences, and makes its own minibatches.
+        learner_class, own, per_replica = IterationLearner, 1, 1
     addresses = [server.address for server in servers]
-    priorities = layout.experience.priorities
-    clients = [server.client for server in servers]
-    if iteration := layout.experience.iteration:
-        assert isinstance(layout, PackedLayout)
-        return IterationLearner(
-            parts,
-            lambda: experience_dataset(addresses, layout, 1, 1),
-            layout.decode,
-            group=group,
-            writer=writer,
-            summary_interval=config.learn.summary_interval,
-            xla=config.learn.xla,
-            iteration=iteration,
-            length=layout.env_steps_per_item,
-            width=layout.format.width,
-            batch_size=config.learn.batch_size,
-        )
-    return Learner(
+    priority_writer = None
+    if layout.experience.priorities is not None:
+        priority_writer = PriorityWriter([server.client for server in servers], layout.table, stop)
+    return learner_class(
         parts,
         lambda: experience_dataset(addresses, layout, own, per_replica),
-        layout.decode,
+        layout,
+        config.learn,
         group=group,
         writer=writer,
-        summary_interval=config.learn.summary_interval,
-        xla=config.learn.xla,
-        priorities=priorities,
-        write_priorities=PriorityWriter(clients, layout.table, stop) if priorities else None,
+        write_priorities=priority_writer,
     )
 
 
