@@ -25,8 +25,8 @@ from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.formatting import plural
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.publisher import Publisher
 from actorlearner.variables.puller import VariablePuller
@@ -160,7 +160,7 @@ def collector(config: Config, count: int, address: str, directory: Path) -> Call
     collector_parts = CollectorParts(
         EnvironmentBatch(environments),
         layout.writer(client, count),
-        ServerMonitor(client, layout),
+        ReplayServer(client, layout),
         puller,
         CollectMetrics(RunDirectory(directory), 0),
         config.learn.train_steps,

@@ -19,8 +19,8 @@ from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.process.tensorflow_setup import use_cpu
 from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table
 from benchmarks import rounds, servers
 from benchmarks.filling import write
 from benchmarks.report import Row

@@ -138,11 +138,10 @@ def training(
     learner = Learner(
         parts,
         dataset,
-        make_layout(config, specs).decode,
+        make_layout(config, specs),
+        config.learn,
         group=group,
         writer=Summaries(directory).writer,
-        summary_interval=config.learn.summary_interval,
-        xla=config.learn.xla,
     )
     return Training(learner, config.learn.train_steps_per_call, parts)
 

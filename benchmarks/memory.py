@@ -4,8 +4,8 @@ from typing import Any
 
 import reverb
 
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ServerMonitor
 from actorlearner.replay.writer import ReplayWriter
 from benchmarks.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random_env_steps
 from benchmarks.report import Row
@@ -36,7 +36,7 @@ def _bytes_a_transition(name: str, server: ServerProcess, recorded: int, times: 
     specs, steps = random_env_steps(config, _ENVIRONMENTS, recorded // _ENVIRONMENTS)
     layout = make_layout(config, specs)
     client = reverb.Client(server.address)
-    monitor = ServerMonitor(client, layout)
+    replay = ReplayServer(client, layout)
     writer: ReplayWriter = layout.writer(client, _ENVIRONMENTS)
     held, sizes = [], []
     for _ in range(times):
@@ -47,6 +47,6 @@ def _bytes_a_transition(name: str, server: ServerProcess, recorded: int, times: 
         while not writer.flush(timeout_s=5, pending_items=0):
             pass
         held.append(server.memory_info().rss)
-        sizes.append(monitor.status(timeout_s=30).size)
+        sizes.append(replay.status(timeout_s=30).size)
     writer.close(timeout_s=60)
     return (held[-1] - held[0]) / (sizes[-1] - sizes[0])

@@ -75,7 +75,7 @@ def _design_effects(
     layout = make_layout(config, specs)
     with replay_server() as server:
         filling.write(steps, layout.writer(reverb.Client(server.address), environments))
-        count = layout.transitions_per_item
+        count = layout.env_steps_per_item
         dataset = experience_dataset([server.address], layout, _BATCH, _BATCH)
         means = np.array(
             [

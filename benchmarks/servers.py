@@ -12,8 +12,8 @@ from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
 from actorlearner.network.ports import free_port
 from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from benchmarks.halfcheetah import NAME, configuration
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from actorlearner.environments.batch import EpisodeStatistics
-from actorlearner.process.memory import resident_bytes
+from actorlearner.process.ram import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate, newest_records, read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries

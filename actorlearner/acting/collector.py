@@ -17,8 +17,10 @@ from actorlearner.process.heartbeat import beat, patience_after
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import WaitReport
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerWatch
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.status import BlockedTime
+from actorlearner.replay.watched_servers import WatchedServer
 from actorlearner.replay.writer import ReplayWriter
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.puller import VariablePuller
@@ -43,12 +45,12 @@ class CollectorParts:
     Attributes:
       environments: where it acts.
       writer: where its transitions go.
-      replay: status of the replay server behind the writer.
+      replay: the replay server behind the writer.
       puller: knows which policy the learner published last.
       metrics: writes its records.
       train_steps: collecting ends when the policy of this train step arrives.
       stop: ends collecting.
-      watch: raises if the replay server belongs to another run; None if the puller checks that server.
+      watched: raises if the replay server belongs to another run; None if the puller checks that server.
       report_episode: called with each complete episode.
       reward_clipping: limit of the rewards that are written; None: as they are.
       in_sequences: whether env steps go to replay in sequences, with the info and state of their policy.
@@ -57,12 +59,12 @@ class CollectorParts:
 
     environments: EnvironmentBatch
     writer: ReplayWriter
-    replay: ReplayMonitor
+    replay: ReplayServer
     puller: VariablePuller
     metrics: CollectMetrics
     train_steps: int
     stop: Stop
-    watch: ServerWatch | None = None
+    watched: WatchedServer | None = None
     report_episode: Callable[[Episode], None] = lambda episode: None
     in_sequences: bool = False
     reward_clipping: float | None = None
@@ -87,8 +89,8 @@ class Collector:
     @property
     def ended(self) -> bool:
         """Whether collecting is over: at a stop, or when the policy of the last train step has arrived."""
-        if self._parts.watch is not None:
-            self._parts.watch.check()
+        if self._parts.watched is not None:
+            self._parts.watched.check()
         return self._parts.stop.requested or self._parts.puller.train_step >= self._parts.train_steps
 
     def step(self, policy: ActingPolicy, order: PolicyOrder) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from actorlearner.callbacks.callback import Evaluation
 from actorlearner.config.schema import Config
-from actorlearner.process.memory import resident_bytes
+from actorlearner.process.ram import resident_bytes
 from actorlearner.records.formatting import decimals
 from actorlearner.records.metrics import MetricsWriter, read_records
 from actorlearner.records.run_directory import RunDirectory

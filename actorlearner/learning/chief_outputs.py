@@ -28,8 +28,8 @@ from actorlearner.process.waiting import wait_for_room, wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.connection import CONNECT_DEADLINE_S
-from actorlearner.replay.monitor import ReplayMonitor, ReplayStatus
 from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.status import ReplayStatus, ReplayStatusSource
 from actorlearner.variables.container import EvaluationRequest, VariableContainer
 from actorlearner.variables.publisher import Publisher
 
@@ -60,7 +60,7 @@ class ChiefOutputs(Outputs):
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._export = PolicyExport(directory.policies, parts, config)
         self._initial_evaluation: list[EvaluationRequest] = []
-        self._replay = ReplayStatus(0, 0, 0)
+        self._last_status = ReplayStatus(0, 0, 0)
 
     @functools.cached_property
     def _summaries(self) -> Summaries:
@@ -81,7 +81,7 @@ class ChiefOutputs(Outputs):
         """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
         self._checkpoint.check_restored()
 
-    def take_over(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+    def take_over(self, client: reverb.Client, replay: ReplayStatusSource) -> None:
         """Takes over the run as a new generation, and publishes the policy.
 
         Blocks until the replay server reports the last generation, up to CONNECT_DEADLINE_S, and in a resumed
@@ -94,7 +94,7 @@ class ChiefOutputs(Outputs):
         Raises:
           RunError: the replay server does not answer in time.
         """
-        self._monitor = replay
+        self._replay = replay
         self._callbacks.begin(self._directory)
         self._checkpoint.begin_generation(published_generation(client, self._stop))
         self._publisher = Publisher(
@@ -233,10 +233,10 @@ class ChiefOutputs(Outputs):
     def _replay_status(self) -> ReplayStatus:
         """Returns the status of replay, or the last known one if the server does not answer."""
         try:
-            self._replay = self._monitor.status(_STATUS_TIMEOUT_S)
+            self._last_status = self._replay.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("the replay server does not answer; its last known figures are used")
-        return self._replay
+        return self._last_status
 
 
 def published_generation(client: reverb.Client, stop: Stop) -> int:

@@ -1,17 +1,22 @@
 """Trains on-policy agents: gathers the sequences of one iteration, and trains on them for several epochs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 import tree
 from tf_agents.agents.tf_agent import LossInfo
 
-from actorlearner.agents.experience import Iteration, StoredSequence
+from actorlearner.agents.experience import StoredSequence
+from actorlearner.agents.make import AgentParts
 from actorlearner.agents.on_policy import OnPolicyAgent
 from actorlearner.config.problems import problem
+from actorlearner.config.schema import LearnConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.learning.learner import Learner, shares
+from actorlearner.learning.group import Group
+from actorlearner.learning.learner import Learner, WriteErrors, shares
+from actorlearner.replay.layout import ReplayLayout
+from actorlearner.replay.packed import PackedLayout
 
 
 class IterationLearner(Learner):
@@ -22,27 +27,33 @@ class IterationLearner(Learner):
     """
 
     def __init__(
-        self, *arguments: Any, iteration: Iteration, length: int, width: int, batch_size: int, **keywords: Any
+        self,
+        parts: AgentParts,
+        dataset: Callable[[], tf.data.Dataset],
+        layout: ReplayLayout,
+        learn: LearnConfig,
+        *,
+        group: Group,
+        writer: tf.summary.SummaryWriter,
+        write_priorities: WriteErrors | None = None,
     ) -> None:
-        """Makes a Learner whose dataset has single sequences, as rows.
+        """Takes the arguments of Learner, but for a `dataset` of single sequences, as rows.
 
-        Args:
-          *arguments: of Learner.
-          iteration: how sequences are consumed.
-          length: env steps in a sequence.
-          width: bytes of a row.
-          batch_size: env steps in a minibatch, over all replicas.
-          **keywords: of Learner.
+        `write_priorities` is never called: sequences are taken in their order.
 
         Raises:
           ConfigurationError: the replicas cannot share the examples equally.
         """
-        self._width = width
+        assert isinstance(layout, PackedLayout)
+        iteration, length = layout.experience.iteration, layout.experience.length
+        assert iteration is not None
+        assert length is not None
+        self._width = layout.format.width
         self._iteration = iteration
         self._sequences = iteration.env_steps // length
-        replicas = keywords["group"].strategy.num_replicas_in_sync
-        env_steps_per_example = length if iteration.whole_sequences else 1
-        examples, batch = iteration.env_steps // env_steps_per_example, batch_size // env_steps_per_example
+        replicas = group.strategy.num_replicas_in_sync
+        per_example = length if iteration.whole_sequences else 1
+        examples, batch = iteration.env_steps // per_example, learn.batch_size // per_example
         # With `mirrored`, the number of replicas is known only now. Each trains on complete sequences.
         if self._sequences % replicas or batch % replicas:
             allowed = (
@@ -53,8 +64,8 @@ class IterationLearner(Learner):
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self.train_steps_per_call = self._steps = iteration.train_steps(batch_size)
-        super().__init__(*arguments, **keywords)
+        self.train_steps_per_call = self._steps = iteration.train_steps(learn.batch_size)
+        super().__init__(parts, dataset, layout, learn, group=group, writer=writer)
 
     @property
     def dropped(self) -> int:

@@ -14,14 +14,12 @@ import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.utils import common
 
-from actorlearner.agents.experience import Priorities, Stored
 from actorlearner.agents.make import AgentParts
 from actorlearner.agents.training_data import train
+from actorlearner.config.schema import LearnConfig
 from actorlearner.learning.group import Group
 from actorlearner.learning.priorities import importance_weights
-
-Decode = Callable[[Any], Stored]
-
+from actorlearner.replay.layout import ReplayLayout
 
 WriteErrors = Callable[[npt.NDArray[np.uint64], npt.NDArray[np.float32]], None]
 """Receives the keys of drawn units, and their errors."""
@@ -52,13 +50,11 @@ class Learner:
         self,
         parts: AgentParts,
         dataset: Callable[[], tf.data.Dataset],
-        decode: Decode,
+        layout: ReplayLayout,
+        learn: LearnConfig,
         *,
         group: Group,
         writer: tf.summary.SummaryWriter,
-        summary_interval: int,
-        xla: bool = False,
-        priorities: Priorities | None = None,
         write_priorities: WriteErrors | None = None,
     ) -> None:
         """Traces the training graph without taking a train step: replay can fill during these seconds.
@@ -66,26 +62,24 @@ class Learner:
         Args:
           parts: the agent and its train step, made under the group's strategy.
           dataset: makes the dataset of (batch, packed.SampleInfo or ()), one for each replica.
-          decode: decodes a batch into units of experience, in the graph.
+          layout: the layout of replay, which decodes the batches.
+          learn: the learner's part of the configuration.
           group: this learner's strategy, and its collectives with other learners.
           writer: receives the agent's TensorBoard summaries; the caller flushes it.
-          summary_interval: train steps between two summaries.
-          xla: compiles the train step with XLA, which cannot write the agent's own TensorBoard summaries.
-          priorities: how units are drawn; None: uniformly.
           write_priorities: receives the keys and the errors of the units of each call, if they are drawn by
             priority.
         """
         self.train_step = parts.train_step
         self._agent = parts.agent
         self._normalizer = parts.normalizer
-        self._decode = decode
+        self._decode = layout.decode
         self._group = group
         self._strategy = group.strategy
         self._writer = writer
-        self._summary_interval = summary_interval
-        self._priorities = priorities
+        self._summary_interval = learn.summary_interval
+        self._priorities = layout.experience.priorities
         self._write_priorities = write_priorities
-        self._xla = xla
+        self._xla = learn.xla
         # Made outside of the strategy's scope, because no replica uses them.
         self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -233,7 +227,7 @@ class Learner:
         return shares(loss_info), ages, loss_info.extra.td_error if self._priorities else ()
 
     def _run_train_step(self, train: Callable[..., Any], *arguments: Any) -> Any:
-        """Runs one train step on all replicas, in the graph; compiled if `xla`."""
+        """Runs one train step on all replicas, in the graph; with `learn.xla`, compiled without summaries."""
 
         def without_summaries(*arguments: Any) -> Any:
             with tf.summary.record_if(False):

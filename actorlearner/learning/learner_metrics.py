@@ -7,12 +7,12 @@ import numpy as np
 from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.learning.learner import Learner
-from actorlearner.process.memory import resident_bytes
+from actorlearner.process.ram import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.monitor import BlockedTime, ReplayStatus
+from actorlearner.replay.status import BlockedTime, ReplayStatus
 
 
 class LearnerMetrics:

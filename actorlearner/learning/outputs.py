@@ -8,7 +8,7 @@ from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.learner import Learner
-from actorlearner.replay.monitor import ReplayMonitor
+from actorlearner.replay.status import ReplayStatusSource
 
 
 class Outputs:
@@ -25,7 +25,7 @@ class Outputs:
     def restore(self, specs: EnvironmentSpecs, strategy: tf.distribute.Strategy) -> None:
         """Restores the variables with which training begins."""
 
-    def take_over(self, client: reverb.Client, replay: ReplayMonitor) -> None:
+    def take_over(self, client: reverb.Client, replay: ReplayStatusSource) -> None:
         """Takes over the run as a new generation, and publishes the policy."""
 
     def check_restored(self) -> None:

@@ -17,8 +17,8 @@ from actorlearner.records.disk import Outage
 from actorlearner.records.notify import warn
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed, sealed_facts
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.monitor import ReplayMonitor
 from actorlearner.replay.rate_limit import max_items, rate_limit_of
 from actorlearner.replay.reverb_calls import UNREACHABLE
 
@@ -81,20 +81,20 @@ class ReplayCheckpoints:
                     f"configuration's {value} has no effect"
                 )
 
-    def save(self, client: reverb.Client, monitor: ReplayMonitor) -> bool:
-        """Saves the server, which answers no other call meanwhile; returns whether a checkpoint was written.
+    def save(self, server: ReplayServer) -> bool:
+        """Saves `server`, which answers no other call meanwhile; returns whether a checkpoint was written.
 
         A disk that is full or fails, and a server that does not answer, are logged, and earlier checkpoints
         are kept.
         """
         try:
             # Read before writing: a failed read after the write would discard the written checkpoint.
-            status = monitor.status(_STATUS_TIMEOUT_S)
+            status = server.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("nothing is saved now: this server did not answer within %d s", _STATUS_TIMEOUT_S)
             return False
         try:
-            written = Path(client.checkpoint())
+            written = Path(server.client.checkpoint())
             target = self.directory / written.name
             written.rename(target)
             facts = {"size": status.size, "inserts": status.inserts, "samples": status.samples}

@@ -23,6 +23,7 @@ from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.reverb_calls import UNREACHABLE, sample_one
+from actorlearner.replay.status import ReplayStatus, status_of
 
 CONNECT_DEADLINE_S = 900.0
 """How long a role waits for a replay server.
@@ -46,14 +47,35 @@ class ReplayServer:
     """A replay server that a role is connected to.
 
     Attributes:
-      address: HOST:PORT.
       client: a Reverb client of the server.
-      run_id: the id of the run that it serves.
+      layout: the layout of its experience table.
+      run_id: the id of the run that it must serve; None accepts any.
     """
 
-    address: str
     client: reverb.Client
-    run_id: str
+    layout: ReplayLayout
+    run_id: str | None = None
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT of the server."""
+        return str(self.client.server_address)
+
+    def status(self, timeout_s: int) -> ReplayStatus:
+        """Polls the server; blocks for `timeout_s` at most.
+
+        Raises:
+          reverb_calls.UNREACHABLE: it does not answer.
+          RunError: a server of another run has replaced it.
+        """
+        tables = self.client.server_info(timeout=timeout_s)
+        check_same_run(tables, self.run_id, self.address)
+        layout = self.layout
+        return status_of(tables[layout.table], layout.env_steps_per_item, layout.samples_per_item)
+
+    def sizes(self, timeout_s: int) -> dict[str, int]:
+        """Returns the transitions in the server, by its address; polls as `status` does."""
+        return {self.address: self.status(timeout_s).size}
 
 
 class _Role(NamedTuple):
@@ -173,7 +195,7 @@ def _connect(
         return None
     if place not in role.directory.server_run_ids():
         role.directory.remember_server(place, run_id)
-    return ReplayServer(address, client, run_id)
+    return ReplayServer(client, role.layout, run_id)
 
 
 def _checked_run_id(

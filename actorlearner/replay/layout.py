@@ -21,13 +21,13 @@ class ReplayLayout(Protocol):
     Attributes:
       experience: the agent's units of experience, and how they are used.
       table: the name of the experience table.
-      transitions_per_item: env steps for each item: the transitions in it, or from one sequence to the next.
+      env_steps_per_item: env steps that one item adds: its transitions; for sequences, the stride.
       samples_per_item: in the unit of `learn.batch_size`, what a sampled item counts for.
     """
 
     experience: Experience
     table: str
-    transitions_per_item: int
+    env_steps_per_item: int
     samples_per_item: int
 
     @property
@@ -51,15 +51,9 @@ class ReplayLayout(Protocol):
     def decode(self, batch: Nest) -> Stored:
         """Decodes an encoded batch in the graph into tensors [batch_size_per_replica, ...]."""
 
-    def transitions(self, items: Nest) -> Stored:
-        """Decodes complete items (tensors [items, ...]) into their units, in no particular order."""
-
     @property
     def item_specs(self) -> Nest:
-        """The nest of TensorSpecs of a sampled item: `signature` with every dimension known.
-
-        An item adds one step of its own and shares the others with earlier items.
-        """
+        """The nest of TensorSpecs of a sampled item: `signature` with every dimension known."""
 
 
 def make_layout(config: Config, specs: EnvironmentSpecs) -> ReplayLayout:

@@ -139,14 +139,14 @@ class PackedLayout:
             self.format = RowFormat(_transition_spec(specs))
             shared = self.experience.priorities is None
             rows = rows_per_item(self.format.width) if shared else 1
-            self.transitions_per_item = min(rows, max_rows or rows)
-            self.samples_per_item = self.transitions_per_item
+            self.env_steps_per_item = min(rows, max_rows or rows)
+            self.samples_per_item = self.env_steps_per_item
         else:
             self.table = f"{FRAGMENTS if self.experience.iteration else SEQUENCES}{stride}"
             self.format = RowFormat(_sequence_spec(specs, length, *policy_specs))
-            self.transitions_per_item = stride
+            self.env_steps_per_item = stride
             self.samples_per_item = 1 if self.experience.iteration is None else stride
-        self._rows = 1 if length else self.transitions_per_item
+        self._rows = 1 if length else self.env_steps_per_item
 
     @property
     def signature(self) -> dict[str, tf.TensorSpec]:
@@ -208,11 +208,6 @@ class PackedLayout:
     def decode(self, batch: tf.Tensor) -> Any:
         """Decodes a batch of `batches` in the graph."""
         return self.format.unpack(batch)
-
-    def transitions(self, items: dict[str, tf.Tensor]) -> Any:
-        """Decodes complete items; unused rows are left out."""
-        rows = tf.reshape(items[ROWS], (-1, self.format.width))
-        return self.format.unpack(tf.boolean_mask(rows, self.format.is_used(rows)))
 
 
 def _drawn(info: Any) -> SampleInfo:

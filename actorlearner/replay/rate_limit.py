@@ -28,9 +28,9 @@ _MIN_DEFAULT_BUFFER = 64
 """In env steps."""
 
 
-def items(transitions: int, transitions_per_item: int) -> int:
-    """Returns the smallest number of items that hold this number of transitions."""
-    return math.ceil(transitions / transitions_per_item)
+def items(env_steps: int, env_steps_per_item: int) -> int:
+    """Returns the number of items that this number of env steps fills, rounded up."""
+    return math.ceil(env_steps / env_steps_per_item)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,55 +48,55 @@ class RateLimit:
     error_buffer: float
 
 
-def min_error_buffer(transitions_per_item: int, samples_per_insert: float) -> float:
+def min_error_buffer(env_steps_per_item: int, samples_per_insert: float) -> float:
     """Returns the smallest error buffer, in env steps, that cannot deadlock.
 
     Reverb needs room for one insert (SPI samples) and for one sample in each direction.
     """
-    return transitions_per_item * max(1.0, 1.0 / samples_per_insert)
+    return env_steps_per_item * max(1.0, 1.0 / samples_per_insert)
 
 
 def rate_limit_of(config: Config, layout: "ReplayLayout") -> RateLimit:
     """Returns the settings for the units of a layout."""
     if iteration := layout.experience.iteration:
-        size = queue_items(iteration, layout.transitions_per_item)
+        size = queue_items(iteration, layout.env_steps_per_item)
         return RateLimit(min_size=1, samples_per_insert=1.0, error_buffer=size)
-    stride = layout.transitions_per_item // layout.samples_per_item
-    return plan_rate_limit(config, layout.transitions_per_item, stride)
+    stride = layout.env_steps_per_item // layout.samples_per_item
+    return plan_rate_limit(config, layout.env_steps_per_item, stride)
 
 
 def max_items(config: Config, layout: "ReplayLayout") -> int:
     """Returns the items that the experience table has room for."""
     if iteration := layout.experience.iteration:
         # Twice the queue, for inserts that the limiter has already accepted: no item is removed unsampled.
-        return 2 * queue_items(iteration, layout.transitions_per_item)
-    return items(config.replay.capacity, layout.transitions_per_item)
+        return 2 * queue_items(iteration, layout.env_steps_per_item)
+    return items(config.replay.capacity, layout.env_steps_per_item)
 
 
-def queue_items(iteration: Iteration, transitions_per_item: int) -> int:
+def queue_items(iteration: Iteration, env_steps_per_item: int) -> int:
     """Returns the items that may wait for the learner, before inserts are blocked.
 
     The queue has room for twice the items that are recent enough: older items leave it only when sampled.
     """
-    return 2 * (1 + iteration.max_policy_lag) * items(iteration.env_steps, transitions_per_item)
+    return 2 * (1 + iteration.max_policy_lag) * items(iteration.env_steps, env_steps_per_item)
 
 
-def plan_rate_limit(config: Config, transitions_per_item: int, stride: int = 1) -> RateLimit:
+def plan_rate_limit(config: Config, env_steps_per_item: int, stride: int = 1) -> RateLimit:
     """Returns the rate limiter's settings for a configuration without `replay_problems`.
 
     Args:
       config: the experiment.
-      transitions_per_item: env steps for each item.
+      env_steps_per_item: env steps that one item adds.
       stride: env steps for each unit of a batch.
     """
     replay = config.replay
-    min_size = items(replay.min_size, transitions_per_item)
+    min_size = items(replay.min_size, env_steps_per_item)
     if replay.updates_per_env_step is None:
         return RateLimit(min_size, None, 0.0)
     samples_per_insert = replay.updates_per_env_step * config.learn.batch_size * stride
     buffer = replay.error_buffer
     if buffer is None:
-        wanted = max(_MIN_DEFAULT_BUFFER, transitions_per_item * max(2, collect_actors(config.collect)))
-        buffer = max(wanted, min_error_buffer(transitions_per_item, samples_per_insert))
-    error_buffer = buffer / transitions_per_item * samples_per_insert
+        wanted = max(_MIN_DEFAULT_BUFFER, env_steps_per_item * max(2, collect_actors(config.collect)))
+        buffer = max(wanted, min_error_buffer(env_steps_per_item, samples_per_insert))
+    error_buffer = buffer / env_steps_per_item * samples_per_insert
     return RateLimit(min_size, samples_per_insert, error_buffer)

@@ -127,7 +127,7 @@ class TrajectoryLayout:
 
     experience = Experience()
     table = reverb_replay_buffer.DEFAULT_TABLE
-    transitions_per_item = samples_per_item = 1
+    env_steps_per_item = samples_per_item = 1
 
     def __init__(self, specs: EnvironmentSpecs, n_step: int, gamma: float) -> None:
         """Derives the layout; the same arguments give the same layout in every process."""
@@ -196,7 +196,3 @@ class TrajectoryLayout:
             next_observation=tree.map_structure(at_end, batch.observation),
             policy_train_step=tf.fill(tf.shape(length), tf.constant(RANDOM_POLICY, tf.int64)),
         )
-
-    def transitions(self, items: trajectory.Trajectory) -> StoredTransition:
-        """Decodes complete items: one transition of each."""
-        return self.decode(items)

@@ -28,10 +28,10 @@ from actorlearner.process.tensorflow_setup import limit_children, use_cpu
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.connection import connect
+from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ReplayMonitor, ServerMonitor, ServerWatch
 from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.watched_servers import WatchedServer
 from actorlearner.variables.container import PolicyVariables, assigner
 from actorlearner.variables.puller import VariablePuller
 
@@ -81,18 +81,17 @@ def run(
     interval_s = config.collect.variables_interval_s
     puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
     # The puller watches the first server already.
-    watch = ServerWatch(own, layout, stop) if place > 0 else None
-    replay = ServerMonitor(own.client, layout, own.run_id, own.address)
+    watched = WatchedServer(own, stop) if place > 0 else None
     iterates = layout.experience.iteration is not None
     collector_parts = CollectorParts(
         EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None),
         layout.writer(own.client, count),
-        replay,
+        own,
         puller,
         CollectMetrics(directory, actor_index),
         config.learn.train_steps,
         stop,
-        watch,
+        watched,
         callbacks.notify,
         reward_clipping=config.collect.reward_clipping,
         info_metrics=config.environment.info_metrics,
@@ -102,7 +101,7 @@ def run(
     start_up.ended("first observations")
     start_up.report("ready")
     if not iterates:
-        _act_initially(config, collector, replay, _initial_policy(config, specs, actor_index, restart))
+        _act_initially(config, collector, own, _initial_policy(config, specs, actor_index, restart))
     _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()
     callbacks.close(stopped=stop.requested)
@@ -155,7 +154,7 @@ def _initial_policy(
 
 
 def _act_initially(
-    config: Config, collector: Collector, replay: ReplayMonitor, policy: RandomFunction | ScriptedFunction
+    config: Config, collector: Collector, replay: ReplayServer, policy: RandomFunction | ScriptedFunction
 ) -> None:
     """Acts with `policy` until the actors of this server have inserted `collect.initial_random_steps`."""
     wanted = config.collect.initial_random_steps
@@ -168,7 +167,7 @@ def _act_initially(
             collector.step(policy, RANDOM)
 
 
-def _env_steps_in_replay(replay: ReplayMonitor) -> int:
+def _env_steps_in_replay(replay: ReplayServer) -> int:
     try:
         return replay.status(_STATUS_TIMEOUT_S).inserts
     except UNREACHABLE:

@@ -26,10 +26,10 @@ from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.monitor import ReplayMonitor, ReplayWatch, ServerMonitor
-from actorlearner.replay.packed import PackedLayout
+from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
+from actorlearner.replay.status import ReplayStatusSource
+from actorlearner.replay.watched_servers import WatchedServers
 
 _ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
@@ -78,7 +78,7 @@ def _train(
     if servers is None:
         return
     start_up.ended("replay server")
-    replay = _monitor(servers, layout, stop)
+    replay = _status_source(servers, stop)
 
     def begin_run() -> None:
         """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
@@ -94,7 +94,7 @@ def _train(
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
-    learner = _make_learner(config, outputs.writer, group, parts, servers, layout, stop)
+    learner = _make_learner(config, outputs.writer, group, parts, servers, stop)
     keep_until_exit(learner)
     if not alone:  # Not earlier: all learners of a group create the optimisers' slots together.
         begin_run()
@@ -150,11 +150,11 @@ def seed_training(seed: int, index: int, restored: int) -> None:
     tf.random.set_seed(seed_for(seed, _ROLE, index, restart=restored))
 
 
-def _monitor(servers: Sequence[ReplayServer], layout: ReplayLayout, stop: Stop) -> ReplayMonitor:
-    """Returns a monitor that asks a single server, or polls several without blocking training."""
+def _status_source(servers: Sequence[ReplayServer], stop: Stop) -> ReplayStatusSource:
+    """Returns the only server, or several as watched in the background, which does not block training."""
     if len(servers) == 1:
-        return ServerMonitor(servers[0].client, layout, servers[0].run_id)
-    return ReplayWatch(servers, layout, stop)
+        return servers[0]
+    return WatchedServers(servers, stop)
 
 
 def _make_learner(
@@ -163,43 +163,30 @@ def _make_learner(
     group: Group,
     parts: AgentParts,
     servers: Sequence[ReplayServer],
-    layout: ReplayLayout,
     stop: Stop,
 ) -> Learner:
-    own = config.learn.batch_size // group.size
-    per_replica = config.learn.batch_size // group.strategy.num_replicas_in_sync
+    layout, batch_size = servers[0].layout, config.learn.batch_size
+    learner_class: type[Learner] = Learner
+    own, per_replica = batch_size // group.size, batch_size // group.strategy.num_replicas_in_sync
+    if layout.experience.iteration is not None:
+        # It gathers single sequences, and makes its own minibatches.
+        learner_class, own, per_replica = IterationLearner, 1, 1
     addresses = [server.address for server in servers]
-    priorities = layout.experience.priorities
-    clients = [server.client for server in servers]
-    if iteration := layout.experience.iteration:
-        assert isinstance(layout, PackedLayout)
-        return IterationLearner(
-            parts,
-            lambda: experience_dataset(addresses, layout, 1, 1),
-            layout.decode,
-            group=group,
-            writer=writer,
-            summary_interval=config.learn.summary_interval,
-            xla=config.learn.xla,
-            iteration=iteration,
-            length=layout.transitions_per_item,
-            width=layout.format.width,
-            batch_size=config.learn.batch_size,
-        )
-    return Learner(
+    priority_writer = None
+    if layout.experience.priorities is not None:
+        priority_writer = PriorityWriter([server.client for server in servers], layout.table, stop)
+    return learner_class(
         parts,
         lambda: experience_dataset(addresses, layout, own, per_replica),
-        layout.decode,
+        layout,
+        config.learn,
         group=group,
         writer=writer,
-        summary_interval=config.learn.summary_interval,
-        xla=config.learn.xla,
-        priorities=priorities,
-        write_priorities=PriorityWriter(clients, layout.table, stop) if priorities else None,
+        write_priorities=priority_writer,
     )
 
 
-def _wait_for_replay(config: Config, replay: ReplayMonitor, stop: Stop, outputs: Outputs) -> bool:
+def _wait_for_replay(config: Config, replay: ReplayStatusSource, stop: Stop, outputs: Outputs) -> bool:
     """Waits for `replay.min_size` in every server, without a deadline; returns False at a stop.
 
     If replay does not fill for a while, the evaluation of the initial policy is queued and the policies are

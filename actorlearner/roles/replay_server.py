@@ -14,7 +14,7 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.errors import RunError
 from actorlearner.network.ports import check_port
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
-from actorlearner.process.memory import resident_bytes
+from actorlearner.process.ram import resident_bytes
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
@@ -22,13 +22,13 @@ from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import newest_complete
 from actorlearner.records.summaries import Summaries
+from actorlearner.replay.capacity import check_memory
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
-from actorlearner.replay.connection import announce, identity_table
+from actorlearner.replay.connection import ReplayServer, announce, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.memory import check_memory
-from actorlearner.replay.monitor import BlockedTime, ReplayMonitor, ServerMonitor
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.replay.status import BlockedFractions, BlockedTime, ReplayStatus
 from actorlearner.variables.container import variable_tables
 from actorlearner.variables.last_policies import LastPolicies
 
@@ -65,23 +65,22 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     checkpoints = ReplayCheckpoints(directory.replay_checkpoints, config, layout)
     run_id = directory.own_run_id()
     tables = [experience_table(config, layout), *variable_tables(variables), identity_table(run_id)]
-    server = _start(tables, port, checkpoints)
-    client = server.localhost_client()
-    monitor = ServerMonitor(client, layout)
+    reverb_server = _start(tables, port, checkpoints)
+    server = ReplayServer(reverb_server.localhost_client(), layout, run_id)
 
     def save() -> bool:
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-        return checkpoints.save(client, monitor)
+        return checkpoints.save(server)
 
-    last_policies = LastPolicies(client, config.learn.train_steps, save)
+    last_policies = LastPolicies(server.client, config.learn.train_steps, save)
     last_policies.restored(learner_rolls_back=_learner_rolls_back(directory, config))
-    announce(client, run_id, config)
+    announce(server.client, run_id, config)
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
     start_up.ended("tables")
     start_up.report("ready")
-    _record_metrics(monitor, directory, stop, save, last_policies, config, layout.experience)
+    _serve(server, config, directory, save, last_policies, stop)
     if save_last(save, stop):
-        server.stop()
+        reverb_server.stop()
 
 
 def _learner_rolls_back(directory: RunDirectory, config: Config) -> bool:
@@ -131,16 +130,15 @@ def _describe(replay: ReplayConfig) -> str:
     return f"sampling from {replay.min_size} transitions on, {limit}"
 
 
-def _record_metrics(
-    replay: ReplayMonitor,
+def _serve(
+    server: ReplayServer,
+    config: Config,
     directory: RunDirectory,
-    stop: Stop,
     save: Callable[[], bool],
     last_policies: LastPolicies,
-    config: Config,
-    experience: Experience,
+    stop: Stop,
 ) -> None:
-    """Writes a record every METRICS_INTERVAL_S, and saves at its interval, until `stop`."""
+    """Writes records, checkpoints and the last policies, each when it is due, until `stop`."""
     save_interval_s = config.replay.checkpoint_interval_s
     metrics = MetricsWriter(directory.metrics("replay"))
     summaries = Summaries(directory.summaries("replay"))
@@ -148,40 +146,46 @@ def _record_metrics(
     saved = time.monotonic()
     stopped = False
     while not stopped:
-        stopped = _wait(stop, last_policies)
+        stopped = _save_last_policies_until_next_record(last_policies, stop)
         try:
-            status = replay.status(_STATUS_TIMEOUT_S)
+            status = server.status(_STATUS_TIMEOUT_S)
         except UNREACHABLE:
             _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
             continue
         beat("serving, transitions so far", status.inserts)
-        fractions = blocked.update(status)
-        record = {
-            "size": status.size,
-            "inserts": status.inserts,
-            "samples": status.samples,
-            "samples_per_insert": status.samples_per_insert,
-            "inserts_barred_fraction": None if fractions is None else fractions.inserts,
-            "sampling_barred_fraction": None if fractions is None else fractions.sampling,
-            "memory_bytes": resident_bytes(),
-        }
+        record = _record(status, blocked.update(status))
         metrics.write(record)
-        # Converts samples to train steps. Each of several servers counts only the samples that it served.
-        train_step = status.samples // config.learn.batch_size
-        if experience.iteration is not None:
-            train_step *= experience.iteration.epochs
-        summaries.scalars({f"replay/{key}": value for key, value in record.items()}, train_step)
+        curves = {f"replay/{key}": value for key, value in record.items()}
+        summaries.scalars(curves, _train_step(status, config, server.layout.experience))
         summaries.flush()
         if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
             save()
             saved = time.monotonic()
 
 
-def _wait(stop: Stop, last_policies: LastPolicies) -> bool:
-    """Waits METRICS_INTERVAL_S, and saves the last policies meanwhile; returns whether to stop."""
+def _save_last_policies_until_next_record(last_policies: LastPolicies, stop: Stop) -> bool:
+    """Saves the last policies once they are published, for METRICS_INTERVAL_S; returns whether to stop."""
     until = time.monotonic() + METRICS_INTERVAL_S
     while (left_s := until - time.monotonic()) > 0:
         if stop.wait(min(left_s, _END_INTERVAL_S)):
             return True
         last_policies.save_once_published()
     return stop.requested
+
+
+def _record(status: ReplayStatus, blocked: BlockedFractions | None) -> dict[str, float | None]:
+    return {
+        "size": status.size,
+        "inserts": status.inserts,
+        "samples": status.samples,
+        "samples_per_insert": status.samples_per_insert,
+        "inserts_barred_fraction": None if blocked is None else blocked.inserts,
+        "sampling_barred_fraction": None if blocked is None else blocked.sampling,
+        "memory_bytes": resident_bytes(),
+    }
+
+
+def _train_step(status: ReplayStatus, config: Config, experience: Experience) -> int:
+    """Converts samples to train steps. Each of several servers counts only the samples that it served."""
+    batches = status.samples // config.learn.batch_size
+    return batches if experience.iteration is None else batches * experience.iteration.epochs

@@ -47,12 +47,12 @@ class Writing:
     """The writing of an actor, which bounds its unconfirmed transitions.
 
     Attributes:
-      transitions_per_item: of the layout.
+      env_steps_per_item: of the layout.
       shared: whether all environments of an actor fill the same items; else each fills its own.
       n_step: env steps in a transition.
     """
 
-    transitions_per_item: int
+    env_steps_per_item: int
     shared: bool
     n_step: int
 
@@ -63,7 +63,7 @@ class Writing:
         `n_step` env steps of unfinished transitions and one env step of the current round.
         """
         writers = 1 if self.shared else environments
-        items = writers * (_UNCONFIRMED_ITEMS + 1) * self.transitions_per_item
+        items = writers * (_UNCONFIRMED_ITEMS + 1) * self.env_steps_per_item
         return items + environments * (self.n_step + 1)
 
 

@@ -85,7 +85,7 @@ def _account(
     else:
         with quiet_output():  # Reverb prints to stdout.
             stored = read_items(whole[0], layout, free_port())
-    size = layout.transitions_per_item
+    size = layout.env_steps_per_item
     if sum(len(part.reward) for part in stored) > (items(config.replay.capacity, size) - 1) * size:
         problems.append("replay is full, so lost transitions cannot be counted")
     return make_account(

@@ -13,10 +13,12 @@ import tree
 from reverb.cc import schema_pb2
 from reverb.cc.checkpointing import checkpoint_pb2
 
-from actorlearner.agents.experience import StoredTransition
+from actorlearner.agents.experience import Stored, StoredTransition
 from actorlearner.errors import RunError
 from actorlearner.replay.layout import ReplayLayout
+from actorlearner.replay.packed import PackedLayout
 from actorlearner.replay.reverb_calls import within
+from actorlearner.replay.rows import ROWS
 
 _TABLES, _ITEMS = "tables.tfrecord", "items.tfrecord"
 _COMPRESSION = "ZLIB"
@@ -109,5 +111,13 @@ def _sample(client: reverb.Client, table: str, size: int) -> list[Any]:
 
 def _decoded(items: Sequence[Any], layout: ReplayLayout) -> StoredTransition:
     batch = tree.map_structure(lambda *leaves: tf.constant(np.stack(leaves)), *items)
-    decoded: StoredTransition = tree.map_structure(np.asarray, layout.transitions(batch))
+    decoded: StoredTransition = tree.map_structure(np.asarray, decode_items(batch, layout))
     return decoded
+
+
+def decode_items(items: Any, layout: ReplayLayout) -> Stored:
+    """Decodes complete items (tensors [items, ...]) into their units, in no particular order."""
+    if isinstance(layout, PackedLayout):
+        rows = tf.reshape(items[ROWS], (-1, layout.format.width))
+        items = tf.boolean_mask(rows, layout.format.is_used(rows))
+    return layout.decode(items)

@@ -35,9 +35,9 @@ from actorlearner.records import metrics
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
+from actorlearner.replay.connection import ReplayServer
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ServerMonitor
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import PolicyOrder
 from tests.support import burdens
 from tests.support.replay import with_replay
@@ -117,7 +117,7 @@ def _fractions(
         parts = CollectorParts(
             EnvironmentBatch(environments),
             Writer(),  # type: ignore[arg-type]
-            ServerMonitor(client, layout),
+            ReplayServer(client, layout),
             NoVariables(),  # type: ignore[arg-type]
             CollectMetrics(directory, 0),
             config.learn.train_steps,

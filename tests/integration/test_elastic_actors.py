@@ -53,7 +53,7 @@ def test_actors_come_late_and_leave_and_die_and_the_rest_goes_on(
 
 def _check_ratio(config: Config, records: list[dict[str, Any]]) -> None:
     """Checks that learning was never further ahead of acting, nor behind it, than the rate limiter allows."""
-    size = make_layout(config, load_specs(config.environment)).transitions_per_item
+    size = make_layout(config, load_specs(config.environment)).env_steps_per_item
     limit = plan_rate_limit(config, size)
     assert limit.samples_per_insert is not None
     checked = 0

@@ -152,7 +152,7 @@ class Training:
                 own = own.take(last).concatenate(endless_wait(own.element_spec))
             return with_info(own.repeat())
 
-        return make_learner(self.directory, parts, dataset, self.kind.layout.decode, self.group)
+        return make_learner(self.directory, parts, dataset, self.kind.layout, self.group)
 
     def checkpoint(self, parts: AgentParts) -> LearnerCheckpoint:
         return LearnerCheckpoint(self.directory / "checkpoints", parts)

@@ -142,7 +142,7 @@ def test_the_agent_has_all_its_variables_before_it_is_trained(tmp_path: Path, ag
     made = names_of(parts, tmp_path / "made")
     layout = PackedLayout(specs, n_step=1, gamma=0.99)
     rows = tf.data.Dataset.from_tensors(layout.format.as_bytes(layout.format.unused(BATCH)))
-    make_learner(tmp_path, parts, lambda: with_info(rows), decode=layout.decode)
+    make_learner(tmp_path, parts, lambda: with_info(rows), layout)
     assert made == names_of(parts, tmp_path / "trained")
     assert sum("OPTIMIZER_SLOT" in name for name in made) > 0
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
-from actorlearner.agents.experience import Iteration
+from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.ppo_agent import PolicyInfo
@@ -25,9 +25,9 @@ from actorlearner.learning.iteration_learner import IterationLearner
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import PackedLayout
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import LONG_S
 
 LENGTH, FRAGMENTS, ENVIRONMENTS, BATCH, EPOCHS = 4, 6, 2, 8, 3
@@ -58,7 +58,6 @@ class Run:
 
     def __init__(self, config: Config, port: int, directory: Path) -> None:
         layout = make_layout(config, SPECS)
-        assert isinstance(layout, PackedLayout)
         self.server = start_server([experience_table(config, layout)], port)
         self.client = reverb.Client(f"localhost:{port}")
         self.layout = layout
@@ -71,8 +70,6 @@ class Run:
 
     def make_learner(self) -> IterationLearner:
         parts = make_agent(self.config, SPECS)
-        iteration = self.layout.experience.iteration
-        assert iteration is not None
         prepare = parts.agent.prepare
 
         def remember(numbers: np.ndarray) -> None:
@@ -86,15 +83,10 @@ class Run:
         return IterationLearner(
             parts,
             lambda: experience_dataset([f"{self.client._server_address}"], self.layout, 1, 1),
-            self.layout.decode,
+            self.layout,
+            self.config.learn,
             group=Group(tf.distribute.get_strategy(), Stop()),
             writer=Summaries(self.directory).writer,
-            summary_interval=1_000,
-            xla=self.config.learn.xla,
-            iteration=iteration,
-            length=LENGTH,
-            width=self.layout.format.width,
-            batch_size=BATCH,
         )
 
     def collect(self, fragments: int, train_step: int, generation: int = 0) -> list[int]:
@@ -182,14 +174,12 @@ def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run:
 def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
     fragments: int, batch_size: int, whole_sequences: bool, minibatch: int
 ) -> None:
+    iteration = Iteration(LENGTH * fragments, EPOCHS, 0, whole_sequences)
+    layout = PackedLayout(SPECS, 1, 1.0, Experience(LENGTH, LENGTH, iteration=iteration))
+    group = SimpleNamespace(strategy=SimpleNamespace(num_replicas_in_sync=2))
+    learn = LearnConfig(batch_size=batch_size)
     with pytest.raises(ConfigurationError) as refusal:
-        IterationLearner(
-            group=SimpleNamespace(strategy=SimpleNamespace(num_replicas_in_sync=2)),
-            iteration=Iteration(LENGTH * fragments, EPOCHS, 0, whole_sequences),
-            length=LENGTH,
-            width=1,
-            batch_size=batch_size,
-        )
+        IterationLearner(None, None, layout, learn, group=group, writer=None)
     assert refusal.value.problems == (
         f"learn.strategy: 2 replicas cannot work; allowed: a number that divides the {fragments} fragments "
         f"of an iteration and the {minibatch} examples of a minibatch",

@@ -21,6 +21,7 @@ from tests.support.training import (
     LAYOUT,
     fixed_dataset,
     fixed_rows,
+    layout_with,
     make_learner,
     make_parts,
     values_of,
@@ -179,7 +180,8 @@ def test_waiting_is_the_time_until_a_batch_comes_and_not_that_of_the_train_step(
     dataset = tf.data.Dataset.from_generator(
         clock.rows, output_signature=tf.TensorSpec(rows.shape, rows.dtype)
     )
-    learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset), decode=clock.decode)
+    layout = layout_with(clock.decode)
+    learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset), layout)
     try:
         learner.train(1)
         assert learner.take_statistics().wait_s == fetch_s
@@ -241,7 +243,7 @@ def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: p
         one_batch, output_signature=tf.TensorSpec(rows.shape, rows.dtype)
     )
     parts = make_parts()
-    learner = make_learner(tmp_path, parts, lambda: with_info(dataset), decode=decode)
+    learner = make_learner(tmp_path, parts, lambda: with_info(dataset), layout_with(decode))
     stop = Stop()
     stop.request()
     settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, "data", lambda: None)

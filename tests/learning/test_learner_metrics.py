@@ -15,7 +15,7 @@ from actorlearner.records import metrics as metrics_module
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.status import ReplayStatus
 
 
 def test_the_first_rate_of_a_run_that_goes_on_is_that_of_its_own_train_steps(

@@ -18,9 +18,9 @@ from actorlearner.config.schema import Config
 from actorlearner.learning.priorities import MIN_PRIORITY, PriorityWriter, importance_weights
 from actorlearner.process.stop import Stop
 from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import SampleInfo
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.processes import REPOSITORY, wait_for
 from tests.support.replay import SPECS, Replay, with_replay
 

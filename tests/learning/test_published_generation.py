@@ -10,7 +10,7 @@ import tensorflow as tf
 from actorlearner.learning import chief_outputs
 from actorlearner.learning.chief_outputs import published_generation
 from actorlearner.process.stop import Stop
-from actorlearner.replay.tables import start_server
+from actorlearner.replay.experience_table import start_server
 from actorlearner.variables.container import PolicyVariables, VariableContainer, variable_tables
 from tests.support.processes import wait_for
 

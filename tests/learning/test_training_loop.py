@@ -26,7 +26,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.status import ReplayStatus
 from tests.support.training import make_parts
 
 _STEPS = 10
@@ -69,7 +69,7 @@ def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, sto
     """Returns outputs that publish and save nothing."""
     directory.metrics("learner").parent.mkdir()
     outputs = ChiefOutputs(directory, parts, config, stop)
-    outputs._monitor = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
+    outputs._replay = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
     nothing = SimpleNamespace(
         publish=lambda: True, publish_for_evaluation=lambda inserts: None, pending_evaluations=list
     )

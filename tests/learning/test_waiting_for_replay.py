@@ -8,7 +8,7 @@ from actorlearner.config.schema import Config
 from actorlearner.learning.outputs import Outputs
 from actorlearner.process import waiting
 from actorlearner.process.stop import Stop
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import learner
 from tests.support.replay import with_replay
 
@@ -42,7 +42,7 @@ class StopsAtOnce(Stop):
             "waiting for 300 transitions in each replay server: b:1 holds 0, c:1 holds 7 (collect actor I "
             "writes to server I modulo 3)",
         ),
-        ({"": 7}, "waiting for 300 transitions in each replay server, for"),
+        ({"a:1": 7}, "waiting for 300 transitions in each replay server, for"),
     ],
 )
 def test_a_server_that_no_actor_writes_to_is_named(

@@ -14,10 +14,10 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
+from actorlearner.replay.connection import ReplayServer
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ServerMonitor
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.harm import corrupt, no_room, truncate
 from tests.support.ports import unused_port
 from tests.support.replay import SPECS, Replay, sample_until_blocked, with_replay
@@ -31,7 +31,7 @@ class Saved(Replay):
     checkpoints: ReplayCheckpoints
 
     def save(self) -> bool:
-        return self.checkpoints.save(self.client, ServerMonitor(self.client, self.layout))
+        return self.checkpoints.save(ReplayServer(self.client, self.layout))
 
     def sealed(self) -> list[str]:
         return sorted(path.name for path in self.checkpoints.directory.glob("*.seal.json"))
@@ -135,9 +135,9 @@ def test_a_server_that_does_not_answer_loses_no_checkpoint(
     replay = serve(min_size=1)
     replay.fill(MAX_ROWS)
     assert replay.save()
-    silent = ServerMonitor(reverb.Client(f"localhost:{unused_port()}"), replay.layout)
+    silent = ReplayServer(reverb.Client(f"localhost:{unused_port()}"), replay.layout)
     with mock.patch("actorlearner.replay.checkpoints._STATUS_TIMEOUT_S", 1):
-        assert not replay.checkpoints.save(replay.client, silent)
+        assert not replay.checkpoints.save(silent)
     assert "nothing is saved now: this server did not answer within 1 s" in caplog.text
     assert len(replay.sealed()) == 1
 

@@ -14,8 +14,8 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay import connection, item_size
 from actorlearner.replay.connection import announce, connect, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.processes import wait_for
 from tests.support.replay import SPECS
 

@@ -22,8 +22,8 @@ from actorlearner.agents.training_data import as_transition
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
 from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.replay.trajectories import TrajectoryLayout
 from tests.support.ports import unused_port
 from tests.support.replay import LONG_S, Replay

@@ -13,11 +13,11 @@ from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.dataset import experience_dataset
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ReplayStatus
 from actorlearner.replay.rate_limit import plan_rate_limit
-from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.replay.status import ReplayStatus
 from tests.support.replay import (
     LONG_S,
     SHORT_S,
@@ -56,8 +56,8 @@ def test_every_transition_arrives_once(serve: Serve, environments: int, count: i
     replay = serve(layout=layout)
     writer = replay.write(count, environments)
     assert writer.flush(LONG_S, pending_items=0)
-    items = count // replay.layout.transitions_per_item
-    assert replay.status().size == items * replay.layout.transitions_per_item
+    items = count // replay.layout.env_steps_per_item
+    assert replay.status().size == items * replay.layout.env_steps_per_item
     assert writer.close(LONG_S)  # Writes what did not fill an item.
     assert replay.numbers() == list(range(count))
 
@@ -246,7 +246,7 @@ def test_every_transition_is_equally_likely(serve: Serve, layout: str) -> None:
     expected = batches * batch_size / count
     chi_square = ((times - expected) ** 2 / expected).sum()
     # All rows of an item are dealt out together, so there are that many fewer independent draws.
-    assert chi_square / replay.layout.transitions_per_item < chi_square_bound(count - 1, deviations=6)
+    assert chi_square / replay.layout.env_steps_per_item < chi_square_bound(count - 1, deviations=6)
 
 
 def chi_square_bound(degrees: int, deviations: float) -> float:

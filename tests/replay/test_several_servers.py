@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.dataset import experience_dataset, experience_items
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
+from benchmarks.chaos.store import decode_items
 from tests.conftest import Eventually
 from tests.support.ports import unused_port
 from tests.support.processes import PATIENCE_S
@@ -69,17 +70,17 @@ class _Consumer:
     def take(self) -> int:
         """Takes an item; returns which server it is from."""
         item = next(self._iterator)
-        transitions = self._layout.transitions(tf.nest.map_structure(lambda leaf: leaf[None], item))
+        transitions = decode_items(tf.nest.map_structure(lambda leaf: leaf[None], item), self._layout)
         places = set(transitions.reward.numpy().astype(int) // _COUNT)
         assert len(places) == 1
         place = places.pop()
-        self.taken[place] += self._layout.transitions_per_item
+        self.taken[place] += self._layout.env_steps_per_item
         return place
 
     @property
     def all_are_ready(self) -> bool:
         """Whether each server has handed out what it can ahead. The last of it may not be here yet."""
-        ahead = _FILLED * self._layout.transitions_per_item
+        ahead = _FILLED * self._layout.env_steps_per_item
         looks = zip(self._replays, self.taken, strict=True)
         return all(replay.status().samples - taken >= ahead for replay, taken in looks)
 

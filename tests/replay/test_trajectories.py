@@ -7,10 +7,10 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.reverb_calls import within
-from actorlearner.replay.tables import experience_table, start_server
 from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_blocked, with_replay
 
 
@@ -35,7 +35,7 @@ def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(
     replay: Replay, config: Config
 ) -> None:
     writer = replay.layout.writer(replay.client, environments=1)
-    limit = plan_rate_limit(config, replay.layout.transitions_per_item)
+    limit = plan_rate_limit(config, replay.layout.env_steps_per_item)
     assert limit.samples_per_insert is not None
     accepted = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
     written = 0

@@ -13,8 +13,8 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import announce, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.roles import eval_actor
 from actorlearner.variables.container import (
     EvaluationRequest,

@@ -13,7 +13,7 @@ from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.config.schema import Config
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import replay_server
 
 
@@ -73,10 +73,11 @@ def test_its_curves_are_over_train_steps(
     written: list[int] = []
     summaries = SimpleNamespace(scalars=lambda values, step: written.append(step), flush=lambda: None)
     monkeypatch.setattr(replay_server, "Summaries", lambda directory: summaries)
-    replay = SimpleNamespace(status=lambda timeout_s: ReplayStatus(size=48, inserts=48, samples=48))
+    server = SimpleNamespace(
+        status=lambda timeout_s: ReplayStatus(size=48, inserts=48, samples=48),
+        layout=SimpleNamespace(experience=experience),
+    )
     stop = Stop()
     stop.request()  # It still writes the last record.
-    replay_server._record_metrics(
-        replay, directory, stop, lambda: True, SimpleNamespace(), config, experience
-    )
+    replay_server._serve(server, config, directory, lambda: True, SimpleNamespace(), stop)
     assert written == [train_step]

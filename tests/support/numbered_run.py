@@ -57,7 +57,7 @@ def account_of(
     return make_account(
         produced,
         read_items(checkpoint[0], layout, unused_port()),
-        writing=Writing(layout.transitions_per_item, shared=True, n_step=1),
+        writing=Writing(layout.env_steps_per_item, shared=True, n_step=1),
         killed=killed,
         losses=(),
     )

@@ -14,12 +14,12 @@ from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.monitor import ReplayStatus, ServerMonitor
-from actorlearner.replay.packed import PackedLayout
-from actorlearner.replay.rows import ROWS
+from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.replay.writer import ReplayWriter
+from benchmarks.chaos.store import decode_items
 
 LONG_S = 30.0
 SHORT_S = 0.3
@@ -99,11 +99,11 @@ class Replay:
         assert self.write(count).close(LONG_S)
 
     def status(self) -> ReplayStatus:
-        return ServerMonitor(self.client, self.layout).status(TIMEOUT_S)
+        return ReplayServer(self.client, self.layout).status(TIMEOUT_S)
 
     def items(self) -> list[Any]:
         """The data of each item in the table, sampled until all of them were seen."""
-        size = self.status().size // self.layout.transitions_per_item
+        size = self.status().size // self.layout.env_steps_per_item
         items: dict[int, Any] = {}
         while len(items) < size:
             for sample in self.client.sample(
@@ -114,15 +114,8 @@ class Replay:
 
     def transitions(self) -> StoredTransition:
         """All transitions in the table, in no particular order."""
-        parts = [tree.map_structure(np.asarray, self._decode(data)) for data in self.items()]
-        return tree.map_structure(lambda *leaves: np.concatenate(leaves), *parts)
-
-    def _decode(self, data: Any) -> StoredTransition:
-        if isinstance(self.layout, TrajectoryLayout):
-            return self.layout.decode(tree.map_structure(lambda leaf: tf.constant(leaf)[None], data))
-        assert isinstance(self.layout, PackedLayout)
-        rows = tf.constant(data[ROWS][0])
-        return self.layout.format.unpack(tf.boolean_mask(rows, self.layout.format.is_used(rows)))
+        items = tree.map_structure(lambda *leaves: tf.constant(np.stack(leaves)), *self.items())
+        return tree.map_structure(np.asarray, decode_items(items, self.layout))
 
     def numbers(self) -> list[int]:
         """The numbers of the transitions in the table, after checking each as a whole."""

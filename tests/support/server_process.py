@@ -46,7 +46,7 @@ def replay_server(
     """Serves the experience table on `port`, or on a free one; checkpoints are in `directory`."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["actorlearner.replay.tables"]
+        ["actorlearner.replay.experience_table"]
     )  # TensorFlow and Reverb, once for all servers.
     here, there = context.Pipe()
     port = port or unused_port()
@@ -69,17 +69,17 @@ def _serve(
     config: Config, specs: EnvironmentSpecs, directory: Path, port: int, connection: Connection
 ) -> None:
     from actorlearner.replay.checkpoints import ReplayCheckpoints
+    from actorlearner.replay.connection import ReplayServer
+    from actorlearner.replay.experience_table import experience_table, start_server
     from actorlearner.replay.layout import make_layout
-    from actorlearner.replay.monitor import ServerMonitor
-    from actorlearner.replay.tables import experience_table, start_server
 
     layout = make_layout(config, specs)
     checkpoints = ReplayCheckpoints(directory, config, layout)
     server = start_server([experience_table(config, layout)], port, checkpoints)
-    client = server.localhost_client()
+    replay = ReplayServer(server.localhost_client(), layout)
     connection.send("serving")
     with contextlib.suppress(EOFError):
         while connection.recv() == "save":
-            connection.send(checkpoints.save(client, ServerMonitor(client, layout)))
+            connection.send(checkpoints.save(replay))
     server.stop()
     sys.exit()

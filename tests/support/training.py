@@ -1,7 +1,9 @@
 """Training on fixed data: a small agent, batches that are always the same, and a learner of both."""
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -11,10 +13,10 @@ from tf_agents.trajectories import time_step
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.experience import StoredTransition
 from actorlearner.agents.make import AgentParts, make_agent
-from actorlearner.config.schema import Config
+from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.group import Group
-from actorlearner.learning.learner import Decode, Learner
+from actorlearner.learning.learner import Learner
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.packed import PackedLayout
@@ -105,11 +107,18 @@ def with_info(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.map(lambda rows: (rows, ()))
 
 
+def layout_with(decode: Callable[[Any], Any]) -> PackedLayout:
+    """LAYOUT, but with another `decode`."""
+    layout = copy.copy(LAYOUT)
+    layout.decode = decode
+    return layout
+
+
 def make_learner(
     directory: Path,
     parts: AgentParts,
     dataset: Callable[[], tf.data.Dataset],
-    decode: Decode = LAYOUT.decode,
+    layout: PackedLayout = LAYOUT,
     group: Group | None = None,
     xla: bool = False,
 ) -> Learner:
@@ -117,9 +126,8 @@ def make_learner(
     return Learner(
         parts,
         dataset,
-        decode,
+        layout,
+        LearnConfig(xla=xla),
         group=group or Group(tf.distribute.get_strategy(), Stop()),
         writer=Summaries(directory).writer,
-        summary_interval=1_000,
-        xla=xla,
     )

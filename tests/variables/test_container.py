@@ -10,8 +10,8 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.process.stop import Stop
+from actorlearner.replay.experience_table import start_server
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.tables import start_server
 from actorlearner.variables import container as container_module
 from actorlearner.variables import puller as puller_module
 from actorlearner.variables.container import (

@@ -21,9 +21,9 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import seal, seal_path
 from actorlearner.replay.connection import identity_table, run_id_of
-from actorlearner.replay.monitor import ReplayStatus
+from actorlearner.replay.experience_table import start_server
 from actorlearner.replay.reverb_calls import UNREACHABLE
-from actorlearner.replay.tables import start_server
+from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import replay_server
 from actorlearner.variables import last_policies as last_policies_module
 from actorlearner.variables import publisher as publisher_module

@@ -107,22 +107,22 @@ def check_memory(experiment: Experiment) -> Result:
     Raises:
       ConfigurationError: replay does not fit; the replay server would refuse to start.
     """
-    from actorlearner.process.memory import available_bytes
+    from actorlearner.process.ram import available_bytes
     from actorlearner.records.run_directory import RunDirectory
-    from actorlearner.replay import memory
+    from actorlearner.replay import capacity
+    from actorlearner.replay.capacity import size
     from actorlearner.replay.checkpoints import saved_transitions
-    from actorlearner.replay.memory import size
 
     config, layout = experiment.config, experiment.layout
     saved = saved_transitions(RunDirectory(experiment.run_dir).replay_checkpoints)
-    memory.check_memory(config, layout, saved)
+    capacity.check_memory(config, layout, saved)
     available = available_bytes()
-    replay = memory.experience_bytes(memory.capacity_of(config, layout), layout)
+    replay = capacity.experience_bytes(capacity.capacity_of(config, layout), layout)
     count = _OTHER_ROLES + collect_actors(config.collect)
-    processes = count * memory.PROCESS_BYTES
+    processes = count * capacity.PROCESS_BYTES
     found = f"replay {size(replay)}, {count} processes {size(processes)}; {size(available)} available"
     if replay + processes > available:
-        key = memory.capacity_key(layout)
+        key = capacity.capacity_key(layout)
         return warn(f"{found}: lower {key} or collect.actors, or run roles elsewhere")
     return ok(found)
 
@@ -137,7 +137,7 @@ _SLOTS = 2
 
 def check_disk(experiment: Experiment) -> Result:
     """Checks that the run directory is writable and has room for the checkpoints of a full replay."""
-    from actorlearner.replay.memory import capacity_key, size
+    from actorlearner.replay.capacity import capacity_key, size
 
     folder = _nearest(experiment.run_dir)
     try:
@@ -162,10 +162,10 @@ def _nearest(path: Path) -> Path:
 def _needed(experiment: Experiment) -> tuple[int, int]:
     """Returns the bytes of the checkpoints of replay and of the learner, including one being written each."""
     from actorlearner.learning import checkpoint
-    from actorlearner.replay import checkpoints, memory
+    from actorlearner.replay import capacity, checkpoints
 
     layout = experiment.layout
-    one = memory.checkpoint_bytes(memory.capacity_of(experiment.config, layout), layout)
+    one = capacity.checkpoint_bytes(capacity.capacity_of(experiment.config, layout), layout)
     agent = _bytes(experiment.agent.agent.variables) * (1 + _SLOTS) * (checkpoint.KEPT + 1)
     policies = (_bytes(experiment.agent.policy_variables) + _GRAPHS_BYTES) * _SAVED_MODELS
     return one * (checkpoints.KEPT + 1), agent + policies

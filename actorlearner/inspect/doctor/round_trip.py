@@ -28,8 +28,8 @@ def check_round_trip(experiment: Experiment) -> Result:
     steps than are worth waiting for.
     """
     from actorlearner.network.ports import free_port
+    from actorlearner.replay.experience_table import experience_table, start_server
     from actorlearner.replay.packed import PackedLayout
-    from actorlearner.replay.tables import experience_table, start_server
 
     replay = dataclasses.replace(
         experiment.config.replay, capacity=_CAPACITY, min_size=1, updates_per_env_step=None

@@ -11,9 +11,9 @@ import tree
 
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.replay.connection import configuration_of, run_id_of
-from actorlearner.replay.monitor import BlockedTime, ReplayStatus, status_of
 from actorlearner.replay.packed import FRAGMENTS, PACKED, SEQUENCES
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.status import BlockedTime, ReplayStatus, status_of
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.variables.container import (
     EVALUATION_TABLE,

@@ -11,10 +11,10 @@ import tensorflow as tf
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
+from actorlearner.replay.connection import ReplayServer
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import ServerMonitor
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import variable_tables
 from benchmarks.chaos.account import Account, Writing, make_account
 from benchmarks.chaos.numbered import Produced, observation
@@ -41,11 +41,11 @@ class Store(Replay):
         assert writer.close(LONG_S)
 
     def account(self, steps: int) -> Account:
-        assert self.checkpoints.save(self.client, ServerMonitor(self.client, self.layout))
+        assert self.checkpoints.save(ReplayServer(self.client, self.layout))
         whole = newest_checkpoint(self.checkpoints.directory)
         assert whole is not None
         parts = read_items(whole[0], self.layout, unused_port())
-        writing = Writing(self.layout.transitions_per_item, shared=True, n_step=1)
+        writing = Writing(self.layout.env_steps_per_item, shared=True, n_step=1)
         produced = [Produced(1, IDENTITY, times=np.arange(steps, dtype=np.float64))]
         return make_account(produced, parts, writing=writing, killed=(), losses=())
 
@@ -91,7 +91,7 @@ def test_every_transition_is_read_once(store: Store) -> None:
 
 def test_also_where_sampling_is_barred_and_items_were_sampled(store: Store) -> None:
     store.take(range(STEPS))
-    held = store.status().size // store.layout.transitions_per_item
+    held = store.status().size // store.layout.env_steps_per_item
     assert sample_until_blocked(store) > held
     assert store.account(STEPS).stored == STEPS
 

@@ -17,8 +17,8 @@ from actorlearner.inspect.status import server_status
 from actorlearner.inspect.status.server_status import ServerStatusReader
 from actorlearner.inspect.status.view import rendered, server_rows
 from actorlearner.replay.connection import announce, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.tables import experience_table, start_server
 from actorlearner.variables.container import (
     EvaluationRequest,
     PolicyVariables,

@@ -17,9 +17,8 @@ from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
-from actorlearner.replay import memory
-from actorlearner.replay.layout import ReplayLayout, make_layout
-from actorlearner.replay.memory import (
+from actorlearner.replay import capacity
+from actorlearner.replay.capacity import (
     capacity_of,
     check_memory,
     checkpoint_bytes,
@@ -27,6 +26,7 @@ from actorlearner.replay.memory import (
     max_capacity,
     size,
 )
+from actorlearner.replay.layout import ReplayLayout, make_layout
 from tests.support.replay import LONG_S, SPECS, with_replay
 from tests.support.server_process import replay_server
 
@@ -111,18 +111,18 @@ def test_the_max_capacity_fits(small_config: Config, name: str) -> None:
     for available in (0, 10**4, 10**6, 12_345_678, 10**9, 10**14):
         largest = max_capacity(available, layout)
         assert experience_bytes(largest, layout) <= available
-        assert experience_bytes(largest * 11 // 10 + 2 * layout.transitions_per_item, layout) > available
+        assert experience_bytes(largest * 11 // 10 + 2 * layout.env_steps_per_item, layout) > available
         assert set(str(largest)[2:]) <= {"0"}
 
 
 def test_too_large_a_capacity_is_refused(small_config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    capacity = 1_000_000
-    config = with_replay(small_config, capacity=capacity)
+    wanted = 1_000_000
+    config = with_replay(small_config, capacity=wanted)
     layout = make_layout(config, SPECS)
-    needed = experience_bytes(capacity, layout)
-    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    needed = experience_bytes(wanted, layout)
+    monkeypatch.setattr(capacity, "available_bytes", lambda: needed)
     check_memory(config, layout)
-    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    monkeypatch.setattr(capacity, "available_bytes", lambda: needed - 1)
     with pytest.raises(ConfigurationError) as refusal:
         check_memory(config, layout)
     (line,) = refusal.value.problems
@@ -144,7 +144,7 @@ def test_an_on_policy_table_holds_iterations(
     config = dataclasses.replace(small_config, agent=agent)
     layout = make_layout(config, SPECS)
     assert capacity_of(config, layout) == iterations * 512
-    monkeypatch.setattr(memory, "available_bytes", lambda: experience_bytes(iterations * 256, layout))
+    monkeypatch.setattr(capacity, "available_bytes", lambda: experience_bytes(iterations * 256, layout))
     with pytest.raises(ConfigurationError) as refusal:
         check_memory(config, layout)
     (line,) = refusal.value.problems
@@ -158,7 +158,7 @@ def test_a_resumed_run_continues_if_its_transitions_fit(
 ) -> None:
     config = with_replay(small_config, capacity=1_000_000)
     layout = make_layout(config, SPECS)
-    monkeypatch.setattr(memory, "available_bytes", lambda: experience_bytes(5_000, layout))
+    monkeypatch.setattr(capacity, "available_bytes", lambda: experience_bytes(5_000, layout))
     check_memory(config, layout, saved=5_000)
     assert "replay.capacity: 1000000 transitions may need" in caplog.text
     assert "the run continues: its 5,000 transitions fit" in caplog.text

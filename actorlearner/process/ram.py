@@ -1,4 +1,4 @@
-"""The memory that this process may still allocate, and the memory that it holds.
+"""The RAM that this process holds, and the RAM that it may still allocate.
 
 A container sees the memory of the whole machine in /proc/meminfo; its own limit is in its control group.
 """

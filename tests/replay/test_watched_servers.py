@@ -1,9 +1,7 @@
-"""The status of replay: the time for which it blocks, and servers that go away, return and are replaced."""
+"""The status of several servers: they go away, return, and are replaced."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import pytest
 import reverb
 
@@ -11,13 +9,14 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.process.stop import Stop
 from actorlearner.replay.connection import ReplayServer, identity_table
+from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.monitor import BlockedFractions, BlockedTime, ReplayStatus, ReplayWatch
-from actorlearner.replay.tables import experience_table, start_server
+from actorlearner.replay.status import ReplayStatus
+from actorlearner.replay.watched_servers import WatchedServers
 from tests.conftest import Eventually
 from tests.support.ports import unused_port
 from tests.support.processes import PATIENCE_S
-from tests.support.replay import SPECS, Replay, numbered, sample_until_blocked, with_replay
+from tests.support.replay import SPECS, Replay, with_replay
 
 Serve = Callable[[str, int], reverb.Server]
 
@@ -49,14 +48,14 @@ def test_status_while_a_server_goes_away_and_returns(
     for count, address in zip((8, 16), addresses, strict=True):
         Replay(reverb.Client(address), address, layout).fill(count)
     servers = [
-        ReplayServer(address, reverb.Client(address), run_id)
+        ReplayServer(reverb.Client(address), layout, run_id)
         for address, run_id in zip(addresses, "ab", strict=True)
     ]
     stop = Stop()
-    watch = ReplayWatch(servers, layout, stop)
+    watched = WatchedServers(servers, stop)
 
     def has(size: int, least: int) -> bool:
-        return watch.status(0) == ReplayStatus(size, size, 0) and min(watch.sizes(0).values()) == least
+        return watched.status(0) == ReplayStatus(size, size, 0) and min(watched.sizes(0).values()) == least
 
     def wait_for_message(text: str) -> None:
         message = f"the replay server {addresses[1]} {text}"
@@ -76,7 +75,7 @@ def test_status_while_a_server_goes_away_and_returns(
 
     def replaced() -> bool:
         try:
-            watch.status(0)
+            watched.status(0)
         except RunError as error:
             return str(error) == (
                 f"the replay server {addresses[1]} has been replaced by one of run c; it served run b"
@@ -85,48 +84,3 @@ def test_status_while_a_server_goes_away_and_returns(
 
     eventually(replaced, PATIENCE_S)
     stop.request()
-
-
-@pytest.fixture
-def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
-    """One update an env step, from one item on."""
-    config = with_replay(small_config, updates_per_env_step=1.0, capacity=100_000)
-    layout = make_layout(config, SPECS)
-    server = start_server([experience_table(config, layout)], free_port)
-    address = f"localhost:{free_port}"
-    yield Replay(reverb.Client(address), address, layout)
-    server.stop()
-
-
-def test_only_the_side_that_waits_is_blocked(replay: Replay, eventually: Eventually) -> None:
-    writer = replay.layout.writer(replay.client, 8)
-    written = 40 * replay.layout.transitions_per_item
-    for first in range(0, written, 8):  # More than the learner, who samples nothing, has sampled for.
-        writer.write(numbered(np.arange(first, first + 8)))
-    eventually(lambda: replay.status().inserts_blocked_s > 0.5)
-    status = replay.status()
-    assert status.inserts < written
-    assert status.sampling_blocked_s == 0.0
-
-    sample_until_blocked(replay)
-    eventually(lambda: replay.status().sampling_blocked_s > 0.1)
-    assert replay.status().inserts == written
-    assert writer.close(10)
-
-
-def test_fractions_are_of_the_time_between_two_polls() -> None:
-    now = [0.0]
-    blocked = BlockedTime(lambda: now[0])
-    status = ReplayStatus(1, 1, 1, inserts_blocked_s=7.0, sampling_blocked_s=1.0)
-    assert blocked.update(status) is None
-    now[0] = 4.0
-    status = dataclasses.replace(status, inserts_blocked_s=9.0, sampling_blocked_s=2.0)
-    assert blocked.update(status) == BlockedFractions(0.5, 0.25)
-    now[0] = 5.0  # Its counters may be a little ahead of our clock.
-    assert blocked.update(dataclasses.replace(status, inserts_blocked_s=10.2)) == BlockedFractions(1.0, 0.0)
-
-
-def test_a_restarted_server_counts_from_zero() -> None:
-    blocked = BlockedTime()
-    blocked.update(ReplayStatus(1, 1, 1, inserts_blocked_s=7.0))
-    assert blocked.update(ReplayStatus(1, 1, 1, inserts_blocked_s=0.1)) is None

@@ -1,4 +1,4 @@
-"""The tables of the replay server."""
+"""Makes the experience table, and starts a replay server."""
 
 from collections.abc import Sequence
 

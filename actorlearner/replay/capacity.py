@@ -25,7 +25,7 @@ import tree
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.memory import available_bytes
+from actorlearner.process.ram import available_bytes
 from actorlearner.records.notify import warn
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items, max_items
@@ -65,8 +65,8 @@ class _Column(NamedTuple):
 
     Attributes:
       references: steps of this column in the item.
-      step_bytes: bytes of data in one step. An item adds one step of its own and shares the others with
-        earlier items.
+      step_bytes: bytes of data in one step. In the trajectory layout, an item stores one new step; its
+        other steps are stored already.
     """
 
     references: int
@@ -79,18 +79,18 @@ def experience_bytes(capacity: int, layout: ReplayLayout) -> int:
     The trajectory layout also stores the last time step of each episode n times. That is left out: it matters
     only if episodes are not much longer than n.
     """
-    return items(capacity, layout.transitions_per_item) * _item_bytes(_columns(layout))
+    return items(capacity, layout.env_steps_per_item) * _item_bytes(_columns(layout))
 
 
 def checkpoint_bytes(capacity: int, layout: ReplayLayout) -> int:
     """Returns the bytes on disk of one checkpoint of `capacity` transitions."""
     columns = sum(_STEP_ON_DISK + data + _REFERENCE_ON_DISK * steps for steps, data in _columns(layout))
-    return items(capacity, layout.transitions_per_item) * (_ITEM_ON_DISK + columns)
+    return items(capacity, layout.env_steps_per_item) * (_ITEM_ON_DISK + columns)
 
 
 def max_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
     """Returns the transitions that fit into `memory_bytes`, rounded down to two digits."""
-    largest = max(0, memory_bytes) // _item_bytes(_columns(layout)) * layout.transitions_per_item
+    largest = max(0, memory_bytes) // _item_bytes(_columns(layout)) * layout.env_steps_per_item
     unit = 10 ** max(0, len(str(largest)) - 2)
     return largest // unit * unit
 
@@ -98,7 +98,7 @@ def max_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
 def capacity_of(config: Config, layout: ReplayLayout) -> int:
     """Returns the transitions, or the env steps in sequences, that a full experience table holds."""
     if layout.experience.iteration:
-        return max_items(config, layout) * layout.transitions_per_item
+        return max_items(config, layout) * layout.env_steps_per_item
     return config.replay.capacity
 
 

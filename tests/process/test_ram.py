@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.process.memory import available_bytes
+from actorlearner.process.ram import available_bytes
 
 MIB = 2**20
 MACHINE = 4096 * MIB
