@@ -21,7 +21,7 @@ from actorlearner.agents.configuration import load_config as _load_config
 from actorlearner.callbacks import Callback
 from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.environments.names import environment_problems
+from actorlearner.environments.checks import environment_problems
 from actorlearner.errors import ConfigurationError
 from actorlearner.local.local_command import LocalCommand
 from actorlearner.records.metrics import read_records

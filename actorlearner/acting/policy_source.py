@@ -8,7 +8,7 @@ from pathlib import Path
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.checks import can_be_looked_up, imports_own_code
 from actorlearner.config.schema import Config
-from actorlearner.environments.names import environment_problems
+from actorlearner.environments.checks import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import CONFIG_IN_POLICY, RunDirectory

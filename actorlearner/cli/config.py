@@ -14,7 +14,7 @@ from actorlearner.cli.experiment import add_config
 from actorlearner.config.explain import all_keys, explain
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values
-from actorlearner.environments.names import environment_problems
+from actorlearner.environments.checks import environment_problems
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError
 from actorlearner.replay.checks import replay_problems
 

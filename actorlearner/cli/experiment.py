@@ -15,7 +15,7 @@ from actorlearner.config.explain import all_keys
 from actorlearner.config.problems import Sources, problem, with_source
 from actorlearner.config.schema import Config
 from actorlearner.config.shipped import shipped_configs
-from actorlearner.environments.names import environment_problems
+from actorlearner.environments.checks import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.tensorflow_setup import check_numpy

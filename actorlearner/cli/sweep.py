@@ -16,7 +16,7 @@ from actorlearner.cli.command import Commands, add_command, parsed_by
 from actorlearner.cli.experiment import Experiment, add_config, load_experiment, one_learner_problems
 from actorlearner.config.checks import cannot_work
 from actorlearner.config.schema import Config
-from actorlearner.environments.names import environment_problems
+from actorlearner.environments.checks import environment_problems
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import NEW_RUNS, new_run_directory
 from actorlearner.replay.checks import replay_problems

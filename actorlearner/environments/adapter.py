@@ -1,14 +1,15 @@
 """The base class of the adapters for environments of gym, TF-Agents and dm_control."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any
 
-from actorlearner.environments.environment import Nest
+from actorlearner.environments.environment import Nest, Step
 from actorlearner.environments.rendering import Frame, frame_rate, render
 
 
-class Adapter:
-    """Everything of an adapted environment but `reset` and `step`, in which the libraries differ.
+class Adapter(ABC):
+    """An environment of another library as an `Environment`.
 
     Attributes:
       observation_spec, action_spec: nests of array specs.
@@ -29,6 +30,18 @@ class Adapter:
         self.observation_spec = observation_spec
         self.action_spec = action_spec
         self._environment = environment
+
+    @abstractmethod
+    def reset(self) -> Nest:
+        """Starts an episode; returns its first observation."""
+
+    @abstractmethod
+    def step(self, action: Nest) -> Step:
+        """Takes an env step."""
+
+    @abstractmethod
+    def seed(self, seed: int) -> bool:
+        """Seeds the environment; returns whether it takes a seed."""
 
     def close(self) -> None:
         """Frees the simulator."""

@@ -11,17 +11,16 @@ from typing import Any
 from actorlearner.config.checks import SUITES
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.adapter import Adapter
+from actorlearner.environments.checks import check_environment, registered_spec
 from actorlearner.environments.dm_control_adapter import DmControlAdapter, make_task
 from actorlearner.environments.environment import Environment
 from actorlearner.environments.gym_adapter import GymAdapter
 from actorlearner.environments.info import info_keys
-from actorlearner.environments.names import check_environment, registered_spec
 from actorlearner.environments.py_environment_adapter import PyEnvironmentAdapter, is_py_environment
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.wrappers import ActionRepeat, FrameStack, TimeLimit
 from actorlearner.errors import ConfigurationError
-
-Adapter = GymAdapter | PyEnvironmentAdapter | DmControlAdapter
 
 _log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from actorlearner.config.schema import Config, EnvironmentConfig
+from actorlearner.environments.checks import environment_problems
 from actorlearner.environments.load import episode_limit, load_environment
-from actorlearner.environments.names import environment_problems
 from actorlearner.errors import ConfigurationError
 
 

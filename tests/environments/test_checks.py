@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, EvaluateConfig
-from actorlearner.environments.names import check_environment, environment_problems
+from actorlearner.environments.checks import check_environment, environment_problems
 from actorlearner.errors import ConfigurationError
 
 
@@ -177,7 +177,7 @@ def test_silence_and_no_tensorflow() -> None:
     code = (
         "import sys\n"
         "from actorlearner.config.schema import EnvironmentConfig\n"
-        "from actorlearner.environments.names import check_environment\n"
+        "from actorlearner.environments.checks import check_environment\n"
         "for suite, name in (('pybullet', 'MinitaurBulletEnv-v0'), ('gym', 'Pendulum-v1')):\n"
         "    check_environment(EnvironmentConfig(suite=suite, name=name))\n"
         "sys.exit(any(name in sys.modules for name in ('tensorflow', 'tf_agents', 'reverb')))\n"
