@@ -10,7 +10,7 @@ import argparse
 from actorlearner.cli.arguments import add_replay_address, checked_run_dir, reachable_address
 from actorlearner.cli.command import Commands, add_command, listed, offer, one_of
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.health import REPLAY_SERVER, ROLES
+from actorlearner.process.role_names import REPLAY_SERVER, ROLES
 
 
 def add_to(commands: Commands) -> None:

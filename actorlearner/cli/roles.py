@@ -21,15 +21,15 @@ from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.network.hidden import hide_this_process, proxy_of_this_process
 from actorlearner.network.ports import free_port
-from actorlearner.process.health import REPLAY_SERVER
 from actorlearner.process.process import Start
+from actorlearner.process.role_names import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 
 
 def add_to(commands: Commands) -> None:
     """Adds the commands."""
     server = _add_role(
         commands,
-        "replay-server",
+        REPLAY_SERVER,
         summary="serve the experience table and the variable container",
         description="Serves the experience table and the variable container of one run until it is stopped.",
         example="--config sac_pendulum --port 8008",
@@ -43,7 +43,7 @@ def add_to(commands: Commands) -> None:
     )
     actor = _add_role(
         commands,
-        "collect-actor",
+        COLLECT_ACTOR,
         prepare=_prepare_collect_actor,
         summary="act in environments and write transitions into replay",
         description=(
@@ -62,7 +62,7 @@ def add_to(commands: Commands) -> None:
     )
     evaluator = _add_role(
         commands,
-        "eval-actor",
+        EVAL_ACTOR,
         summary="evaluate the greedy policy periodically",
         description=(
             "Plays whole episodes with the greedy policy of train step 0, of every evaluate.interval train "
@@ -73,7 +73,7 @@ def add_to(commands: Commands) -> None:
     _add_replay_addresses(evaluator)
     learner = _add_role(
         commands,
-        "learner",
+        LEARNER,
         _group_problems,
         prepare=_prepare_learner,
         summary="train the agent, and publish its policy variables",

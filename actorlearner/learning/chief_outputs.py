@@ -21,8 +21,8 @@ from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.warm_start import warm_start
-from actorlearner.process.health import LEARNER
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.role_names import LEARNER
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_for_room, wait_until
 from actorlearner.records.run_directory import RunDirectory

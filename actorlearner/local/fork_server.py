@@ -19,7 +19,7 @@ from pathlib import Path
 
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.network.private_network import PrivateNetwork
-from actorlearner.process.health import REPLAY_SERVER
+from actorlearner.process.role_names import REPLAY_SERVER
 from actorlearner.process.spawn import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
 

@@ -16,7 +16,7 @@ from ray.exceptions import RayActorError, RayError
 from actorlearner.errors import ERROR_PREFIX, EXIT_USAGE
 from actorlearner.local.child import Child, Supervised
 from actorlearner.network.certificate import write_certificate
-from actorlearner.process.health import COLLECT_ACTOR
+from actorlearner.process.role_names import COLLECT_ACTOR
 from actorlearner.process.spawn import die_with_parent, module_command
 from actorlearner.records.disk import Appender, is_full
 from actorlearner.records.notify import NOTIFY_VARIABLE

@@ -11,6 +11,7 @@ from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_TERMINATED
 from actorlearner.on_slurm import signals
 from actorlearner.on_slurm.role_step import RoleStep, end_steps
 from actorlearner.on_slurm.slurm_commands import UNKNOWN, find, log, requeue, time_limit
+from actorlearner.process.role_names import COLLECT_ACTOR
 
 _AGAIN_S = 60.0
 _ASK_S = 5.0
@@ -74,7 +75,7 @@ class _CollectJob:
             self._end()
             self._address = main.address
             log(f"the replay server is at {main.address}")
-            self._actor = RoleStep("collect-actor", *self._arguments, "--replay_address", main.address)
+            self._actor = RoleStep(COLLECT_ACTOR, *self._arguments, "--replay_address", main.address)
         return None
 
     def _check(self) -> int | None:

@@ -11,6 +11,7 @@ from actorlearner.network.ports import free_port
 from actorlearner.on_slurm import signals
 from actorlearner.on_slurm.role_step import RoleStep, end_steps
 from actorlearner.on_slurm.slurm_commands import log, publish, requeue, time_limit
+from actorlearner.process.role_names import EVAL_ACTOR, LEARNER, REPLAY_SERVER
 
 _SAVE_S = 900.0  # Replay may be many gigabytes.
 _LEAST_SAVE_S = 20.0
@@ -28,7 +29,7 @@ def main_job(run_dir: str, arguments: Sequence[str]) -> int:
     if not publish(job, f"{os.environ['SLURMD_NODENAME']}:{port}"):
         return EXIT_FAILED
     to_server = ("--replay_address", f"localhost:{port}")
-    options = {"replay-server": ("--port", str(port)), "learner": to_server, "eval-actor": to_server}
+    options = {REPLAY_SERVER: ("--port", str(port)), LEARNER: to_server, EVAL_ACTOR: to_server}
     server, learner, evaluator = roles = [
         RoleStep(name, *arguments, "--run_dir", f"{run_dir}/{name}", *own) for name, own in options.items()
     ]
@@ -72,5 +73,5 @@ def _end_all(job: str, roles: Sequence[RoleStep], within_s: float) -> None:
 
 def _served(run_dir: str, began: float) -> bool:
     """Returns whether the replay server has written metrics since `began`, in Unix seconds."""
-    metrics = Path(run_dir, "replay-server", "metrics", "replay.jsonl")
+    metrics = Path(run_dir, REPLAY_SERVER, "metrics", "replay.jsonl")
     return metrics.exists() and metrics.stat().st_mtime >= began

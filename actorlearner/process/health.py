@@ -7,13 +7,8 @@ from pathlib import Path
 
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, one_line
 from actorlearner.process.heartbeat import PATIENCE_S, read_heartbeat
+from actorlearner.process.role_names import COLLECT_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.records.run_directory import RunDirectory
-
-REPLAY_SERVER = "replay-server"
-COLLECT_ACTOR = "collect-actor"
-EVAL_ACTOR = "eval-actor"
-LEARNER = "learner"
-ROLES = (REPLAY_SERVER, COLLECT_ACTOR, EVAL_ACTOR, LEARNER)
 
 _PATTERNS = {COLLECT_ACTOR: (f"{COLLECT_ACTOR}-*",), LEARNER: (LEARNER, f"{LEARNER}-*")}
 """Process names of the roles that may have several processes."""

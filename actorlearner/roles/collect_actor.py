@@ -22,6 +22,7 @@ from actorlearner.environments.load import episode_limit
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
+from actorlearner.process.role_names import COLLECT_ACTOR
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import limit_children, use_cpu
@@ -35,7 +36,6 @@ from actorlearner.replay.watched_servers import WatchedServer
 from actorlearner.variables.container import PolicyVariables, assigner
 from actorlearner.variables.puller import VariablePuller
 
-_ROLE = "collect-actor"
 _STATUS_TIMEOUT_S = 5
 _NEXT_POLICY_S = 0.01
 _FIRST_VARIABLES_DEADLINE_S = 600.0
@@ -61,8 +61,8 @@ def run(
     use_cpu(config.collect.threads, gpus=config.collect.gpus)
     # With the seeds of before, a restarted actor would meet the same episodes again.
     restart = recorded_env_steps(directory, actor_index)
-    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, actor_index, restart=restart))
-    name = f"{_ROLE}-{actor_index}"
+    tf.keras.utils.set_random_seed(seed_for(config.seed, COLLECT_ACTOR, actor_index, restart=restart))
+    name = f"{COLLECT_ACTOR}-{actor_index}"
     callbacks = Callbacks(config, name)
     count = envs_per_actor(config.collect)
     if config.collect.environment_processes:
@@ -114,7 +114,7 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
         load_guarded(
             environment,
             config.seed,
-            _ROLE,
+            COLLECT_ACTOR,
             actor_index,
             i,
             restart,
@@ -135,7 +135,7 @@ def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | No
         return None
     count = envs_per_actor(config.collect)
     random = np.random.RandomState(
-        seed_for(config.seed, f"{_ROLE} first episodes", actor_index, restart=restart)
+        seed_for(config.seed, f"{COLLECT_ACTOR} first episodes", actor_index, restart=restart)
     )
     offset = random.uniform()
     return [max(1, round(limit * (i + offset) / count)) for i in range(count)]
@@ -149,7 +149,7 @@ def _initial_policy(
     count = envs_per_actor(config.collect)
     if config.collect.initial_policy is not None:
         return ScriptedFunction(config.collect.initial_policy, specs, count, state_spec)
-    seed = seed_for(config.seed, f"{_ROLE} random actions", actor_index, restart=restart)
+    seed = seed_for(config.seed, f"{COLLECT_ACTOR} random actions", actor_index, restart=restart)
     return RandomFunction(specs, count, seed, state_spec, config.agent.action_mask)
 
 

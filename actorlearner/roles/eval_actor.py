@@ -26,6 +26,7 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.heartbeat import beat
+from actorlearner.process.role_names import EVAL_ACTOR
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_cpu
@@ -39,7 +40,6 @@ from actorlearner.variables.container import EvaluationRequest, PolicyVariables,
 
 _log = logging.getLogger(__name__)
 
-_ROLE = "eval-actor"
 _POLL_S = 0.2
 _STATUS_TIMEOUT_S = 5
 
@@ -66,11 +66,11 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         return
     start_up = StartupTimer()
     use_cpu(threads=1)
-    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, 0))
+    tf.keras.utils.set_random_seed(seed_for(config.seed, EVAL_ACTOR, 0))
     # With the seeds of before, a restarted eval actor would play the same episodes again.
-    environments = _load_environments(config, _ROLE, restart=last_train_step(directory) + 1)
+    environments = _load_environments(config, EVAL_ACTOR, restart=last_train_step(directory) + 1)
     specs = environment_specs(environments[0])
-    callbacks = Callbacks(config, _ROLE)
+    callbacks = Callbacks(config, EVAL_ACTOR)
     parts = make_agent(config, specs)
     greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
     policy = PolicyFunction(greedy, specs, len(environments))
@@ -85,7 +85,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     callbacks.begin(directory)
     recorder = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
-    videos = TrainingVideos(directory, config, filmed, update, _ROLE)
+    videos = TrainingVideos(directory, config, filmed, update, EVAL_ACTOR)
     start_up.ended("replay server")
     start_up.report("ready")
     evaluator = _Evaluator(config, environments, policy, update, recorder, best, videos, callbacks)
@@ -203,7 +203,7 @@ def _play_best(
     except ConfigurationError as error:
         warn(f"the best policy is not evaluated on fresh seeds: {error}")
         return
-    environments = _load_environments(config, f"{_ROLE}, best policy")
+    environments = _load_environments(config, f"{EVAL_ACTOR}, best policy")
     episodes = _play(config, environments, policy.function_for(len(environments)), stop)
     _close(environments)
     if episodes is None:

@@ -19,6 +19,7 @@ from actorlearner.learning.priorities import PriorityWriter
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.process import keep_until_exit
+from actorlearner.process.role_names import LEARNER
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import share_cpus
@@ -31,7 +32,6 @@ from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayStatusSource
 from actorlearner.replay.watched_servers import WatchedServers
 
-_ROLE = "learner"
 _STATUS_TIMEOUT_S = 5
 _OUTPUT_AFTER_S = 5.0
 """Seconds without enough transitions after which the initial policies are saved ahead of training."""
@@ -134,7 +134,7 @@ def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> 
 
     Python's random numbers are seeded as well: Keras draws the seeds of some initialisers from them.
     """
-    tf.keras.utils.set_random_seed(seed_for(config.seed, _ROLE, group.index))
+    tf.keras.utils.set_random_seed(seed_for(config.seed, LEARNER, group.index))
     with group.strategy.scope():
         parts = make_agent(config, specs)
     if config.learn.precision == "bfloat16":
@@ -147,7 +147,7 @@ def seed_training(seed: int, index: int, restored: int) -> None:
 
     Otherwise it would repeat the random numbers with which training began.
     """
-    tf.random.set_seed(seed_for(seed, _ROLE, index, restart=restored))
+    tf.random.set_seed(seed_for(seed, LEARNER, index, restart=restored))
 
 
 def _status_source(servers: Sequence[ReplayServer], stop: Stop) -> ReplayStatusSource:

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 
 from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.process.health import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.process import Run, Start, run_role
+from actorlearner.process.role_names import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 
 
 def start_role(role: str, start: Start) -> NoReturn:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.process.health import ROLES, Health, check, run_health
+from actorlearner.process.health import Health, check, run_health
 from actorlearner.process.heartbeat import PATIENCE_S, Heartbeat
+from actorlearner.process.role_names import ROLES
 from actorlearner.records.run_directory import RunDirectory
 
 NOW = 1.0e9

@@ -8,6 +8,7 @@ from typing import Any
 from actorlearner.acting.best_record import BestRecord, read_best
 from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.status.run_status import RoleStatus, RunStatus, role_of
+from actorlearner.process.role_names import EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.records.events import DIED, FAILED, INCIDENTS, STARTED, WARNED
 from actorlearner.records.formatting import decimals, duration
 from actorlearner.records.metrics import newest_records
@@ -112,8 +113,8 @@ def role_rows(files: RunFiles, status: RunStatus, events: list[dict[str, Any]]) 
     alive: dict[str, RoleStatus] = {role.name: role for role in status.roles}
     named = {role_of(actor): actor for actor in status.actors}
     evaluated = newest_records(files.metrics("eval"))
-    known = {"learner": status.learner, "replay-server": status.replay, **named}
-    known["eval-actor"] = evaluated[-1] if evaluated else {}
+    known = {LEARNER: status.learner, REPLAY_SERVER: status.replay, **named}
+    known[EVAL_ACTOR] = evaluated[-1] if evaluated else {}
     names = sorted(
         {*counts, *alive, *(name for name, record in known.items() if record)} - {"local"}, key=_order
     )

@@ -13,6 +13,7 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks
 from actorlearner.inspect.bottleneck.waits import Waits, recent_waits
 from actorlearner.process.heartbeat import read_heartbeat
+from actorlearner.process.role_names import EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.records.metrics import newest_records, present_rate, read_records, time_left_s
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
@@ -126,7 +127,7 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
     learner, replay = _last(learner_records), _last(newest_records(files.metrics("replay")))
     actors = [_actor(name, records) for name, records in actor_records.items()]
     evaluations = read_records(files.metrics("eval"))
-    newest = {"learner": learner, "replay-server": replay, "eval-actor": _last(evaluations)}
+    newest = {LEARNER: learner, REPLAY_SERVER: replay, EVAL_ACTOR: _last(evaluations)}
     newest |= {role_of(actor): actor for actor in actors}
     roles = [role for path in files.heartbeats() if (role := _role(path, newest.get(path.stem, {}), now))]
     train_step, train_steps = learner.get("train_step"), config.learn.train_steps
@@ -249,6 +250,6 @@ def _state(
     if train_step is None:
         return NOT_RUNNING
     evaluated = evaluations[-1]["train_step"] if evaluations else -1
-    if not evaluations and not any(each.log("eval-actor").exists() for each in files.directories):
+    if not evaluations and not any(each.log(EVAL_ACTOR).exists() for each in files.directories):
         evaluated = train_step  # The learner's own directory: the evaluations are elsewhere.
     return FINISHED if is_finished(config, train_step, evaluated) else NOT_RUNNING
