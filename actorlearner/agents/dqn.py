@@ -5,7 +5,7 @@ Details that matter:
   network for both picks the actions that it overestimates.
 - The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
   episodes, hardly count; squared follows the mean.
-- With a memory (`lstm_units`), for partially observable tasks, see recurrent_dqn.py.
+- With an LSTM (`lstm_units`), for partially observable tasks, see recurrent_dqn.py.
 - Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
   so that all follow the same schedule.
 """
@@ -49,33 +49,33 @@ class DqnConfig(ActionValueConfig):
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
     lstm_units: int | None = setting(
         None,
-        "Units of a memory (LSTM) behind the hidden layers; it is trained on sequences. Null: none.",
+        "Units of an LSTM behind the hidden layers; it is trained on sequences. Null: none.",
         at_least=1,
     )
-    sequence_length: int = setting(20, "With a memory, env steps in a sequence.", at_least=2)
+    sequence_length: int = setting(20, "With an LSTM, env steps in a sequence.", at_least=2)
     sequence_stride: int = setting(
-        10, "With a memory, env steps from the start of a sequence to that of the next.", at_least=1
+        10, "With an LSTM, env steps from the start of a sequence to that of the next.", at_least=1
     )
     burn_in: int = setting(
         4,
-        "With a memory, env steps at the start of a sequence that only bring the state up to date.",
+        "With an LSTM, env steps at the start of a sequence that only bring the state up to date.",
         at_least=0,
     )
     trace_decay: float = setting(
         0.0,
-        "With a memory, lambda of the targets: 0 bootstraps after one env step, 1 only at a sequence's end.",
+        "With an LSTM, lambda of the targets: 0 bootstraps after one env step, 1 only at a sequence's end.",
         at_least=0,
         at_most=1,
     )
 
 
 class DqnBuilder(ActionValueBuilder):
-    """Makes TF-Agents' DQN or Double DQN agent, or one with a memory."""
+    """Makes TF-Agents' DQN or Double DQN agent, or one with an LSTM."""
 
     config_class: type[AgentConfig] = DqnConfig
 
     def experience(self, config: AgentConfig) -> Experience:
-        """Returns transitions, or with a memory sequences; drawn uniformly or by priority."""
+        """Returns transitions, or with an LSTM sequences; drawn uniformly or by priority."""
         assert isinstance(config, DqnConfig)
         drawn = super().experience(config)
         if config.lstm_units is None:
@@ -83,11 +83,11 @@ class DqnBuilder(ActionValueBuilder):
         return dataclasses.replace(drawn, length=config.sequence_length, stride=config.sequence_stride)
 
     def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the spec of the memory's state."""
+        """Returns the spec of the LSTM's state."""
         assert isinstance(config, DqnConfig)
         if config.lstm_units is None:
             return (), ()
-        from actorlearner.agents.memory import state_spec
+        from actorlearner.agents.lstm import state_spec
 
         return (), state_spec(config.lstm_units)
 

@@ -8,7 +8,7 @@ Details that matter:
 - The standard deviation of continuous actions is a variable of its own, independent of the state. Actions
   outside of their bounds are clipped for the environment, and kept as they were for the loss.
 - `noise_interval` makes the standard deviation depend on the state, and noise smooth, see smooth_noise.py.
-- With a memory (`lstm_units`), see recurrent_ppo.py.
+- With an LSTM (`lstm_units`), see recurrent_ppo.py.
 - `reward_normalizer` divides rewards by the running standard deviation of discounted sums of them, so that
   values have the same scale in every task.
 """
@@ -51,7 +51,7 @@ class PpoConfig(OnPolicyConfig):
     entropy: float = setting(0.0, "Weight of the policy's entropy.", at_least=0)
     actor_layers: list[int] = setting([64, 64], "Units of each hidden layer of the actor.", at_least=1)
     value_layers: list[int] = setting(
-        [64, 64], "Units of each hidden layer of the value network; not used with a memory.", at_least=1
+        [64, 64], "Units of each hidden layer of the value network; not used with an LSTM.", at_least=1
     )
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
     global_norm: float | None = setting(
@@ -59,7 +59,7 @@ class PpoConfig(OnPolicyConfig):
     )
     lstm_units: int | None = setting(
         None,
-        "Units of a memory (LSTM) behind the actor's hidden layers, which values then share; minibatches are "
+        "Units of an LSTM behind the actor's hidden layers, which values then share; minibatches are "
         "whole fragments. Null: none.",
         at_least=1,
     )
@@ -79,7 +79,7 @@ class PpoConfig(OnPolicyConfig):
         "fragment_length should be at least 1 / (1 - gamma).",
     )
     debug_summaries: bool = setting(
-        False, "Write losses, values and actions to TensorBoard as well; nothing with a memory."
+        False, "Write losses, values and actions to TensorBoard as well; nothing with an LSTM."
     )
 
 
@@ -89,7 +89,7 @@ class PpoBuilder(OnPolicyBuilder):
     config_class: type[AgentConfig] = PpoConfig
 
     def experience(self, config: AgentConfig) -> Experience:
-        """Returns sequences that are consumed in iterations; with a memory, minibatches have whole ones."""
+        """Returns sequences that are consumed in iterations; with an LSTM, minibatches have whole ones."""
         assert isinstance(config, PpoConfig)
         experience = super().experience(config)
         assert experience.iteration is not None
@@ -98,10 +98,10 @@ class PpoBuilder(OnPolicyBuilder):
         return dataclasses.replace(experience, iteration=iteration)
 
     def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the specs of PolicyInfo and of the state: of the memory, the smooth noise, or neither."""
+        """Returns the specs of PolicyInfo and of the state: of the LSTM, the smooth noise, or neither."""
         import tensorflow as tf
 
-        from actorlearner.agents.memory import state_spec
+        from actorlearner.agents.lstm import state_spec
         from actorlearner.agents.ppo_agent import PolicyInfo
         from actorlearner.agents.recurrent_ppo import STATE
         from actorlearner.agents.smooth_noise import noise_spec
@@ -162,7 +162,7 @@ class PpoBuilder(OnPolicyBuilder):
 
 
 def _check_noise(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
-    """Refuses smooth noise with discrete actions, with a memory, or without hidden layers."""
+    """Refuses smooth noise with discrete actions, with an LSTM, or without hidden layers."""
     if config.noise_interval is None:
         return
     continuous_action("ppo with agent.noise_interval", specs)

@@ -13,7 +13,7 @@ import tensorflow_probability as tfp
 from tf_agents.networks import network
 
 from actorlearner.agents.encoder import ObservationEncoder
-from actorlearner.agents.memory import Memory, state_spec
+from actorlearner.agents.lstm import Lstm, state_spec
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -30,8 +30,8 @@ class ActorNetwork(network.Network):
 
     def __init__(self, specs: EnvironmentSpecs, config: "PpoConfig", name: str = "Actor") -> None:
         """Makes the layers; the action is one integer from 0 up, or a bounded float vector."""
-        memory = () if config.lstm_units is None else state_spec(config.lstm_units)
-        super().__init__(specs.observation, state_spec=memory, name=name)
+        state = () if config.lstm_units is None else state_spec(config.lstm_units)
+        super().__init__(specs.observation, state_spec=state, name=name)
         self._mask = config.action_mask
         action = specs.action
         self._discrete = action.dtype.is_integer
@@ -95,10 +95,10 @@ class ValueNetwork(network.Network):
     """A network from observations to their values, with a body of its own or with the actor's."""
 
     def __init__(
-        self, input_tensor_spec: Nest, body: tf.keras.layers.Layer, memory: Any = (), name: str = "Value"
+        self, input_tensor_spec: Nest, body: tf.keras.layers.Layer, state: Any = (), name: str = "Value"
     ) -> None:
-        """Puts one layer behind `body`; `memory`: the spec of its state."""
-        super().__init__(input_tensor_spec, state_spec=memory, name=name)
+        """Puts one layer behind `body`; `state`: the spec of its state."""
+        super().__init__(input_tensor_spec, state_spec=state, name=name)
         self._body = body
         self._output = tf.keras.layers.Dense(1, kernel_initializer=_orthogonal(1.0))
 
@@ -115,7 +115,7 @@ class ValueNetwork(network.Network):
 
 
 class Feedforward(tf.keras.layers.Layer):
-    """Layers one after another, called as a Memory is."""
+    """Layers one after another, called as an Lstm is."""
 
     def __init__(self, layers: Sequence[tf.keras.layers.Layer]) -> None:
         """Calls `layers` in this order."""
@@ -130,7 +130,7 @@ class Feedforward(tf.keras.layers.Layer):
 
 
 def networks(specs: EnvironmentSpecs, config: "PpoConfig") -> tuple[ActorNetwork, ValueNetwork]:
-    """Returns the networks of the actor and of values; with a memory they share all but the last layer."""
+    """Returns the networks of the actor and of values; with an LSTM they share all but the last layer."""
     actor = ActorNetwork(specs, config)
     if config.lstm_units is None:
         return actor, ValueNetwork(specs.observation, _body(specs, config.value_layers, None))
@@ -139,7 +139,7 @@ def networks(specs: EnvironmentSpecs, config: "PpoConfig") -> tuple[ActorNetwork
 
 def _body(specs: EnvironmentSpecs, layers: Sequence[int], lstm_units: int | None) -> tf.keras.layers.Layer:
     encoders = [ObservationEncoder(specs), *(_hidden(count) for count in layers)]
-    return Feedforward(encoders) if lstm_units is None else Memory(encoders, lstm_units)
+    return Feedforward(encoders) if lstm_units is None else Lstm(encoders, lstm_units)
 
 
 def _hidden(units: int) -> tf.keras.layers.Layer:

@@ -41,8 +41,8 @@ class TemporalDifferenceConfig(AgentConfig):
     )
     debug_summaries: bool = setting(
         False,
-        "Write losses, values and actions to TensorBoard as well; nothing with tqc, and with dqn with a "
-        "memory, whose losses are not TF-Agents'.",
+        "Write losses, values and actions to TensorBoard as well; nothing with tqc, and with dqn with an "
+        "LSTM, whose losses are not TF-Agents'.",
     )
     gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
 

@@ -1,4 +1,4 @@
-"""DQN with memory: its network along sequences, and what its loss counts."""
+"""DQN with an LSTM: its network along sequences, and what its loss counts."""
 
 import numpy as np
 import pytest

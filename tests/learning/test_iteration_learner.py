@@ -207,7 +207,7 @@ def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path:
     run.server.stop()
 
 
-def test_minibatches_of_a_memory_are_whole_sequences(
+def test_minibatches_of_an_lstm_are_whole_sequences(
     free_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loss_of = RecurrentPpoAgent._loss_of
