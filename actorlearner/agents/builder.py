@@ -43,7 +43,7 @@ class AgentBuilder(abc.ABC):
           its `distribution`. What its `train` takes follows from `experience`:
           - transitions: a batched `trajectory.Transition` ([B, ...], no time dimension), and weights.
           - sequences: a `StoredSequence`, and weights.
-          - sequences that are consumed in iterations: see agents/on_policy.py.
+          - sequences that are consumed in iterations: see agents/on_policy_agent.py.
           Weights are float32 [B], or None without priorities. With priorities, the `extra` of the loss has a
           field `td_error`, float32 [B].
           It must create variables and apply gradients in the same order in every process: a group of learners

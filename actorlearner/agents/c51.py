@@ -54,7 +54,7 @@ class C51Builder(ActionValueBuilder):
         import tensorflow as tf
         from tf_agents.agents.categorical_dqn.categorical_dqn_agent import project_distribution
 
-        from actorlearner.agents.distributional import distributional_agent
+        from actorlearner.agents.distributional_agent import distributional_agent
 
         assert isinstance(config, C51Config)
         check_observation("c51", specs)

@@ -5,7 +5,7 @@ Details that matter:
   network for both picks the actions that it overestimates.
 - The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
   episodes, hardly count; squared follows the mean.
-- With an LSTM (`lstm_units`), for partially observable tasks, see recurrent_dqn.py.
+- With an LSTM (`lstm_units`), for partially observable tasks, see recurrent_dqn_agent.py.
 - Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
   so that all follow the same schedule.
 """
@@ -130,7 +130,7 @@ class DqnBuilder(ActionValueBuilder):
 def _recurrent_agent(
     config: DqnConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
 ) -> "tf_agent.TFAgent":
-    from actorlearner.agents.recurrent_dqn import RecurrentDqnAgent, RecurrentQNetwork
+    from actorlearner.agents.recurrent_dqn_agent import RecurrentDqnAgent, RecurrentQNetwork
 
     assert config.lstm_units is not None
     agent = RecurrentDqnAgent(

@@ -4,11 +4,11 @@ Details that matter:
 - Each iteration takes `env_steps_per_iteration` env steps by one policy, and trains `epochs` times on them in
   shuffled minibatches; a train step is one minibatch.
 - Advantages are estimated with `trace_decay` (GAE); an episode that a time limit cut off is bootstrapped from
-  its last state, see on_policy.py. They are normalised in each minibatch.
+  its last state, see on_policy_agent.py. They are normalised in each minibatch.
 - The standard deviation of continuous actions is a variable of its own, independent of the state. Actions
   outside of their bounds are clipped for the environment, and kept as they were for the loss.
 - `noise_interval` makes the standard deviation depend on the state, and noise smooth, see smooth_noise.py.
-- With an LSTM (`lstm_units`), see recurrent_ppo.py.
+- With an LSTM (`lstm_units`), see recurrent_ppo_agent.py.
 - `reward_normalizer` divides rewards by the running standard deviation of discounted sums of them, so that
   values have the same scale in every task.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.checks import check_observation, check_ppo_action, continuous_action
 from actorlearner.agents.experience import Experience
-from actorlearner.agents.on_policy_builder import OnPolicyBuilder, OnPolicyConfig
+from actorlearner.agents.on_policy import OnPolicyBuilder, OnPolicyConfig
 from actorlearner.agents.optimizer import adam
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import AgentConfig
@@ -103,7 +103,7 @@ class PpoBuilder(OnPolicyBuilder):
 
         from actorlearner.agents.lstm import state_spec
         from actorlearner.agents.ppo_agent import PolicyInfo
-        from actorlearner.agents.recurrent_ppo import STATE
+        from actorlearner.agents.recurrent_ppo_agent import STATE
         from actorlearner.agents.smooth_noise import noise_spec
 
         assert isinstance(config, PpoConfig)
@@ -123,7 +123,7 @@ class PpoBuilder(OnPolicyBuilder):
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
         from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
         from actorlearner.agents.ppo_networks import networks
-        from actorlearner.agents.recurrent_ppo import RecurrentPpoAgent
+        from actorlearner.agents.recurrent_ppo_agent import RecurrentPpoAgent
         from actorlearner.agents.smooth_noise import PpoSmoothNoise
 
         assert isinstance(config, PpoConfig)

@@ -51,7 +51,7 @@ class QrDqnBuilder(ActionValueBuilder):
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         import tensorflow as tf
 
-        from actorlearner.agents.distributional import distributional_agent, quantile_losses
+        from actorlearner.agents.distributional_agent import distributional_agent, quantile_losses
 
         assert isinstance(config, QrDqnConfig)
         check_observation("qr_dqn", specs)

@@ -1,4 +1,4 @@
-"""The critics and the losses of TQC. Import this only where TensorFlow may be imported."""
+"""The critics and the losses of TQC."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 from tf_agents.agents.ddpg import critic_network
 from tf_agents.utils import common
 
-from actorlearner.agents.distributional import quantile_losses
+from actorlearner.agents.distributional_agent import quantile_losses
 from actorlearner.agents.sac_agent import SacAgent
 from actorlearner.environments.environment import Nest
 

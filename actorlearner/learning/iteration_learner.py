@@ -8,7 +8,7 @@ import tree
 from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.experience import Iteration, StoredSequence
-from actorlearner.agents.on_policy import OnPolicyAgent
+from actorlearner.agents.on_policy_agent import OnPolicyAgent
 from actorlearner.config.problems import problem
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.learner import Learner, shares

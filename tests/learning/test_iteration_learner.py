@@ -15,7 +15,7 @@ from actorlearner.agents.experience import Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.ppo_agent import PolicyInfo
-from actorlearner.agents.recurrent_ppo import STATE, RecurrentPpoAgent
+from actorlearner.agents.recurrent_ppo_agent import STATE, RecurrentPpoAgent
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs

@@ -1,7 +1,6 @@
 """PPO with an LSTM: minibatches of whole sequences, from the state that acting had at their start.
 
 An iteration's train steps change the weights, so that the stored state comes from slightly older weights.
-Import this only where TensorFlow may be imported.
 """
 
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from tf_agents.utils import common
 
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.lstm import State
-from actorlearner.agents.on_policy import flatten_time
+from actorlearner.agents.on_policy_agent import flatten_time
 from actorlearner.agents.ppo_agent import Examples, PpoAgent, normalized, time_steps_of
 from actorlearner.environments.environment import Nest
 

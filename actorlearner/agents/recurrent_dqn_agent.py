@@ -2,7 +2,7 @@
 
 The first `burn_in` env steps of a sequence only bring the state up to date with the present weights.
 ("Recurrent Experience Replay in Distributed Reinforcement Learning", Kapturowski et al. 2019,
-https://openreview.net/forum?id=r1lyTjAqYX.) Import this only where TensorFlow may be imported.
+https://openreview.net/forum?id=r1lyTjAqYX.)
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Distributions of returns: the network and the DQN agent of C51 and QR-DQN, and the loss of quantiles.
-
-Import this only where TensorFlow may be imported.
-"""
+"""Distributions of returns: the network and the DQN agent of C51 and QR-DQN, and the loss of quantiles."""
 
 from collections.abc import Callable
 from typing import Any
