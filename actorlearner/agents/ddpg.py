@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_no_strategy, check_observation, continuous_action
-from actorlearner.agents.noise import independent_noise, scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
+from actorlearner.agents.temporal_difference import (
+    TemporalDifferenceConfig,
+    critic_network,
+    scale_to_actions,
+    shared_arguments,
+)
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
@@ -62,6 +66,7 @@ class DdpgBuilder(AgentBuilder):
         from tf_agents.agents.ddpg.actor_network import ActorNetwork
 
         from actorlearner.agents.encoder import encoded
+        from actorlearner.agents.td3_agent import IndependentNoise
 
         assert isinstance(config, DdpgConfig)
         check_no_strategy("ddpg", "its losses are not divided by the number of replicas")
@@ -80,7 +85,7 @@ class DdpgBuilder(AgentBuilder):
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             **shared_arguments(config, train_step),
         )
-        agent._collect_policy = independent_noise(agent, scale_to_actions(config.exploration_noise, action))
+        agent._collect_policy = IndependentNoise(agent, scale_to_actions(config.exploration_noise, action))
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, agent._critic_network.trainable_variables)
         return agent

@@ -18,9 +18,13 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_observation, continuous_action
-from actorlearner.agents.noise import scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
+from actorlearner.agents.temporal_difference import (
+    TemporalDifferenceConfig,
+    critic_network,
+    scale_to_actions,
+    shared_arguments,
+)
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 

@@ -6,7 +6,7 @@ Details that matter:
   `target_update_period`), so that they follow values that have settled.
 - Clipped noise on the targets' actions smooths the values between similar actions.
 - Noise is given in halves of the action's range, as in the paper, and scaled here; TF-Agents takes it in the
-  action's own units. Each environment of an actor explores with noise of its own (noise.py).
+  action's own units. Each environment of an actor explores with noise of its own (td3_agent.py).
 - It trains on one device: the delayed actor update cannot be replicated.
 """
 
@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_no_strategy, check_observation, continuous_action
-from actorlearner.agents.noise import independent_noise, scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
+from actorlearner.agents.temporal_difference import (
+    TemporalDifferenceConfig,
+    critic_network,
+    scale_to_actions,
+    shared_arguments,
+)
 from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
@@ -79,7 +83,7 @@ class Td3Builder(AgentBuilder):
         from tf_agents.agents.td3 import td3_agent
 
         from actorlearner.agents.encoder import encoded
-        from actorlearner.agents.td3_critic import BoundedCriticNetwork
+        from actorlearner.agents.td3_agent import BoundedCriticNetwork, IndependentNoise
 
         assert isinstance(config, Td3Config)
         # TF-Agents applies the actor's gradients inside a conditional, where a replica cannot wait for the
@@ -109,7 +113,7 @@ class Td3Builder(AgentBuilder):
             actor_update_period=config.actor_update_period,
             **shared_arguments(config, train_step),
         )
-        agent._collect_policy = independent_noise(agent, scale_to_actions(config.exploration_noise, action))
+        agent._collect_policy = IndependentNoise(agent, scale_to_actions(config.exploration_noise, action))
         critics = (agent._critic_network_1, agent._critic_network_2)
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])

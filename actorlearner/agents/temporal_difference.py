@@ -10,6 +10,7 @@ from actorlearner.config.setting import setting
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.networks import network
+    from tf_agents.specs import tensor_spec
 
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -67,6 +68,16 @@ def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable"
         "summarize_grads_and_vars": config.gradient_summaries,
         "train_step_counter": train_step,
     }
+
+
+def scale_to_actions(noise: float, action: "tensor_spec.BoundedTensorSpec") -> Any:
+    """Converts halves of the action's range to the action's own units.
+
+    Returns a float32 scalar, or an array like the action: bounds may differ between elements.
+    """
+    import numpy as np
+
+    return np.asarray(noise * (action.maximum - action.minimum) / 2, np.float32)
 
 
 def critic_network(
