@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tf_agents.agents import tf_agent
     from tf_agents.agents.ppo import ppo_policy
 
+    from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -122,7 +123,6 @@ class PpoBuilder(OnPolicyBuilder):
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
         from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
-        from actorlearner.agents.ppo_networks import networks
         from actorlearner.agents.recurrent_ppo_agent import RecurrentPpoAgent
         from actorlearner.agents.smooth_noise import PpoSmoothNoise
 
@@ -132,7 +132,7 @@ class PpoBuilder(OnPolicyBuilder):
         _check_noise(config, specs)
         interval = config.noise_interval
         optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
-        actor_network, value_network = networks(specs, config)
+        actor_network, value_network = _networks(specs, config)
 
         def make_collect_policy(policy: "ppo_policy.PPOPolicy") -> CollectPolicy:
             return CollectPolicy(policy) if interval is None else PpoSmoothNoise(policy, interval)
@@ -159,6 +159,23 @@ class PpoBuilder(OnPolicyBuilder):
             make_collect_policy=make_collect_policy,
             reward_normalizer=config.reward_normalizer,
         )
+
+
+def _networks(specs: "EnvironmentSpecs", config: PpoConfig) -> "tuple[ActorNetwork, ValueNetwork]":
+    """Returns the networks of the actor and of values; with an LSTM they share all but the last layer."""
+    from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork, make_body
+
+    actor = ActorNetwork(
+        specs,
+        config.actor_layers,
+        config.lstm_units,
+        config.action_mask,
+        config.initial_std,
+        smooth_noise=config.noise_interval is not None,
+    )
+    if config.lstm_units is None:
+        return actor, ValueNetwork(specs.observation, make_body(specs, config.value_layers))
+    return actor, ValueNetwork(specs.observation, actor.body, actor.state_spec)
 
 
 def _check_noise(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
