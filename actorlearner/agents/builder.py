@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
+    from actorlearner.agents.encoder import AgentSpecs
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -29,13 +30,14 @@ class AgentBuilder(abc.ABC):
 
     @abc.abstractmethod
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the networks, optimisers and agent; the caller has entered the strategy's scope.
 
         Args:
           config: an instance of `config_class`.
-          specs: tensor specs of the environment, without a batch dimension.
+          specs: tensor specs of the environment, without a batch dimension, and what stands in front of
+            networks.
           train_step: scalar int64 variable that the agent increments at each train step.
 
         Returns:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
+    from actorlearner.agents.encoder import AgentSpecs
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -92,7 +93,7 @@ class DqnBuilder(ActionValueBuilder):
         return (), state_spec(config.lstm_units)
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         from tf_agents.agents.dqn import dqn_agent
@@ -127,9 +128,7 @@ class DqnBuilder(ActionValueBuilder):
         return agent
 
 
-def _recurrent_agent(
-    config: DqnConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
-) -> "tf_agent.TFAgent":
+def _recurrent_agent(config: DqnConfig, specs: "AgentSpecs", train_step: "tf.Variable") -> "tf_agent.TFAgent":
     from actorlearner.agents.recurrent_dqn_agent import RecurrentDqnAgent, RecurrentQNetwork
 
     assert config.lstm_units is not None

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tf_agents.agents import tf_agent
     from tf_agents.agents.ppo import ppo_policy
 
+    from actorlearner.agents.encoder import AgentSpecs
     from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
@@ -119,7 +120,7 @@ class PpoBuilder(OnPolicyBuilder):
         return PolicyInfo(action, tf.TensorSpec([], tf.float32)), state
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
         from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
@@ -161,7 +162,7 @@ class PpoBuilder(OnPolicyBuilder):
         )
 
 
-def _networks(specs: "EnvironmentSpecs", config: PpoConfig) -> "tuple[ActorNetwork, ValueNetwork]":
+def _networks(specs: "AgentSpecs", config: PpoConfig) -> "tuple[ActorNetwork, ValueNetwork]":
     """Returns the networks of the actor and of values; with an LSTM they share all but the last layer."""
     from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork, make_body
 

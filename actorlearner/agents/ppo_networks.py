@@ -12,10 +12,9 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from tf_agents.networks import network
 
-from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.encoder import AgentSpecs, ObservationEncoder
 from actorlearner.agents.lstm import Lstm, state_spec
 from actorlearner.environments.environment import Nest
-from actorlearner.environments.specs import EnvironmentSpecs
 
 _NEVER = -1e9
 """The logit of an action that is not allowed."""
@@ -27,7 +26,7 @@ class ActorNetwork(network.Network):
 
     def __init__(
         self,
-        specs: EnvironmentSpecs,
+        specs: AgentSpecs,
         layers: Sequence[int],
         lstm_units: int | None,
         mask: str | None,
@@ -145,7 +144,7 @@ class Feedforward(tf.keras.layers.Layer):
 
 
 def make_body(
-    specs: EnvironmentSpecs, layers: Sequence[int], lstm_units: int | None = None
+    specs: AgentSpecs, layers: Sequence[int], lstm_units: int | None = None
 ) -> tf.keras.layers.Layer:
     """Returns all layers of a network but the last one: the encoder, hidden layers, and possibly an LSTM."""
     encoders = [ObservationEncoder(specs), *(_hidden(count) for count in layers)]

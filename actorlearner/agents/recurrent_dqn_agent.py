@@ -15,11 +15,10 @@ from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.networks import network
 from tf_agents.utils import common
 
-from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.encoder import AgentSpecs, ObservationEncoder
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.lstm import Lstm, State, state_spec
 from actorlearner.environments.environment import Nest
-from actorlearner.environments.specs import EnvironmentSpecs
 
 _MAX_SHARE = 0.9
 """The weight of a sequence's largest error in its priority; the mean error has the rest (R2D2's eta)."""
@@ -30,7 +29,7 @@ class RecurrentQNetwork(network.Network):
 
     def __init__(
         self,
-        specs: EnvironmentSpecs,
+        specs: AgentSpecs,
         layers: Sequence[int],
         units: int,
         name: str = "RecurrentQ",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tf_agents.networks import network
     from tf_agents.specs import tensor_spec
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +100,7 @@ class SacBuilder(AgentBuilder):
         return None
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         assert isinstance(config, SacConfig)
@@ -145,7 +145,7 @@ def _target_entropy(config: SacConfig, action: "tensor_spec.BoundedTensorSpec") 
     return scaled + float(np.sum(np.log(half_range)))
 
 
-def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
+def _actor_network(config: SacConfig, specs: "AgentSpecs") -> "network.Network":
     """Returns the network from an observation to a tanh-squashed normal distribution.
 
     The logarithm of the standard deviation is clipped to [-20, 2], as in the code of SAC's authors. Without

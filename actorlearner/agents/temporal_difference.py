@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tf_agents.networks import network
     from tf_agents.specs import tensor_spec
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +81,7 @@ def scale_to_actions(noise: float, action: "tensor_spec.BoundedTensorSpec") -> A
 
 
 def critic_network(
-    specs: "EnvironmentSpecs",
+    specs: "AgentSpecs",
     joint_layers: Sequence[int],
     observation_layers: Sequence[int] = (),
     action_layers: Sequence[int] = (),
