@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from actorlearner.agents.action_values import ActionValueBuilder, DistributionalConfig
 from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -42,13 +41,13 @@ class C51Config(DistributionalConfig):
     max_value: float = setting(10.0, "The highest return in the histogram.")
 
 
-class C51Builder(ActionValueBuilder):
+class C51Builder(ActionValueBuilder[C51Config]):
     """Makes the agent: TF-Agents' DQN with a loss of its own."""
 
-    config_class: type[AgentConfig] = C51Config
+    config_class = C51Config
 
     def make_agent(
-        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
+        self, config: C51Config, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         import tensorflow as tf
@@ -56,7 +55,6 @@ class C51Builder(ActionValueBuilder):
 
         from actorlearner.agents.distributional_agent import distributional_agent
 
-        assert isinstance(config, C51Config)
         check_observation("c51", specs)
         check_discrete_action("c51", specs)
         if config.min_value >= config.max_value:

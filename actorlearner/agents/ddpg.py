@@ -19,7 +19,6 @@ from actorlearner.agents.temporal_difference import (
     scale_to_actions,
     shared_arguments,
 )
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
@@ -53,13 +52,13 @@ class DdpgConfig(TemporalDifferenceConfig):
     )
 
 
-class DdpgBuilder(AgentBuilder):
+class DdpgBuilder(AgentBuilder[DdpgConfig]):
     """Makes TF-Agents' DDPG agent, whose collect policy draws noise for each environment by itself."""
 
-    config_class: type[AgentConfig] = DdpgConfig
+    config_class = DdpgConfig
 
     def make_agent(
-        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
+        self, config: DdpgConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg import ddpg_agent
@@ -68,7 +67,6 @@ class DdpgBuilder(AgentBuilder):
         from actorlearner.agents.encoder import encoded
         from actorlearner.agents.td3_agent import IndependentNoise
 
-        assert isinstance(config, DdpgConfig)
         check_no_strategy("ddpg", "its losses are not divided by the number of replicas")
         check_observation("ddpg", specs)
         action = continuous_action("ddpg", specs)

@@ -18,7 +18,6 @@ from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -70,22 +69,20 @@ class DqnConfig(ActionValueConfig):
     )
 
 
-class DqnBuilder(ActionValueBuilder):
+class DqnBuilder(ActionValueBuilder[DqnConfig]):
     """Makes TF-Agents' DQN or Double DQN agent, or one with an LSTM."""
 
-    config_class: type[AgentConfig] = DqnConfig
+    config_class = DqnConfig
 
-    def experience(self, config: AgentConfig) -> Experience:
+    def experience(self, config: DqnConfig) -> Experience:
         """Returns transitions, or with an LSTM sequences; drawn uniformly or by priority."""
-        assert isinstance(config, DqnConfig)
         drawn = super().experience(config)
         if config.lstm_units is None:
             return drawn
         return dataclasses.replace(drawn, length=config.sequence_length, stride=config.sequence_stride)
 
-    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+    def policy_specs(self, config: DqnConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
         """Returns the spec of the LSTM's state."""
-        assert isinstance(config, DqnConfig)
         if config.lstm_units is None:
             return (), ()
         from actorlearner.agents.lstm import state_spec
@@ -93,7 +90,7 @@ class DqnBuilder(ActionValueBuilder):
         return (), state_spec(config.lstm_units)
 
     def make_agent(
-        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
+        self, config: DqnConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         from tf_agents.agents.dqn import dqn_agent
@@ -101,7 +98,6 @@ class DqnBuilder(ActionValueBuilder):
 
         from actorlearner.agents.encoder import encoded
 
-        assert isinstance(config, DqnConfig)
         check_observation("dqn", specs)
         check_discrete_action("dqn", specs)
         if config.lstm_units is not None:

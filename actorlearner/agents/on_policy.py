@@ -1,6 +1,7 @@
 """Configuration keys and experience of on-policy algorithms, without importing TensorFlow."""
 
 import dataclasses
+from typing import TypeVar
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.experience import Experience, Iteration
@@ -32,11 +33,13 @@ class OnPolicyConfig(AgentConfig):
     )
 
 
-class OnPolicyBuilder(AgentBuilder):
+ConfigT = TypeVar("ConfigT", bound=OnPolicyConfig)
+
+
+class OnPolicyBuilder(AgentBuilder[ConfigT]):
     """The builder of an algorithm with an OnPolicyConfig."""
 
-    def experience(self, config: AgentConfig) -> Experience:
+    def experience(self, config: ConfigT) -> Experience:
         """Returns sequences that are consumed in iterations."""
-        assert isinstance(config, OnPolicyConfig)
         iteration = Iteration(config.env_steps_per_iteration, config.epochs, config.max_policy_lag)
         return Experience(config.fragment_length, config.fragment_length, iteration=iteration)

@@ -21,7 +21,6 @@ from actorlearner.agents.experience import Experience
 from actorlearner.agents.on_policy import OnPolicyBuilder, OnPolicyConfig
 from actorlearner.agents.optimizer import adam
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -85,21 +84,20 @@ class PpoConfig(OnPolicyConfig):
     )
 
 
-class PpoBuilder(OnPolicyBuilder):
+class PpoBuilder(OnPolicyBuilder[PpoConfig]):
     """Makes TF-Agents' PPO agent, trained on prepared minibatches."""
 
-    config_class: type[AgentConfig] = PpoConfig
+    config_class = PpoConfig
 
-    def experience(self, config: AgentConfig) -> Experience:
+    def experience(self, config: PpoConfig) -> Experience:
         """Returns sequences that are consumed in iterations; with an LSTM, minibatches have whole ones."""
-        assert isinstance(config, PpoConfig)
         experience = super().experience(config)
         assert experience.iteration is not None
         whole = config.lstm_units is not None
         iteration = dataclasses.replace(experience.iteration, whole_sequences=whole)
         return dataclasses.replace(experience, iteration=iteration)
 
-    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+    def policy_specs(self, config: PpoConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
         """Returns the specs of PolicyInfo and of the state: of the LSTM, the smooth noise, or neither."""
         import tensorflow as tf
 
@@ -108,7 +106,6 @@ class PpoBuilder(OnPolicyBuilder):
         from actorlearner.agents.recurrent_ppo_agent import STATE
         from actorlearner.agents.smooth_noise import noise_spec
 
-        assert isinstance(config, PpoConfig)
         check_ppo_action("ppo", specs)
         _check_noise(config, specs)
         action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
@@ -120,14 +117,13 @@ class PpoBuilder(OnPolicyBuilder):
         return PolicyInfo(action, tf.TensorSpec([], tf.float32)), state
 
     def make_agent(
-        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
+        self, config: PpoConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
         from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
         from actorlearner.agents.recurrent_ppo_agent import RecurrentPpoAgent
         from actorlearner.agents.smooth_noise import PpoSmoothNoise
 
-        assert isinstance(config, PpoConfig)
         check_observation("ppo", specs)
         check_ppo_action("ppo", specs)
         _check_noise(config, specs)

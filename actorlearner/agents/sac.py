@@ -25,7 +25,6 @@ from actorlearner.agents.temporal_difference import (
     scale_to_actions,
     shared_arguments,
 )
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
@@ -84,26 +83,25 @@ class SacConfig(TemporalDifferenceConfig):
     )
 
 
-class SacBuilder(AgentBuilder):
+class SacBuilder(AgentBuilder[SacConfig]):
     """Makes TF-Agents' SAC agent with the networks of its Minitaur tutorial."""
 
-    config_class: type[AgentConfig] = SacConfig
+    config_class = SacConfig
 
-    def agent_class(self, config: AgentConfig) -> "Callable[..., sac_agent.SacAgent]":
+    def agent_class(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
         """Returns the class of the agent, or a function with the same arguments."""
         from actorlearner.agents.sac_agent import SacAgent
 
         return SacAgent
 
-    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network] | None":
+    def critic_class(self, config: SacConfig) -> "Callable[..., network.Network] | None":
         """Returns what makes both critics, see `critic_network`."""
         return None
 
     def make_agent(
-        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
+        self, config: SacConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
-        assert isinstance(config, SacConfig)
         check_observation(config.name, specs)
         action = continuous_action(config.name, specs)
         agent = self.agent_class(config)(

@@ -22,7 +22,6 @@ from actorlearner.agents.temporal_difference import (
     scale_to_actions,
     shared_arguments,
 )
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
@@ -70,13 +69,13 @@ class Td3Config(TemporalDifferenceConfig):
     )
 
 
-class Td3Builder(AgentBuilder):
+class Td3Builder(AgentBuilder[Td3Config]):
     """Makes TF-Agents' TD3 agent, whose collect policy draws noise for each environment by itself."""
 
-    config_class: type[AgentConfig] = Td3Config
+    config_class = Td3Config
 
     def make_agent(
-        self, config: AgentConfig, specs: "AgentSpecs", train_step: "tf.Variable"
+        self, config: Td3Config, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg.actor_network import ActorNetwork
@@ -85,7 +84,6 @@ class Td3Builder(AgentBuilder):
         from actorlearner.agents.encoder import encoded
         from actorlearner.agents.td3_agent import BoundedCriticNetwork, IndependentNoise
 
-        assert isinstance(config, Td3Config)
         # TF-Agents applies the actor's gradients inside a conditional, where a replica cannot wait for the
         # others ("merge_call called while defining a new graph").
         check_no_strategy("td3", "its delayed actor update cannot be replicated")
