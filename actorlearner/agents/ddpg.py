@@ -63,6 +63,7 @@ class DdpgBuilder(AgentBuilder[DdpgConfig]):
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg import ddpg_agent
         from tf_agents.agents.ddpg.actor_network import ActorNetwork
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
         from actorlearner.agents.encoder import encoded
         from actorlearner.agents.td3_agent import IndependentNoise
@@ -78,7 +79,7 @@ class DdpgBuilder(AgentBuilder[DdpgConfig]):
             specs.time_step,
             specs.action,
             actor_network=encoded(specs, actor),
-            critic_network=critic_network(specs, config.critic_joint_layers),
+            critic_network=critic_network(specs, CriticNetwork, config.critic_joint_layers),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             **shared_arguments(config, train_step),

@@ -88,15 +88,17 @@ class SacBuilder(AgentBuilder[SacConfig]):
 
     config_class = SacConfig
 
-    def agent_class(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
-        """Returns the class of the agent, or a function with the same arguments."""
+    def agent_factory(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
+        """Returns what makes the agent, called with the arguments of SacAgent."""
         from actorlearner.agents.sac_agent import SacAgent
 
         return SacAgent
 
-    def critic_class(self, config: SacConfig) -> "Callable[..., network.Network] | None":
-        """Returns what makes both critics, see `critic_network`."""
-        return None
+    def critic_factory(self, config: SacConfig) -> "Callable[..., network.Network]":
+        """Returns what makes a critic, called with the arguments of CriticNetwork."""
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
+
+        return CriticNetwork
 
     def make_agent(
         self, config: SacConfig, specs: "AgentSpecs", train_step: "tf.Variable"
@@ -104,15 +106,15 @@ class SacBuilder(AgentBuilder[SacConfig]):
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         check_observation(config.name, specs)
         action = continuous_action(config.name, specs)
-        agent = self.agent_class(config)(
+        agent = self.agent_factory(config)(
             specs.time_step,
             specs.action,
             critic_network=critic_network(
                 specs,
+                self.critic_factory(config),
                 config.critic_joint_layers,
                 config.critic_observation_layers,
                 config.critic_action_layers,
-                self.critic_class(config),
                 layer_norm=config.critic_layer_norm,
             ),
             actor_network=_actor_network(config, specs),

@@ -79,6 +79,7 @@ class Td3Builder(AgentBuilder[Td3Config]):
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg.actor_network import ActorNetwork
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
         from tf_agents.agents.td3 import td3_agent
 
         from actorlearner.agents.encoder import encoded
@@ -100,10 +101,10 @@ class Td3Builder(AgentBuilder[Td3Config]):
                     observation, specs.action, fc_layer_params=config.actor_layers
                 ),
             ),
-            critic_network=critic_network(specs, layers),
-            critic_network_2=critic_network(specs, layers),
-            target_critic_network=critic_network(specs, layers, make_critic=BoundedCriticNetwork),
-            target_critic_network_2=critic_network(specs, layers, make_critic=BoundedCriticNetwork),
+            critic_network=critic_network(specs, CriticNetwork, layers),
+            critic_network_2=critic_network(specs, CriticNetwork, layers),
+            target_critic_network=critic_network(specs, BoundedCriticNetwork, layers),
+            target_critic_network_2=critic_network(specs, BoundedCriticNetwork, layers),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             target_policy_noise=scale_to_actions(config.target_policy_noise, action),

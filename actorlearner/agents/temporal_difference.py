@@ -82,29 +82,28 @@ def scale_to_actions(noise: float, action: "tensor_spec.BoundedTensorSpec") -> A
 
 def critic_network(
     specs: "AgentSpecs",
+    make_critic: "Callable[..., network.Network]",
     joint_layers: Sequence[int],
     observation_layers: Sequence[int] = (),
     action_layers: Sequence[int] = (),
-    make_critic: "Callable[..., network.Network] | None" = None,
     layer_norm: bool = False,
 ) -> "network.Network":
     """Returns the network from observation and action to Q; the agents copy it for the second critic.
 
     Args:
       specs: of the environment.
+      make_critic: TF-Agents' CriticNetwork, or a function with the same arguments.
       joint_layers: units of the hidden layers behind the concatenated observation and action.
       observation_layers: units of the layers for the observation alone.
       action_layers: units of the layers for the action alone.
-      make_critic: TF-Agents' CriticNetwork, which is the default, or one with the same arguments.
       layer_norm: whether the units of each hidden layer are normalised before ReLU.
     """
     import tensorflow as tf
-    from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
     from actorlearner.agents.encoder import encoded_critic
 
     def make(observation: "tf.TensorSpec") -> "network.Network":
-        return (make_critic or CriticNetwork)(
+        return make_critic(
             (observation, specs.action),
             observation_fc_layer_params=observation_layers,
             action_fc_layer_params=action_layers,

@@ -52,7 +52,7 @@ class TqcBuilder(SacBuilder):
 
     config_class = TqcConfig
 
-    def agent_class(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
+    def agent_factory(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
         """Returns a function that makes a TqcAgent."""
         from actorlearner.agents.tqc_agent import TqcAgent
 
@@ -66,7 +66,7 @@ class TqcBuilder(SacBuilder):
             TqcAgent, quantiles=config.quantiles, dropped_quantiles=config.dropped_quantiles
         )
 
-    def critic_class(self, config: SacConfig) -> "Callable[..., network.Network]":
+    def critic_factory(self, config: SacConfig) -> "Callable[..., network.Network]":
         """Returns a function that makes a QuantileCriticNetwork."""
         from actorlearner.agents.tqc_agent import QuantileCriticNetwork
 
