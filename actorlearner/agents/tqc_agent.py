@@ -69,7 +69,10 @@ class TqcAgent(SacAgent):
     def actor_loss(
         self, time_steps: Any, weights: tf.Tensor | None = None, training: bool | None = True
     ) -> tf.Tensor:
-        """Returns the loss of the actor, with the mean of all quantiles, a scalar; arguments as SacAgent."""
+        """Returns the loss of the actor, with the mean of all quantiles, a scalar; arguments as SacAgent.
+
+        TF-Agents calls `alpha_loss` next, which reuses the actions that are sampled here.
+        """
         actions, log_probabilities = self._actions_and_log_probs(time_steps, training=bool(training))
         critics = (self._critic_network_1, self._critic_network_2)
         values = tf.reduce_mean(tf.concat(self._quantiles(critics, time_steps, actions), axis=1), axis=1)
