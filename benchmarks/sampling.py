@@ -9,9 +9,8 @@ from tf_agents.agents import data_converter, tf_agent
 from tf_agents.replay_buffers import reverb_replay_buffer
 from tf_agents.trajectories import trajectory
 
-from actorlearner.agents.experience import StoredTransition
+from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.agents.make import make_agent
-from actorlearner.agents.training_data import as_transition
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset

@@ -11,7 +11,6 @@ from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, shared_arguments
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
 
@@ -24,10 +23,10 @@ class DuelingDqnConfig(TemporalDifferenceConfig):
     epsilon: float = setting(0.1, "Probability of a random action.", at_least=0, at_most=1)
 
 
-class DuelingDqnBuilder(AgentBuilder):
+class DuelingDqnBuilder(AgentBuilder[DuelingDqnConfig]):
     """Makes the agent; TensorFlow is imported only in `make_agent`."""
 
-    config_class: type[AgentConfig] = DuelingDqnConfig
+    config_class = DuelingDqnConfig
 
     def make_agent(self, config: Any, specs: Any, train_step: Any) -> Any:
         """Makes the agent for all encoded observations and for one integer action from 0 up."""

@@ -50,7 +50,7 @@ class Policy:
 
         Args:
           observation: nest of arrays with the shapes of the environment's observations, or [batch, ...].
-          first: whether episodes begin here, with which a policy with a memory forgets the one before.
+          first: whether episodes begin here: the state of a policy with an LSTM is then zero.
 
         Returns:
           Nest of arrays with the shapes of the environment's actions, or [batch, ...].

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.experience import Experience, Priorities
@@ -58,19 +58,20 @@ class DistributionalConfig(ActionValueConfig):
     adam_epsilon: float = setting(0.01 / 32, "Adam's epsilon.", above=0)
 
 
-class ActionValueBuilder(AgentBuilder):
+ConfigT = TypeVar("ConfigT", bound=ActionValueConfig)
+
+
+class ActionValueBuilder(AgentBuilder[ConfigT]):
     """The builder of an algorithm with an ActionValueConfig."""
 
-    def experience(self, config: AgentConfig) -> Experience:
+    def experience(self, config: ConfigT) -> Experience:
         """Returns transitions, drawn uniformly or by priority."""
-        assert isinstance(config, ActionValueConfig)
         if config.priority_exponent is None:
             return Experience()
         return Experience(priorities=Priorities(config.priority_exponent, config.importance_exponent))
 
-    def config_of_actor(self, config: AgentConfig, index: int, actors: int) -> AgentConfig:
+    def config_of_actor(self, config: ConfigT, index: int, actors: int) -> ConfigT:
         """Returns the configuration with the probability of random actions of one actor."""
-        assert isinstance(config, ActionValueConfig)
         power = 1 + config.epsilon_spread * index / max(1, actors - 1)
         start, end = config.epsilon_start**power, config.epsilon_end**power
         return dataclasses.replace(config, epsilon_start=start, epsilon_end=end)

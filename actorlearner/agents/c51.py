@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from actorlearner.agents.action_values import ActionValueBuilder, DistributionalConfig
 from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,21 +41,20 @@ class C51Config(DistributionalConfig):
     max_value: float = setting(10.0, "The highest return in the histogram.")
 
 
-class C51Builder(ActionValueBuilder):
+class C51Builder(ActionValueBuilder[C51Config]):
     """Makes the agent: TF-Agents' DQN with a loss of its own."""
 
-    config_class: type[AgentConfig] = C51Config
+    config_class = C51Config
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: C51Config, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         import tensorflow as tf
         from tf_agents.agents.categorical_dqn.categorical_dqn_agent import project_distribution
 
-        from actorlearner.agents.distributional import distributional_agent
+        from actorlearner.agents.distributional_agent import distributional_agent
 
-        assert isinstance(config, C51Config)
         check_observation("c51", specs)
         check_discrete_action("c51", specs)
         if config.min_value >= config.max_value:

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_no_strategy, check_observation, continuous_action
-from actorlearner.agents.noise import independent_noise, scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
-from actorlearner.config.schema import AgentConfig
+from actorlearner.agents.temporal_difference import (
+    TemporalDifferenceConfig,
+    critic_network,
+    scale_to_actions,
+    shared_arguments,
+)
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,21 +52,22 @@ class DdpgConfig(TemporalDifferenceConfig):
     )
 
 
-class DdpgBuilder(AgentBuilder):
+class DdpgBuilder(AgentBuilder[DdpgConfig]):
     """Makes TF-Agents' DDPG agent, whose collect policy draws noise for each environment by itself."""
 
-    config_class: type[AgentConfig] = DdpgConfig
+    config_class = DdpgConfig
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: DdpgConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg import ddpg_agent
         from tf_agents.agents.ddpg.actor_network import ActorNetwork
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
         from actorlearner.agents.encoder import encoded
+        from actorlearner.agents.td3_agent import IndependentNoise
 
-        assert isinstance(config, DdpgConfig)
         check_no_strategy("ddpg", "its losses are not divided by the number of replicas")
         check_observation("ddpg", specs)
         action = continuous_action("ddpg", specs)
@@ -75,12 +79,12 @@ class DdpgBuilder(AgentBuilder):
             specs.time_step,
             specs.action,
             actor_network=encoded(specs, actor),
-            critic_network=critic_network(specs, config.critic_joint_layers),
+            critic_network=critic_network(specs, CriticNetwork, config.critic_joint_layers),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             **shared_arguments(config, train_step),
         )
-        agent._collect_policy = independent_noise(agent, scale_to_actions(config.exploration_noise, action))
+        agent._collect_policy = IndependentNoise(agent, scale_to_actions(config.exploration_noise, action))
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, agent._critic_network.trainable_variables)
         return agent

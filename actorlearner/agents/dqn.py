@@ -5,7 +5,7 @@ Details that matter:
   network for both picks the actions that it overestimates.
 - The loss (`td_loss`): Huber bounds the influence of large errors, so that rare ones, such as the ends of
   episodes, hardly count; squared follows the mean.
-- With a memory (`lstm_units`), for partially observable tasks, see recurrent_dqn.py.
+- With an LSTM (`lstm_units`), for partially observable tasks, see recurrent_dqn_agent.py.
 - Epsilon decays by train step, not by env step: actors read the train step that they pull with the weights,
   so that all follow the same schedule.
 """
@@ -18,7 +18,6 @@ from actorlearner.agents.checks import check_discrete_action, check_observation
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
+    from actorlearner.agents.encoder import AgentSpecs
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -49,50 +49,48 @@ class DqnConfig(ActionValueConfig):
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
     lstm_units: int | None = setting(
         None,
-        "Units of a memory (LSTM) behind the hidden layers; it is trained on sequences. Null: none.",
+        "Units of an LSTM behind the hidden layers; it is trained on sequences. Null: none.",
         at_least=1,
     )
-    sequence_length: int = setting(20, "With a memory, env steps in a sequence.", at_least=2)
+    sequence_length: int = setting(20, "With an LSTM, env steps in a sequence.", at_least=2)
     sequence_stride: int = setting(
-        10, "With a memory, env steps from the start of a sequence to that of the next.", at_least=1
+        10, "With an LSTM, env steps from the start of a sequence to that of the next.", at_least=1
     )
     burn_in: int = setting(
         4,
-        "With a memory, env steps at the start of a sequence that only bring the state up to date.",
+        "With an LSTM, env steps at the start of a sequence that only bring the state up to date.",
         at_least=0,
     )
     trace_decay: float = setting(
         0.0,
-        "With a memory, lambda of the targets: 0 bootstraps after one env step, 1 only at a sequence's end.",
+        "With an LSTM, lambda of the targets: 0 bootstraps after one env step, 1 only at a sequence's end.",
         at_least=0,
         at_most=1,
     )
 
 
-class DqnBuilder(ActionValueBuilder):
-    """Makes TF-Agents' DQN or Double DQN agent, or one with a memory."""
+class DqnBuilder(ActionValueBuilder[DqnConfig]):
+    """Makes TF-Agents' DQN or Double DQN agent, or one with an LSTM."""
 
-    config_class: type[AgentConfig] = DqnConfig
+    config_class = DqnConfig
 
-    def experience(self, config: AgentConfig) -> Experience:
-        """Returns transitions, or with a memory sequences; drawn uniformly or by priority."""
-        assert isinstance(config, DqnConfig)
+    def experience(self, config: DqnConfig) -> Experience:
+        """Returns transitions, or with an LSTM sequences; drawn uniformly or by priority."""
         drawn = super().experience(config)
         if config.lstm_units is None:
             return drawn
         return dataclasses.replace(drawn, length=config.sequence_length, stride=config.sequence_stride)
 
-    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the spec of the memory's state."""
-        assert isinstance(config, DqnConfig)
+    def policy_specs(self, config: DqnConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+        """Returns the spec of the LSTM's state."""
         if config.lstm_units is None:
             return (), ()
-        from actorlearner.agents.memory import state_spec
+        from actorlearner.agents.lstm import state_spec
 
         return (), state_spec(config.lstm_units)
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: DqnConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         from tf_agents.agents.dqn import dqn_agent
@@ -100,7 +98,6 @@ class DqnBuilder(ActionValueBuilder):
 
         from actorlearner.agents.encoder import encoded
 
-        assert isinstance(config, DqnConfig)
         check_observation("dqn", specs)
         check_discrete_action("dqn", specs)
         if config.lstm_units is not None:
@@ -125,10 +122,8 @@ class DqnBuilder(ActionValueBuilder):
         return agent
 
 
-def _recurrent_agent(
-    config: DqnConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
-) -> "tf_agent.TFAgent":
-    from actorlearner.agents.recurrent_dqn import RecurrentDqnAgent, RecurrentQNetwork
+def _recurrent_agent(config: DqnConfig, specs: "AgentSpecs", train_step: "tf.Variable") -> "tf_agent.TFAgent":
+    from actorlearner.agents.recurrent_dqn_agent import RecurrentDqnAgent, RecurrentQNetwork
 
     assert config.lstm_units is not None
     agent = RecurrentDqnAgent(

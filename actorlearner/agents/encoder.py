@@ -41,12 +41,25 @@ _SMALL_CONVOLUTIONS = ((32, 3, 1), (64, 3, 2))
 """Filters, kernel size and stride of each layer."""
 
 
-def needs_encoder(specs: EnvironmentSpecs) -> bool:
+@dataclasses.dataclass(frozen=True)
+class AgentSpecs(EnvironmentSpecs):
+    """The specs that networks are made from, and what stands in front of them.
+
+    Attributes:
+      normalizer: of observations; None leaves them as they are.
+      own_encoder: makes the user's own layer in place of the encoder, given the specs of an observation.
+    """
+
+    normalizer: ObservationNormalizer | None = None
+    own_encoder: Callable[[Nest], tf.keras.layers.Layer] | None = None
+
+
+def needs_encoder(specs: AgentSpecs) -> bool:
     """Returns whether networks need an encoder in front of them.
 
     They do unless the observation is one float32 vector, with neither a normalizer nor the user's own layer.
     """
-    if getattr(specs, "normalizer", None) is not None or getattr(specs, "own_encoder", None) is not None:
+    if specs.normalizer is not None or specs.own_encoder is not None:
         return True
     flat = tf.nest.flatten(specs.observation)
     return not (len(flat) == 1 and flat[0].dtype == tf.float32 and flat[0].shape.rank == 1)
@@ -74,19 +87,6 @@ def categories(spec: tf.TensorSpec) -> int:
     return int(spec.maximum.max()) - int(spec.minimum.min()) + 1
 
 
-@dataclasses.dataclass(frozen=True)
-class AgentSpecs(EnvironmentSpecs):
-    """The specs that networks are made from, and what stands in front of them.
-
-    Attributes:
-      normalizer: of observations; None leaves them as they are.
-      own_encoder: makes the user's own layer in place of the encoder, given the specs of an observation.
-    """
-
-    normalizer: ObservationNormalizer | None = None
-    own_encoder: Callable[[Nest], tf.keras.layers.Layer] | None = None
-
-
 class ObservationEncoder(tf.keras.layers.Layer):
     """Encodes batches of observations, nests of [batch, ...], into float32 [batch, units].
 
@@ -94,13 +94,12 @@ class ObservationEncoder(tf.keras.layers.Layer):
       units: the length of the vector.
     """
 
-    def __init__(self, specs: EnvironmentSpecs) -> None:
-        """Makes the layers for the specs; AgentSpecs may add a normalizer, or name the user's own layer."""
+    def __init__(self, specs: AgentSpecs) -> None:
+        """Makes the layers for the specs, behind the normalizer; or the user's own layer."""
         super().__init__(name="observation_encoder", autocast=False)
-        self._normalizer = getattr(specs, "normalizer", None)
-        own = getattr(specs, "own_encoder", None)
-        if own is not None:
-            self._own = own(specs.observation)
+        self._normalizer = specs.normalizer
+        if specs.own_encoder is not None:
+            self._own = specs.own_encoder(specs.observation)
             zeros = tree.map_structure(lambda spec: tf.zeros([1, *spec.shape], spec.dtype), specs.observation)
             self.units = int(self._own(zeros).shape[1])
             return
@@ -179,7 +178,7 @@ class EncodedNetwork(network.Network):
     def __init__(
         self,
         input_tensor_spec: Nest,
-        specs: EnvironmentSpecs,
+        specs: AgentSpecs,
         make: Callable[[tf.TensorSpec], network.Network],
         is_critic: bool = False,
         name: str = "Encoded",
@@ -218,12 +217,12 @@ class EncodedNetwork(network.Network):
         return self._network
 
 
-def encoded(specs: EnvironmentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
+def encoded(specs: AgentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
     """Returns the network that `make` returns; behind an encoder unless observations are one vector."""
     return EncodedNetwork(specs.observation, specs, make) if needs_encoder(specs) else make(specs.observation)
 
 
-def encoded_critic(specs: EnvironmentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
+def encoded_critic(specs: AgentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
     """Does the same for a network of (observation, action); `make` takes the spec of the observation."""
     if not needs_encoder(specs):
         return make(specs.observation)

@@ -7,7 +7,9 @@ dataset and the learner's loop all follow from it: they know no algorithm, and a
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # It imports NumPy, which the commands that only read files do without.
+if TYPE_CHECKING:  # They import NumPy, which the commands that only read files do without.
+    from tf_agents.trajectories import trajectory
+
     from actorlearner.environments.environment import Nest
 
 RANDOM_POLICY = -1
@@ -132,3 +134,29 @@ class StoredSequence(NamedTuple):
 
 
 Stored = StoredTransition | StoredSequence
+
+
+def as_transition(stored: StoredTransition) -> "trajectory.Transition":
+    """Converts a batch of stored transitions ([batch, ...] tensors).
+
+    Both time steps are MID, never FIRST or LAST: a transition does not cross episodes, and its discount alone
+    determines whether the next state has a value.
+    """
+    import tensorflow as tf
+    from tf_agents.trajectories import policy_step, time_step, trajectory
+
+    middle = tf.fill(tf.shape(stored.reward), time_step.StepType.MID)
+    before = time_step.TimeStep(
+        step_type=middle,
+        reward=tf.zeros_like(stored.reward),
+        discount=tf.ones_like(stored.discount),
+        observation=stored.observation,
+    )
+    after = time_step.TimeStep(
+        step_type=middle,
+        reward=stored.reward,
+        discount=stored.discount,
+        observation=stored.next_observation,
+    )
+    action = policy_step.PolicyStep(action=stored.action, state=(), info=())
+    return trajectory.Transition(before, action, after)

@@ -1,98 +1,45 @@
-"""What on-policy algorithms share: the interface of their agents, and generalised advantages.
+"""Configuration keys and experience of on-policy algorithms, without importing TensorFlow."""
 
-Import this only where TensorFlow may be imported.
-"""
+import dataclasses
+from typing import TypeVar
 
-import abc
-from typing import Any
-
-import tensorflow as tf
-import tree
-from tf_agents.agents import tf_agent
-
-from actorlearner.agents.experience import StoredSequence
-from actorlearner.environments.environment import Nest
+from actorlearner.agents.builder import AgentBuilder
+from actorlearner.agents.experience import Experience, Iteration
+from actorlearner.config.schema import AgentConfig
+from actorlearner.config.setting import setting
 
 
-class OnPolicyAgent(tf_agent.TFAgent, abc.ABC):
-    """An agent that learns in iterations, see `experience.Iteration`.
+@dataclasses.dataclass(frozen=True)
+class OnPolicyConfig(AgentConfig):
+    """The keys of every algorithm that learns in iterations from what its newest policy did."""
 
-    The learner calls `prepare` once in an iteration, and then `train` with each minibatch. All calls are made
-    in the graph, on each replica with its own part of the data.
-    """
-
-    @abc.abstractmethod
-    def prepare(self, sequences: StoredSequence) -> Nest:
-        """Returns the examples of an iteration.
-
-        Args:
-          sequences: the replica's sequences, [F, T, ...].
-
-        Returns:
-          A nest of tensors [F * T, ...], one example for each env step; or [F, ...], one for each sequence,
-          if the iteration has `whole_sequences`. `train` takes any subset of them. Env steps that count for
-          nothing have a weight of 0.
-        """
-
-
-def flatten_time(nest: Nest) -> Nest:
-    """Merges the first two dimensions of all tensors: [F, T, ...] becomes [F * T, ...]."""
-    return tree.map_structure(lambda leaf: tf.reshape(leaf, [-1, *leaf.shape[2:]]), nest)
+    env_steps_per_iteration: int = setting(
+        2_048, "Env steps of one iteration, of all actors together.", at_least=1
+    )
+    fragment_length: int = setting(
+        128,
+        "Env steps of one environment that an actor sends together. env_steps_per_iteration must be a "
+        "multiple of it, and of fragment_length x collect.actors x collect.envs_per_actor if both keys of "
+        "collect are given.",
+        at_least=2,
+    )
+    epochs: int = setting(10, "How often an iteration trains on its env steps.", at_least=1)
+    max_policy_lag: int = setting(
+        0,
+        "Most iterations by which the policy that acted may be older than the newest policy; experience of "
+        "older policies is dropped. With 0, actors wait for each new policy, as in the paper; with 1, they "
+        "collect during training.",
+        at_least=0,
+    )
 
 
-def discounted_sums(sequences: StoredSequence, gamma: float) -> tf.Tensor:
-    """Returns the discounted sums of the rewards since an episode or a sequence began, float32 [F, T].
-
-    Their deviation is the scale of returns, also where all rewards are equal.
-    """
-    goes_on = sequences.discount * tf.cast(~sequences.last, tf.float32)
-    by_time = (tf.transpose(sequences.reward), tf.transpose(goes_on))
-
-    def forwards(before: tuple[tf.Tensor, tf.Tensor], step: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        (carried, _), (reward, more) = before, step
-        total = carried + reward
-        return gamma * total * more, total
-
-    zeros = tf.zeros_like(sequences.reward[:, 0])
-    _, sums = tf.scan(forwards, by_time, (zeros, zeros))
-    return tf.transpose(sums)
+ConfigT = TypeVar("ConfigT", bound=OnPolicyConfig)
 
 
-def generalized_advantages(
-    sequences: StoredSequence,
-    rewards: tf.Tensor,
-    values: tf.Tensor,
-    next_values: tf.Tensor,
-    gamma: float,
-    trace_decay: float,
-) -> tf.Tensor:
-    """Returns the advantages of the actions, float32 [F, T].
+class OnPolicyBuilder(AgentBuilder[ConfigT]):
+    """The builder of an algorithm with an OnPolicyConfig."""
 
-    With the discounts d, delta_t = r_t + gamma d_t V(s'_t) - V(s_t), and within an episode
-
-        A_t = delta_t + gamma d_t trace_decay A_(t+1)
-
-    where s'_t is the environment's answer: an episode that was truncated, and the end of a sequence, are
-    bootstrapped, and a termination (d = 0) is not. Env steps that are not valid have the advantage of the
-    next one. ("High-Dimensional Continuous Control Using Generalized Advantage Estimation", Schulman et al.
-    2015, https://arxiv.org/abs/1506.02438, equation 16.)
-
-    Args:
-      sequences: [F, T, ...].
-      rewards: float32 [F, T].
-      values: V(observation), float32 [F, T].
-      next_values: V(next_observation), float32 [F, T].
-      gamma: discount of one env step.
-      trace_decay: lambda.
-    """
-    deltas = rewards + gamma * sequences.discount * next_values - values
-    goes_on = tf.cast(~sequences.last, tf.float32)
-    deltas = tf.where(sequences.valid, deltas, tf.zeros_like(deltas))
-    decays = tf.where(sequences.valid, gamma * sequences.discount * trace_decay * goes_on, goes_on)
-
-    def backwards(following: tf.Tensor, step: Any) -> tf.Tensor:
-        delta, decay = step
-        return delta + decay * following
-
-    by_time = (tf.transpose(deltas), tf.transpose(decays))
-    return tf.transpose(tf.scan(backwards, by_time, tf.zeros_like(deltas[:, 0]), reverse=True))
+    def experience(self, config: ConfigT) -> Experience:
+        """Returns sequences that are consumed in iterations."""
+        iteration = Iteration(config.env_steps_per_iteration, config.epochs, config.max_policy_lag)
+        return Experience(config.fragment_length, config.fragment_length, iteration=iteration)

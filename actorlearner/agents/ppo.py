@@ -4,11 +4,11 @@ Details that matter:
 - Each iteration takes `env_steps_per_iteration` env steps by one policy, and trains `epochs` times on them in
   shuffled minibatches; a train step is one minibatch.
 - Advantages are estimated with `trace_decay` (GAE); an episode that a time limit cut off is bootstrapped from
-  its last state, see on_policy.py. They are normalised in each minibatch.
+  its last state, see on_policy_agent.py. They are normalised in each minibatch.
 - The standard deviation of continuous actions is a variable of its own, independent of the state. Actions
   outside of their bounds are clipped for the environment, and kept as they were for the loss.
 - `noise_interval` makes the standard deviation depend on the state, and noise smooth, see smooth_noise.py.
-- With a memory (`lstm_units`), see recurrent_ppo.py.
+- With an LSTM (`lstm_units`), see recurrent_ppo_agent.py.
 - `reward_normalizer` divides rewards by the running standard deviation of discounted sums of them, so that
   values have the same scale in every task.
 """
@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.checks import check_observation, check_ppo_action, continuous_action
 from actorlearner.agents.experience import Experience
-from actorlearner.agents.on_policy_builder import OnPolicyBuilder, OnPolicyConfig
+from actorlearner.agents.on_policy import OnPolicyBuilder, OnPolicyConfig
 from actorlearner.agents.optimizer import adam
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from tf_agents.agents import tf_agent
     from tf_agents.agents.ppo import ppo_policy
 
+    from actorlearner.agents.encoder import AgentSpecs
+    from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -51,7 +52,7 @@ class PpoConfig(OnPolicyConfig):
     entropy: float = setting(0.0, "Weight of the policy's entropy.", at_least=0)
     actor_layers: list[int] = setting([64, 64], "Units of each hidden layer of the actor.", at_least=1)
     value_layers: list[int] = setting(
-        [64, 64], "Units of each hidden layer of the value network; not used with a memory.", at_least=1
+        [64, 64], "Units of each hidden layer of the value network; not used with an LSTM.", at_least=1
     )
     learning_rate: float = setting(3e-4, "Adam's learning rate.", above=0)
     global_norm: float | None = setting(
@@ -59,7 +60,7 @@ class PpoConfig(OnPolicyConfig):
     )
     lstm_units: int | None = setting(
         None,
-        "Units of a memory (LSTM) behind the actor's hidden layers, which values then share; minibatches are "
+        "Units of an LSTM behind the actor's hidden layers, which values then share; minibatches are "
         "whole fragments. Null: none.",
         at_least=1,
     )
@@ -79,34 +80,32 @@ class PpoConfig(OnPolicyConfig):
         "fragment_length should be at least 1 / (1 - gamma).",
     )
     debug_summaries: bool = setting(
-        False, "Write losses, values and actions to TensorBoard as well; nothing with a memory."
+        False, "Write losses, values and actions to TensorBoard as well; nothing with an LSTM."
     )
 
 
-class PpoBuilder(OnPolicyBuilder):
+class PpoBuilder(OnPolicyBuilder[PpoConfig]):
     """Makes TF-Agents' PPO agent, trained on prepared minibatches."""
 
-    config_class: type[AgentConfig] = PpoConfig
+    config_class = PpoConfig
 
-    def experience(self, config: AgentConfig) -> Experience:
-        """Returns sequences that are consumed in iterations; with a memory, minibatches have whole ones."""
-        assert isinstance(config, PpoConfig)
+    def experience(self, config: PpoConfig) -> Experience:
+        """Returns sequences that are consumed in iterations; with an LSTM, minibatches have whole ones."""
         experience = super().experience(config)
         assert experience.iteration is not None
         whole = config.lstm_units is not None
         iteration = dataclasses.replace(experience.iteration, whole_sequences=whole)
         return dataclasses.replace(experience, iteration=iteration)
 
-    def policy_specs(self, config: AgentConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the specs of PolicyInfo and of the state: of the memory, the smooth noise, or neither."""
+    def policy_specs(self, config: PpoConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
+        """Returns the specs of PolicyInfo and of the state: of the LSTM, the smooth noise, or neither."""
         import tensorflow as tf
 
-        from actorlearner.agents.memory import state_spec
+        from actorlearner.agents.lstm import state_spec
         from actorlearner.agents.ppo_agent import PolicyInfo
-        from actorlearner.agents.recurrent_ppo import STATE
+        from actorlearner.agents.recurrent_ppo_agent import STATE
         from actorlearner.agents.smooth_noise import noise_spec
 
-        assert isinstance(config, PpoConfig)
         check_ppo_action("ppo", specs)
         _check_noise(config, specs)
         action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
@@ -118,21 +117,19 @@ class PpoBuilder(OnPolicyBuilder):
         return PolicyInfo(action, tf.TensorSpec([], tf.float32)), state
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: PpoConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations, and one integer action or bounded float vector."""
         from actorlearner.agents.ppo_agent import CollectPolicy, PpoAgent
-        from actorlearner.agents.ppo_networks import networks
-        from actorlearner.agents.recurrent_ppo import RecurrentPpoAgent
+        from actorlearner.agents.recurrent_ppo_agent import RecurrentPpoAgent
         from actorlearner.agents.smooth_noise import PpoSmoothNoise
 
-        assert isinstance(config, PpoConfig)
         check_observation("ppo", specs)
         check_ppo_action("ppo", specs)
         _check_noise(config, specs)
         interval = config.noise_interval
         optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
-        actor_network, value_network = networks(specs, config)
+        actor_network, value_network = _networks(specs, config)
 
         def make_collect_policy(policy: "ppo_policy.PPOPolicy") -> CollectPolicy:
             return CollectPolicy(policy) if interval is None else PpoSmoothNoise(policy, interval)
@@ -161,8 +158,25 @@ class PpoBuilder(OnPolicyBuilder):
         )
 
 
+def _networks(specs: "AgentSpecs", config: PpoConfig) -> "tuple[ActorNetwork, ValueNetwork]":
+    """Returns the networks of the actor and of values; with an LSTM they share all but the last layer."""
+    from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork, make_body
+
+    actor = ActorNetwork(
+        specs,
+        config.actor_layers,
+        config.lstm_units,
+        config.action_mask,
+        config.initial_std,
+        smooth_noise=config.noise_interval is not None,
+    )
+    if config.lstm_units is None:
+        return actor, ValueNetwork(specs.observation, make_body(specs, config.value_layers))
+    return actor, ValueNetwork(specs.observation, actor.body, actor.state_spec)
+
+
 def _check_noise(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
-    """Refuses smooth noise with discrete actions, with a memory, or without hidden layers."""
+    """Refuses smooth noise with discrete actions, with an LSTM, or without hidden layers."""
     if config.noise_interval is None:
         return
     continuous_action("ppo with agent.noise_interval", specs)

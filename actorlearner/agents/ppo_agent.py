@@ -1,7 +1,4 @@
-"""The agent and the collect policy of PPO.
-
-Import this only where TensorFlow may be imported.
-"""
+"""The agent and the collect policy of PPO."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +12,12 @@ from tf_agents.trajectories import time_step as ts
 
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.normalizer import RunningMoments, summed_over_replicas
-from actorlearner.agents.on_policy import OnPolicyAgent, discounted_sums, flatten_time, generalized_advantages
+from actorlearner.agents.on_policy_agent import (
+    OnPolicyAgent,
+    discounted_sums,
+    flatten_time,
+    generalized_advantages,
+)
 from actorlearner.agents.optimizer import create_moments
 from actorlearner.environments.environment import Nest
 

@@ -5,20 +5,16 @@ Import this only where TensorFlow may be imported.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from tf_agents.networks import network
 
-from actorlearner.agents.encoder import ObservationEncoder
-from actorlearner.agents.memory import Memory, state_spec
+from actorlearner.agents.encoder import AgentSpecs, ObservationEncoder
+from actorlearner.agents.lstm import Lstm, state_spec
 from actorlearner.environments.environment import Nest
-from actorlearner.environments.specs import EnvironmentSpecs
-
-if TYPE_CHECKING:
-    from actorlearner.agents.ppo import PpoConfig
 
 _NEVER = -1e9
 """The logit of an action that is not allowed."""
@@ -28,25 +24,43 @@ _LEAST_VARIANCE = 1e-6
 class ActorNetwork(network.Network):
     """A network from observations to the distribution of one action."""
 
-    def __init__(self, specs: EnvironmentSpecs, config: "PpoConfig", name: str = "Actor") -> None:
-        """Makes the layers; the action is one integer from 0 up, or a bounded float vector."""
-        memory = () if config.lstm_units is None else state_spec(config.lstm_units)
-        super().__init__(specs.observation, state_spec=memory, name=name)
-        self._mask = config.action_mask
+    def __init__(
+        self,
+        specs: AgentSpecs,
+        layers: Sequence[int],
+        lstm_units: int | None,
+        mask: str | None,
+        initial_std: float,
+        smooth_noise: bool,
+        name: str = "Actor",
+    ) -> None:
+        """Makes the layers; the action is one integer from 0 up, or a bounded float vector.
+
+        Args:
+          specs: of the environment.
+          layers: units of each hidden layer.
+          lstm_units: units of an LSTM behind them; None: none.
+          mask: the part of an observation that is the action mask; None: there is none.
+          initial_std: standard deviation of continuous actions at the beginning, in halves of their range.
+          smooth_noise: whether the standard deviation depends on the state, see smooth_noise.py.
+          name: of the network.
+        """
+        state = () if lstm_units is None else state_spec(lstm_units)
+        super().__init__(specs.observation, state_spec=state, name=name)
+        self._mask = mask
         action = specs.action
         self._discrete = action.dtype.is_integer
         self._dtype = action.dtype
         units = int(action.maximum) + 1 if self._discrete else int(action.shape[0])
-        self.body = _body(specs, config.actor_layers, config.lstm_units)
+        self.body = make_body(specs, layers, lstm_units)
         # A small last layer: the first policy does nearly the same everywhere.
         self._output = tf.keras.layers.Dense(units, kernel_initializer=_orthogonal(0.01))
         if not self._discrete:
             low, high = np.broadcast_to(action.minimum, [units]), np.broadcast_to(action.maximum, [units])
             self._center, self._range = (high + low) / 2, (high - low) / 2
-            shape, std = [units], config.initial_std
-            if config.noise_interval is not None:  # The variance is a sum over all hidden units.
-                hidden_units = config.actor_layers[-1]
-                shape, std = [hidden_units, units], std / math.sqrt(hidden_units)
+            shape, std = [units], initial_std
+            if smooth_noise:  # The variance is a sum over all hidden units.
+                shape, std = [layers[-1], units], std / math.sqrt(layers[-1])
             self._log_std = tf.Variable(tf.fill(shape, math.log(std)), name="log_std")
 
     def call(
@@ -95,10 +109,10 @@ class ValueNetwork(network.Network):
     """A network from observations to their values, with a body of its own or with the actor's."""
 
     def __init__(
-        self, input_tensor_spec: Nest, body: tf.keras.layers.Layer, memory: Any = (), name: str = "Value"
+        self, input_tensor_spec: Nest, body: tf.keras.layers.Layer, state: Any = (), name: str = "Value"
     ) -> None:
-        """Puts one layer behind `body`; `memory`: the spec of its state."""
-        super().__init__(input_tensor_spec, state_spec=memory, name=name)
+        """Puts one layer behind `body`; `state`: the spec of its state."""
+        super().__init__(input_tensor_spec, state_spec=state, name=name)
         self._body = body
         self._output = tf.keras.layers.Dense(1, kernel_initializer=_orthogonal(1.0))
 
@@ -115,7 +129,7 @@ class ValueNetwork(network.Network):
 
 
 class Feedforward(tf.keras.layers.Layer):
-    """Layers one after another, called as a Memory is."""
+    """Layers one after another, called as an Lstm is."""
 
     def __init__(self, layers: Sequence[tf.keras.layers.Layer]) -> None:
         """Calls `layers` in this order."""
@@ -129,17 +143,12 @@ class Feedforward(tf.keras.layers.Layer):
         return observation, state
 
 
-def networks(specs: EnvironmentSpecs, config: "PpoConfig") -> tuple[ActorNetwork, ValueNetwork]:
-    """Returns the networks of the actor and of values; with a memory they share all but the last layer."""
-    actor = ActorNetwork(specs, config)
-    if config.lstm_units is None:
-        return actor, ValueNetwork(specs.observation, _body(specs, config.value_layers, None))
-    return actor, ValueNetwork(specs.observation, actor.body, state_spec(config.lstm_units))
-
-
-def _body(specs: EnvironmentSpecs, layers: Sequence[int], lstm_units: int | None) -> tf.keras.layers.Layer:
+def make_body(
+    specs: AgentSpecs, layers: Sequence[int], lstm_units: int | None = None
+) -> tf.keras.layers.Layer:
+    """Returns all layers of a network but the last one: the encoder, hidden layers, and possibly an LSTM."""
     encoders = [ObservationEncoder(specs), *(_hidden(count) for count in layers)]
-    return Feedforward(encoders) if lstm_units is None else Memory(encoders, lstm_units)
+    return Feedforward(encoders) if lstm_units is None else Lstm(encoders, lstm_units)
 
 
 def _hidden(units: int) -> tf.keras.layers.Layer:

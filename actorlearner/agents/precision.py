@@ -49,7 +49,7 @@ def use_bfloat16(agent: tf.Module) -> None:
     """Makes all dense layers and convolutions of an agent multiply in bfloat16, in graphs traced from now on.
 
     Variables, and with them checkpoints and what is published, stay float32. Layers of other classes stay as
-    they are, those of memories among them, and so do dense layers without an activation: as outputs, bfloat16
+    they are, LSTMs among them, and so do dense layers without an activation: as outputs, bfloat16
     has three digits, too few for values and for the ratios of probabilities of PPO.
     """
     for module in agent.submodules:

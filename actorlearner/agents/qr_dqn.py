@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.action_values import ActionValueBuilder, DistributionalConfig
 from actorlearner.agents.checks import check_discrete_action, check_observation
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,20 +39,19 @@ class QrDqnConfig(DistributionalConfig):
     learning_rate: float = setting(5e-5, "Adam's learning rate.", above=0)
 
 
-class QrDqnBuilder(ActionValueBuilder):
+class QrDqnBuilder(ActionValueBuilder[QrDqnConfig]):
     """Makes the agent: TF-Agents' DQN with a loss of its own."""
 
-    config_class: type[AgentConfig] = QrDqnConfig
+    config_class = QrDqnConfig
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: QrDqnConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for one integer action from 0 up."""
         import tensorflow as tf
 
-        from actorlearner.agents.distributional import distributional_agent, quantile_losses
+        from actorlearner.agents.distributional_agent import distributional_agent, quantile_losses
 
-        assert isinstance(config, QrDqnConfig)
         check_observation("qr_dqn", specs)
         check_discrete_action("qr_dqn", specs)
 

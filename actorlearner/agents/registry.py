@@ -16,7 +16,7 @@ from actorlearner.config.problems import unknown_agent
 from actorlearner.config.schema import AgentConfig
 from actorlearner.errors import ConfigurationError
 
-_BUILDERS: dict[str, AgentBuilder] = {
+_BUILDERS: dict[str, AgentBuilder[Any]] = {
     "c51": C51Builder(),
     "ddpg": DdpgBuilder(),
     "dqn": DqnBuilder(),
@@ -35,7 +35,7 @@ def agent_classes() -> dict[str, type[AgentConfig]]:
     return {name: builder.config_class for name, builder in _BUILDERS.items()}
 
 
-def find_builder(name: Any) -> AgentBuilder:
+def find_builder(name: Any) -> AgentBuilder[Any]:
     """Returns the builder of an algorithm. The import of an own algorithm may print.
 
     Args:
@@ -56,10 +56,10 @@ def agent_class(name: Any) -> type[AgentConfig]:
     return find_builder(name).config_class
 
 
-def _import_builder(name: str) -> AgentBuilder:
+def _import_builder(name: str) -> AgentBuilder[Any]:
     own_class = load_own(name, "agent.name", _ALLOWED)
     try:
-        builder: AgentBuilder = own_class()
+        builder: AgentBuilder[Any] = own_class()
         if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
             raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
     except Exception as error:  # An own class may raise anything.

@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_observation, continuous_action
-from actorlearner.agents.noise import scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
-from actorlearner.config.schema import AgentConfig
+from actorlearner.agents.temporal_difference import (
+    TemporalDifferenceConfig,
+    critic_network,
+    scale_to_actions,
+    shared_arguments,
+)
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from tf_agents.networks import network
     from tf_agents.specs import tensor_spec
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,37 +83,38 @@ class SacConfig(TemporalDifferenceConfig):
     )
 
 
-class SacBuilder(AgentBuilder):
+class SacBuilder(AgentBuilder[SacConfig]):
     """Makes TF-Agents' SAC agent with the networks of its Minitaur tutorial."""
 
-    config_class: type[AgentConfig] = SacConfig
+    config_class = SacConfig
 
-    def agent_class(self, config: AgentConfig) -> "Callable[..., sac_agent.SacAgent]":
-        """Returns the class of the agent, or a function with the same arguments."""
+    def agent_factory(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
+        """Returns what makes the agent, called with the arguments of SacAgent."""
         from actorlearner.agents.sac_agent import SacAgent
 
         return SacAgent
 
-    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network] | None":
-        """Returns what makes both critics, see `critic_network`."""
-        return None
+    def critic_factory(self, config: SacConfig) -> "Callable[..., network.Network]":
+        """Returns what makes a critic, called with the arguments of CriticNetwork."""
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
+
+        return CriticNetwork
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: SacConfig, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
-        assert isinstance(config, SacConfig)
         check_observation(config.name, specs)
         action = continuous_action(config.name, specs)
-        agent = self.agent_class(config)(
+        agent = self.agent_factory(config)(
             specs.time_step,
             specs.action,
             critic_network=critic_network(
                 specs,
+                self.critic_factory(config),
                 config.critic_joint_layers,
                 config.critic_observation_layers,
                 config.critic_action_layers,
-                self.critic_class(config),
                 layer_norm=config.critic_layer_norm,
             ),
             actor_network=_actor_network(config, specs),
@@ -141,7 +145,7 @@ def _target_entropy(config: SacConfig, action: "tensor_spec.BoundedTensorSpec") 
     return scaled + float(np.sum(np.log(half_range)))
 
 
-def _actor_network(config: SacConfig, specs: "EnvironmentSpecs") -> "network.Network":
+def _actor_network(config: SacConfig, specs: "AgentSpecs") -> "network.Network":
     """Returns the network from an observation to a tanh-squashed normal distribution.
 
     The logarithm of the standard deviation is clipped to [-20, 2], as in the code of SAC's authors. Without

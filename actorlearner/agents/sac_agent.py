@@ -1,4 +1,4 @@
-"""TF-Agents' SAC agent with three changes. Import this only where TensorFlow may be imported."""
+"""TF-Agents' SAC agent with three changes."""
 
 import threading
 from typing import Any, NamedTuple

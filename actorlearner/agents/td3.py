@@ -6,7 +6,7 @@ Details that matter:
   `target_update_period`), so that they follow values that have settled.
 - Clipped noise on the targets' actions smooths the values between similar actions.
 - Noise is given in halves of the action's range, as in the paper, and scaled here; TF-Agents takes it in the
-  action's own units. Each environment of an actor explores with noise of its own (noise.py).
+  action's own units. Each environment of an actor explores with noise of its own (td3_agent.py).
 - It trains on one device: the delayed actor update cannot be replicated.
 """
 
@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_no_strategy, check_observation, continuous_action
-from actorlearner.agents.noise import independent_noise, scale_to_actions
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import TemporalDifferenceConfig, critic_network, shared_arguments
-from actorlearner.config.schema import AgentConfig
+from actorlearner.agents.temporal_difference import (
+    TemporalDifferenceConfig,
+    critic_network,
+    scale_to_actions,
+    shared_arguments,
+)
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,22 +69,22 @@ class Td3Config(TemporalDifferenceConfig):
     )
 
 
-class Td3Builder(AgentBuilder):
+class Td3Builder(AgentBuilder[Td3Config]):
     """Makes TF-Agents' TD3 agent, whose collect policy draws noise for each environment by itself."""
 
-    config_class: type[AgentConfig] = Td3Config
+    config_class = Td3Config
 
     def make_agent(
-        self, config: AgentConfig, specs: "EnvironmentSpecs", train_step: "tf.Variable"
+        self, config: Td3Config, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg.actor_network import ActorNetwork
+        from tf_agents.agents.ddpg.critic_network import CriticNetwork
         from tf_agents.agents.td3 import td3_agent
 
         from actorlearner.agents.encoder import encoded
-        from actorlearner.agents.td3_critic import BoundedCriticNetwork
+        from actorlearner.agents.td3_agent import BoundedCriticNetwork, IndependentNoise
 
-        assert isinstance(config, Td3Config)
         # TF-Agents applies the actor's gradients inside a conditional, where a replica cannot wait for the
         # others ("merge_call called while defining a new graph").
         check_no_strategy("td3", "its delayed actor update cannot be replicated")
@@ -98,10 +101,10 @@ class Td3Builder(AgentBuilder):
                     observation, specs.action, fc_layer_params=config.actor_layers
                 ),
             ),
-            critic_network=critic_network(specs, layers),
-            critic_network_2=critic_network(specs, layers),
-            target_critic_network=critic_network(specs, layers, make_critic=BoundedCriticNetwork),
-            target_critic_network_2=critic_network(specs, layers, make_critic=BoundedCriticNetwork),
+            critic_network=critic_network(specs, CriticNetwork, layers),
+            critic_network_2=critic_network(specs, CriticNetwork, layers),
+            target_critic_network=critic_network(specs, BoundedCriticNetwork, layers),
+            target_critic_network_2=critic_network(specs, BoundedCriticNetwork, layers),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
             target_policy_noise=scale_to_actions(config.target_policy_noise, action),
@@ -109,7 +112,7 @@ class Td3Builder(AgentBuilder):
             actor_update_period=config.actor_update_period,
             **shared_arguments(config, train_step),
         )
-        agent._collect_policy = independent_noise(agent, scale_to_actions(config.exploration_noise, action))
+        agent._collect_policy = IndependentNoise(agent, scale_to_actions(config.exploration_noise, action))
         critics = (agent._critic_network_1, agent._critic_network_2)
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, [v for critic in critics for v in critic.trainable_variables])

@@ -10,8 +10,9 @@ from actorlearner.config.setting import setting
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.networks import network
+    from tf_agents.specs import tensor_spec
 
-    from actorlearner.environments.specs import EnvironmentSpecs
+    from actorlearner.agents.encoder import AgentSpecs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +42,8 @@ class TemporalDifferenceConfig(AgentConfig):
     )
     debug_summaries: bool = setting(
         False,
-        "Write losses, values and actions to TensorBoard as well; nothing with tqc, and with dqn with a "
-        "memory, whose losses are not TF-Agents'.",
+        "Write losses, values and actions to TensorBoard as well; nothing with tqc, and with dqn with an "
+        "LSTM, whose losses are not TF-Agents'.",
     )
     gradient_summaries: bool = setting(False, "Write gradients and weights to TensorBoard as well.")
 
@@ -69,31 +70,40 @@ def shared_arguments(config: TemporalDifferenceConfig, train_step: "tf.Variable"
     }
 
 
+def scale_to_actions(noise: float, action: "tensor_spec.BoundedTensorSpec") -> Any:
+    """Converts halves of the action's range to the action's own units.
+
+    Returns a float32 scalar, or an array like the action: bounds may differ between elements.
+    """
+    import numpy as np
+
+    return np.asarray(noise * (action.maximum - action.minimum) / 2, np.float32)
+
+
 def critic_network(
-    specs: "EnvironmentSpecs",
+    specs: "AgentSpecs",
+    make_critic: "Callable[..., network.Network]",
     joint_layers: Sequence[int],
     observation_layers: Sequence[int] = (),
     action_layers: Sequence[int] = (),
-    make_critic: "Callable[..., network.Network] | None" = None,
     layer_norm: bool = False,
 ) -> "network.Network":
     """Returns the network from observation and action to Q; the agents copy it for the second critic.
 
     Args:
       specs: of the environment.
+      make_critic: TF-Agents' CriticNetwork, or a function with the same arguments.
       joint_layers: units of the hidden layers behind the concatenated observation and action.
       observation_layers: units of the layers for the observation alone.
       action_layers: units of the layers for the action alone.
-      make_critic: TF-Agents' CriticNetwork, which is the default, or one with the same arguments.
       layer_norm: whether the units of each hidden layer are normalised before ReLU.
     """
     import tensorflow as tf
-    from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
     from actorlearner.agents.encoder import encoded_critic
 
     def make(observation: "tf.TensorSpec") -> "network.Network":
-        return (make_critic or CriticNetwork)(
+        return make_critic(
             (observation, specs.action),
             observation_fc_layer_params=observation_layers,
             action_fc_layer_params=action_layers,

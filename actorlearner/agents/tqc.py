@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.sac import SacBuilder, SacConfig
 from actorlearner.config.problems import problem
-from actorlearner.config.schema import AgentConfig
 from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
@@ -51,9 +50,9 @@ class TqcConfig(SacConfig):
 class TqcBuilder(SacBuilder):
     """Makes a TqcAgent with SAC's networks."""
 
-    config_class: type[AgentConfig] = TqcConfig
+    config_class = TqcConfig
 
-    def agent_class(self, config: AgentConfig) -> "Callable[..., sac_agent.SacAgent]":
+    def agent_factory(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
         """Returns a function that makes a TqcAgent."""
         from actorlearner.agents.tqc_agent import TqcAgent
 
@@ -67,7 +66,7 @@ class TqcBuilder(SacBuilder):
             TqcAgent, quantiles=config.quantiles, dropped_quantiles=config.dropped_quantiles
         )
 
-    def critic_class(self, config: AgentConfig) -> "Callable[..., network.Network]":
+    def critic_factory(self, config: SacConfig) -> "Callable[..., network.Network]":
         """Returns a function that makes a QuantileCriticNetwork."""
         from actorlearner.agents.tqc_agent import QuantileCriticNetwork
 

@@ -1,4 +1,4 @@
-"""The critics and the losses of TQC. Import this only where TensorFlow may be imported."""
+"""The critics and the losses of TQC."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 from tf_agents.agents.ddpg import critic_network
 from tf_agents.utils import common
 
-from actorlearner.agents.distributional import quantile_losses
+from actorlearner.agents.distributional_agent import quantile_losses
 from actorlearner.agents.sac_agent import SacAgent
 from actorlearner.environments.environment import Nest
 
@@ -69,7 +69,10 @@ class TqcAgent(SacAgent):
     def actor_loss(
         self, time_steps: Any, weights: tf.Tensor | None = None, training: bool | None = True
     ) -> tf.Tensor:
-        """Returns the loss of the actor, with the mean of all quantiles, a scalar; arguments as SacAgent."""
+        """Returns the loss of the actor, with the mean of all quantiles, a scalar; arguments as SacAgent.
+
+        TF-Agents calls `alpha_loss` next, which reuses the actions that are sampled here.
+        """
         actions, log_probabilities = self._actions_and_log_probs(time_steps, training=bool(training))
         critics = (self._critic_network_1, self._critic_network_2)
         values = tf.reduce_mean(tf.concat(self._quantiles(critics, time_steps, actions), axis=1), axis=1)

@@ -9,7 +9,7 @@ from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.make import AgentParts
-from actorlearner.agents.on_policy import OnPolicyAgent
+from actorlearner.agents.on_policy_agent import OnPolicyAgent
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import LearnConfig
 from actorlearner.errors import ConfigurationError

@@ -14,8 +14,8 @@ import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.utils import common
 
+from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.agents.make import AgentParts
-from actorlearner.agents.training_data import train
 from actorlearner.config.schema import LearnConfig
 from actorlearner.learning.group import Group
 from actorlearner.learning.priorities import importance_weights
@@ -222,7 +222,8 @@ class Learner:
         if self._normalizer is not None:
             self._normalizer.update(stored.observation)
         weights = importance_weights(drawn, self._priorities) if self._priorities else None
-        loss_info = train(self._agent, stored, weights)
+        experience: Any = as_transition(stored) if isinstance(stored, StoredTransition) else stored
+        loss_info = self._agent.train(experience, weights)
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)
         return shares(loss_info), ages, loss_info.extra.td_error if self._priorities else ()
 

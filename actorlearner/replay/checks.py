@@ -111,7 +111,7 @@ def _size_problems(config: Config, iteration: Iteration, length: int) -> Iterato
     if size % batch:
         yield _Problem("learn.batch_size", f"a divisor of agent.env_steps_per_iteration ({size})")
     elif iteration.whole_sequences and batch % length:
-        yield _Problem("learn.batch_size", f"a multiple of fragment_length ({length}), with a memory")
+        yield _Problem("learn.batch_size", f"a multiple of fragment_length ({length}), with an LSTM")
     elif config.learn.train_steps % iteration.train_steps(batch):
         steps = iteration.train_steps(batch)
         allowed = f"a multiple of {steps}, the train steps of an iteration: epochs x env steps / batch_size"

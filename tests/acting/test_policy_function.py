@@ -11,6 +11,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import policy_step, time_step
 
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.agents.encoder import AgentSpecs
 from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.environments.specs import EnvironmentSpecs
 from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
@@ -23,15 +24,15 @@ NESTED = {"arm": CONTINUOUS, "gripper": DISCRETE}
 FIRST = np.array([True, False, True, False, False])
 
 
-def specs_of(action: Any) -> EnvironmentSpecs:
-    return EnvironmentSpecs(OBSERVATION, action, time_step.time_step_spec(OBSERVATION))
+def specs_of(action: Any) -> AgentSpecs:
+    return AgentSpecs(OBSERVATION, action, time_step.time_step_spec(OBSERVATION))
 
 
 def observations(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(BATCH, 3)).astype(np.float32)
 
 
-def make_agent(name: str, specs: EnvironmentSpecs, **keys: Any) -> Any:
+def make_agent(name: str, specs: AgentSpecs, **keys: Any) -> Any:
     builder = find_builder(name)
     agent = builder.make_agent(builder.config_class(**keys), specs, tf.Variable(0, dtype=tf.int64))
     agent.initialize()

@@ -111,18 +111,18 @@ def test_episodes_leave_no_open_files(policy: Policy) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_a_policy_with_a_memory_forgets_it_where_an_episode_begins() -> None:
+def test_the_state_of_an_lstm_is_zero_where_an_episode_begins() -> None:
     config = dataclasses.replace(CONFIG, agent=dataclasses.replace(CONFIG.agent, lstm_units=4))
     specs = load_specs(config.environment)
     greedy = greedy_policy.GreedyPolicy(make_agent(config, specs).agent.policy)
     policy = Policy(greedy, specs, 0, config)
 
-    def remembered() -> float:
+    def largest() -> float:
         return max(float(np.abs(leaf).max()) for leaf in tree.flatten(policy.function.state))
 
     observation = np.ones(4)
     policy(observation, first=True)
     policy(observation)
-    assert remembered() > 0
+    assert largest() > 0
     policy(observation, first=True)
-    assert remembered() == 0
+    assert largest() == 0

@@ -10,22 +10,22 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import policy_step, time_step, trajectory
 
+from actorlearner.agents.encoder import AgentSpecs
 from actorlearner.agents.registry import find_builder
-from actorlearner.environments.specs import EnvironmentSpecs
 
 MID, LAST = time_step.StepType.MID, time_step.StepType.LAST
 
 
-def make_specs(action: Any, observation: Any = None) -> EnvironmentSpecs:
+def make_specs(action: Any, observation: Any = None) -> AgentSpecs:
     observation = observation or tensor_spec.TensorSpec([3], tf.float32, "observation")
-    return EnvironmentSpecs(observation, action, time_step.time_step_spec(observation))
+    return AgentSpecs(observation, action, time_step.time_step_spec(observation))
 
 
-def continuous_specs() -> EnvironmentSpecs:
+def continuous_specs() -> AgentSpecs:
     return make_specs(tensor_spec.BoundedTensorSpec([2], tf.float32, [-2.0, 0.0], [2.0, 1.0], "action"))
 
 
-def discrete_specs() -> EnvironmentSpecs:
+def discrete_specs() -> AgentSpecs:
     return make_specs(tensor_spec.BoundedTensorSpec([], tf.int64, 0, 3, "action"))
 
 
@@ -67,7 +67,7 @@ class Batch:
         )
 
 
-def make_batch(specs: EnvironmentSpecs, discount: list[float]) -> Batch:
+def make_batch(specs: AgentSpecs, discount: list[float]) -> Batch:
     random = np.random.default_rng(3)
     size = len(discount)
     if specs.action.dtype.is_integer:
@@ -83,7 +83,7 @@ def make_batch(specs: EnvironmentSpecs, discount: list[float]) -> Batch:
     )
 
 
-def make_agent(name: str, specs: EnvironmentSpecs, **keys: Any) -> Any:
+def make_agent(name: str, specs: AgentSpecs, **keys: Any) -> Any:
     """The same keys give the same initial weights."""
     builder = find_builder(name)
     tf.keras.utils.set_random_seed(5)  # Keras initialisers draw from Python, not from TensorFlow
@@ -103,17 +103,17 @@ def batches() -> Callable[..., Batch]:
 
 
 @pytest.fixture
-def specs_of() -> Callable[..., EnvironmentSpecs]:
+def specs_of() -> Callable[..., AgentSpecs]:
     return make_specs
 
 
 @pytest.fixture
-def continuous() -> EnvironmentSpecs:
+def continuous() -> AgentSpecs:
     return continuous_specs()
 
 
 @pytest.fixture
-def discrete() -> EnvironmentSpecs:
+def discrete() -> AgentSpecs:
     return discrete_specs()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from actorlearner.agents.distributional import quantile_losses
+from actorlearner.agents.distributional_agent import quantile_losses
 from actorlearner.errors import ConfigurationError
 
 REWARDS = np.array([0.3, -1.0, 2.5], np.float32)

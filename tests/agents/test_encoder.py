@@ -7,9 +7,8 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import policy_step, time_step, trajectory
 
 from actorlearner.acting.policy_function import PolicyFunction
-from actorlearner.agents.encoder import EncodedNetwork, ObservationEncoder, can_be_encoded
+from actorlearner.agents.encoder import AgentSpecs, EncodedNetwork, ObservationEncoder, can_be_encoded
 from actorlearner.agents.registry import agent_classes
-from actorlearner.environments.specs import EnvironmentSpecs
 from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
 
 OWN = "examples.dueling_dqn:DuelingDqnBuilder"
@@ -69,7 +68,7 @@ def test_images_are_scaled():
 
 def encoder_of(spec):
     """The encoder of observations with this spec."""
-    return ObservationEncoder(EnvironmentSpecs(spec, (), ()))
+    return ObservationEncoder(AgentSpecs(spec, (), ()))
 
 
 @pytest.mark.parametrize("pixels", [1, 10, 84])

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.normalizer import RunningMoments
-from actorlearner.agents.on_policy import discounted_sums, generalized_advantages
+from actorlearner.agents.on_policy_agent import discounted_sums, generalized_advantages
 
 GAMMA, DECAY = 0.9, 0.8
 F, T = 3, 12

@@ -143,7 +143,7 @@ def test_a_mask_that_fits_no_action_is_refused(action, mask):
 
 
 @pytest.mark.parametrize("action", [DISCRETE, CONTINUOUS])
-def test_a_memory_along_sequences_is_that_of_acting(action):
+def test_an_lstm_along_sequences_is_that_of_acting(action):
     parts = parts_of(action, lstm_units=8)
     agent = parts.agent
     act = PolicyFunction(agent.collect_policy, specs_of(action), F)
@@ -156,7 +156,7 @@ def test_a_memory_along_sequences_is_that_of_acting(action):
         act(tf.nest.map_structure(lambda leaf, now=t: leaf[:, now], seen), first[:, t])
         infos.append(act.info)
     info = tf.nest.map_structure(lambda *leaves: np.stack(leaves, axis=1), *infos)
-    examples = agent.prepare(_of_memory(seen, first, info, state))
+    examples = agent.prepare(_of_lstm(seen, first, info, state))
     hidden, _ = agent._actor_net.body.unroll(examples.steps.observation, examples.first, examples.state)
     distribution = agent._actor_net.head(hidden, examples.steps.observation)
     np.testing.assert_allclose(distribution.log_prob(info.action), info.log_probability, atol=1e-5)
@@ -167,7 +167,7 @@ def test_a_memory_along_sequences_is_that_of_acting(action):
     assert after < before
 
 
-def test_a_truncated_episode_is_bootstrapped_with_its_own_memory():
+def test_a_truncated_episode_is_bootstrapped_with_its_own_lstm_state():
     agent = parts_of(DISCRETE, lstm_units=8, gamma=0.5).agent
     seen, following = observations(F, T), observations(F, T)
     following["vector"] = following["vector"] + 1.0
@@ -176,7 +176,7 @@ def test_a_truncated_episode_is_bootstrapped_with_its_own_memory():
     info = agent.collect_policy.info_spec
     info = type(info)(np.zeros((F, T), np.int32), np.zeros((F, T), np.float32))
     state = {"actor_network_state": (np.zeros((F, 8), np.float32),) * 2}
-    sequences = _of_memory(seen, first, info, state)
+    sequences = _of_lstm(seen, first, info, state)
     last = np.zeros((F, T), np.bool_)
     last[:, 2] = True  # Truncated: its discount is 1.
     sequences = sequences._replace(
@@ -184,16 +184,16 @@ def test_a_truncated_episode_is_bootstrapped_with_its_own_memory():
         discount=tf.ones((F, T)),
         last=tf.constant(last),
     )
-    memory, head = agent._actor_net.body, agent._value_net.head
+    body, head = agent._actor_net.body, agent._value_net.head
     carried = (tf.zeros([F, 8]),) * 2
     for t in range(3):
-        _, carried = memory(tf.nest.map_structure(lambda leaf, now=t: leaf[:, now], seen), carried)
-    hidden, _ = memory(tf.nest.map_structure(lambda leaf: leaf[:, 2], following), carried)
+        _, carried = body(tf.nest.map_structure(lambda leaf, now=t: leaf[:, now], seen), carried)
+    hidden, _ = body(tf.nest.map_structure(lambda leaf: leaf[:, 2], following), carried)
     expected = sequences.reward[:, 2] + 0.5 * head(hidden)
     np.testing.assert_allclose(agent.prepare(sequences).steps.returns[:, 2], expected, rtol=1e-5)
 
 
-def _of_memory(seen, first, info, state):
+def _of_lstm(seen, first, info, state):
     reward = np.random.default_rng(1).normal(size=(F, T)).astype(np.float32)
     sequences = StoredSequence(
         observation=seen,

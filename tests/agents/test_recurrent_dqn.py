@@ -1,4 +1,4 @@
-"""DQN with memory: its network along sequences, and what its loss counts."""
+"""DQN with an LSTM: its network along sequences, and what its loss counts."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.experience import StoredSequence
 from actorlearner.agents.make import make_agent
-from actorlearner.agents.recurrent_dqn import lambda_returns
+from actorlearner.agents.recurrent_dqn_agent import lambda_returns
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 

@@ -15,7 +15,7 @@ from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.ppo_agent import PolicyInfo
-from actorlearner.agents.recurrent_ppo import STATE, RecurrentPpoAgent
+from actorlearner.agents.recurrent_ppo_agent import STATE, RecurrentPpoAgent
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
@@ -197,7 +197,7 @@ def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path:
     run.server.stop()
 
 
-def test_minibatches_of_a_memory_are_whole_sequences(
+def test_minibatches_of_an_lstm_are_whole_sequences(
     free_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loss_of = RecurrentPpoAgent._loss_of

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from tf_agents.train import learner as stock_learner
 
-from actorlearner.agents.training_data import as_transition
+from actorlearner.agents.experience import as_transition
 from actorlearner.learning import training_loop
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.learner import DataStatistics, Learner

@@ -14,11 +14,10 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step, trajectory
 
 from actorlearner.agents.dqn import DqnConfig
-from actorlearner.agents.experience import StoredTransition
+from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.sac import SacConfig
 from actorlearner.agents.td3 import Td3Config
-from actorlearner.agents.training_data import as_transition
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
 from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs

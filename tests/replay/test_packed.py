@@ -10,8 +10,7 @@ from reverb import ReplaySample
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
-from actorlearner.agents.experience import StoredTransition
-from actorlearner.agents.training_data import as_transition
+from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.packed import PackedLayout

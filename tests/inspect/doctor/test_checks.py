@@ -357,7 +357,7 @@ def test_a_directory_that_cannot_be_written(experiment: Experiment) -> None:
 @pytest.mark.parametrize(
     "agent",
     [DqnConfig(), DqnConfig(n_step=3), DqnConfig(lstm_units=8), PpoConfig()],
-    ids=["transitions", "three env steps", "a memory", "on-policy"],
+    ids=["transitions", "three env steps", "an LSTM", "on-policy"],
 )
 def test_a_round_trip(experiment: Experiment, agent: AgentConfig) -> None:
     config = with_replay(experiment.config, updates_per_env_step=1.0, min_size=500)

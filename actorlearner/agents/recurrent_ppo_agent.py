@@ -1,7 +1,6 @@
-"""PPO with memory: minibatches of whole sequences, from the state that acting had at their start.
+"""PPO with an LSTM: minibatches of whole sequences, from the state that acting had at their start.
 
 An iteration's train steps change the weights, so that the stored state comes from slightly older weights.
-Import this only where TensorFlow may be imported.
 """
 
 from typing import NamedTuple
@@ -12,13 +11,13 @@ from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.utils import common
 
 from actorlearner.agents.experience import StoredSequence
-from actorlearner.agents.memory import State
-from actorlearner.agents.on_policy import flatten_time
+from actorlearner.agents.lstm import State
+from actorlearner.agents.on_policy_agent import flatten_time
 from actorlearner.agents.ppo_agent import Examples, PpoAgent, normalized, time_steps_of
 from actorlearner.environments.environment import Nest
 
 STATE = "actor_network_state"
-"""The key of the memory's state in the state of TF-Agents' policy."""
+"""The key of the LSTM's state in the state of TF-Agents' policy."""
 
 
 class SequenceExamples(NamedTuple):
@@ -27,7 +26,7 @@ class SequenceExamples(NamedTuple):
     Attributes:
       steps: their env steps, [B, T, ...].
       first: bool [B, T], where an episode begins.
-      state: of the memory before the first env step, [B, units] each.
+      state: of the LSTM before the first env step, [B, units] each.
     """
 
     steps: Examples
@@ -36,7 +35,7 @@ class SequenceExamples(NamedTuple):
 
 
 class RecurrentPpoAgent(PpoAgent):
-    """A PpoAgent whose networks share a memory."""
+    """A PpoAgent whose networks share an LSTM."""
 
     def prepare(self, sequences: StoredSequence) -> Nest:
         """Computes the values, returns and advantages of an iteration; an example is a whole sequence."""
@@ -45,17 +44,17 @@ class RecurrentPpoAgent(PpoAgent):
         )
 
     def _values(self, sequences: StoredSequence) -> tuple[tf.Tensor, tf.Tensor]:
-        memory = self._actor_net.body
-        hidden, states = memory.unroll(
+        body = self._actor_net.body
+        hidden, states = body.unroll(
             sequences.observation, sequences.first, tuple(sequences.policy_state[STATE])
         )
         # One more step from each env step: what follows it in the sequence may be another episode.
-        following, _ = memory(flatten_time(sequences.next_observation), flatten_time(states))
+        following, _ = body(flatten_time(sequences.next_observation), flatten_time(states))
         next_values = tf.reshape(self._value_net.head(following), tf.shape(sequences.reward))
         return self._value_net.head(hidden), next_values
 
     def _loss_of(self, examples: SequenceExamples) -> LossInfo:
-        """Returns the losses of PPOClipAgent, for the outputs of the memory along the sequences."""
+        """Returns the losses of PPOClipAgent, for the outputs of the LSTM along the sequences."""
         hidden, _ = self._actor_net.body.unroll(examples.steps.observation, examples.first, examples.state)
         steps, hidden = flatten_time((examples.steps, hidden))
         time_steps = time_steps_of(steps)

@@ -1,8 +1,8 @@
-"""DQN with memory: an LSTM network, trained on sequences from the state that acting had at their start.
+"""DQN with an LSTM: it is trained on sequences from the state that acting had at their start.
 
 The first `burn_in` env steps of a sequence only bring the state up to date with the present weights.
 ("Recurrent Experience Replay in Distributed Reinforcement Learning", Kapturowski et al. 2019,
-https://openreview.net/forum?id=r1lyTjAqYX.) Import this only where TensorFlow may be imported.
+https://openreview.net/forum?id=r1lyTjAqYX.)
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,21 @@ from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.networks import network
 from tf_agents.utils import common
 
-from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.encoder import AgentSpecs, ObservationEncoder
 from actorlearner.agents.experience import StoredSequence
-from actorlearner.agents.memory import Memory, State, state_spec
+from actorlearner.agents.lstm import Lstm, State, state_spec
 from actorlearner.environments.environment import Nest
-from actorlearner.environments.specs import EnvironmentSpecs
 
 _MAX_SHARE = 0.9
 """The weight of a sequence's largest error in its priority; the mean error has the rest (R2D2's eta)."""
 
 
 class RecurrentQNetwork(network.Network):
-    """A network from observations and the state of its memory to a Q value for each action."""
+    """A network from observations and the state of its LSTM to a Q value for each action."""
 
     def __init__(
         self,
-        specs: EnvironmentSpecs,
+        specs: AgentSpecs,
         layers: Sequence[int],
         units: int,
         name: str = "RecurrentQ",
@@ -39,13 +38,13 @@ class RecurrentQNetwork(network.Network):
 
         Args:
           specs: of the environment.
-          layers: units of each hidden layer before the memory.
+          layers: units of each hidden layer before the LSTM.
           units: of the LSTM.
           name: of the network.
         """
         super().__init__(specs.observation, state_spec=state_spec(units), name=name)
         hidden = [tf.keras.layers.Dense(count, activation="relu") for count in layers]
-        self._memory = Memory([ObservationEncoder(specs), *hidden], units)
+        self._memory = Lstm([ObservationEncoder(specs), *hidden], units)  # The name in checkpoints.
         self._values = tf.keras.layers.Dense(int(specs.action.maximum) + 1)
 
     def call(
@@ -56,7 +55,7 @@ class RecurrentQNetwork(network.Network):
         return self._values(output), state
 
     def unroll(self, observations: Nest, first: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-        """Returns the Q values along sequences, [batch, T, actions], and the last state; see Memory."""
+        """Returns the Q values along sequences, [batch, T, actions], and the last state; see Lstm."""
         outputs, states = self._memory.unroll(observations, first, state)
         return self._values(outputs), tuple(part[:, -1] for part in states)
 

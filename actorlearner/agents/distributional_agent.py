@@ -1,7 +1,4 @@
-"""Distributions of returns: the network and the DQN agent of C51 and QR-DQN, and the loss of quantiles.
-
-Import this only where TensorFlow may be imported.
-"""
+"""Distributions of returns: the network and the DQN agent of C51 and QR-DQN, and the loss of quantiles."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +8,9 @@ from tf_agents.agents.dqn import dqn_agent
 from tf_agents.networks import network
 
 from actorlearner.agents.action_values import DistributionalConfig, agent_arguments
-from actorlearner.agents.encoder import ObservationEncoder
+from actorlearner.agents.encoder import AgentSpecs, ObservationEncoder
 from actorlearner.agents.optimizer import adam, create_moments
 from actorlearner.environments.environment import Nest
-from actorlearner.environments.specs import EnvironmentSpecs
 
 Mean = Callable[[tf.Tensor], tf.Tensor]
 """Takes distributions, float32 [batch, actions, atoms]; returns their means, float32 [batch, actions]."""
@@ -32,7 +28,7 @@ class ValueDistributionNetwork(network.Network):
 
     def __init__(
         self,
-        specs: EnvironmentSpecs,
+        specs: AgentSpecs,
         layers: list[int],
         atoms: int,
         mean: Mean,
@@ -94,7 +90,7 @@ class DistributionalAgent(dqn_agent.DqnAgent):
 
 def distributional_agent(
     config: DistributionalConfig,
-    specs: EnvironmentSpecs,
+    specs: AgentSpecs,
     train_step: tf.Variable,
     atoms: int,
     mean: Mean,

@@ -20,12 +20,12 @@ def state_spec(units: int) -> tuple[tf.TensorSpec, tf.TensorSpec]:
     return tf.TensorSpec([units], tf.float32), tf.TensorSpec([units], tf.float32)
 
 
-class Memory(tf.keras.layers.Layer):
-    """Layers that encode an observation, and an LSTM that remembers the encodings of an episode."""
+class Lstm(tf.keras.layers.Layer):
+    """Layers that encode an observation, and an LSTM behind them."""
 
     def __init__(self, layers: Sequence[tf.keras.layers.Layer], units: int) -> None:
         """Makes the LSTM behind `layers`, which take a nest of observations one after another."""
-        super().__init__(name="memory", autocast=False)
+        super().__init__(name="memory", autocast=False)  # The name in saved variables.
         self._encoders = list(layers)
         self._cell = tf.keras.layers.LSTMCell(units)
         self._units = units
