@@ -24,7 +24,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.checks import environment_problems
 from actorlearner.errors import ConfigurationError
 from actorlearner.local.local_command import LocalCommand
-from actorlearner.records.metrics import read_records
+from actorlearner.records.metrics import read_records, without_rolled_back
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from actorlearner.replay.checks import replay_problems
 
@@ -57,9 +57,9 @@ class Run:
     def evaluations(self) -> list[dict[str, Any]]:
         """Returns the evaluations of the greedy policy: `train_step`, `average_return`, `returns`, ...
 
-        A train step that a restarted learner took again has two; the later one counts.
+        Those of train steps that were rolled back and taken again are left out; `metrics("eval")` has them.
         """
-        return self.metrics("eval")
+        return without_rolled_back(self.metrics("eval"))
 
     def metrics(self, role: str) -> list[dict[str, Any]]:
         """Returns the records of `learner`, `collect-0`, `eval` or `replay` in order; none without a file."""

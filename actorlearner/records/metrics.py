@@ -5,7 +5,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,20 @@ def _plain(value: Any) -> Any:
 def read_records(path: Path) -> list[dict[str, Any]]:
     """Returns the complete records of a metrics file, oldest first; empty if there is no file."""
     return read_objects(path, Tail(path, from_start=True).lines())
+
+
+def without_rolled_back(evaluations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the evaluations of the run's history, given all of them, oldest first.
+
+    After a learner has rolled back to a checkpoint, train steps are taken and evaluated again: earlier
+    evaluations of these train steps, and of later ones, are of policies that are gone.
+    """
+    kept: list[dict[str, Any]] = []
+    for record in evaluations:
+        while kept and kept[-1]["train_step"] >= record["train_step"]:
+            kept.pop()
+        kept.append(record)
+    return kept
 
 
 Records = Mapping[str, Mapping[str, Any]]

@@ -12,7 +12,7 @@ from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import one_line
 from actorlearner.records.manifest import created_at
-from actorlearner.records.metrics import read_records
+from actorlearner.records.metrics import read_records, without_rolled_back
 from actorlearner.records.run_directory import RunDirectory
 
 PAUSE_S = 60.0
@@ -173,15 +173,10 @@ def _merged(files: Sequence[dict[str, Records]], name: str) -> Records:
 
 
 def _evaluations(records: Records, time: RunningTime, info_metrics: Sequence[str]) -> Evaluations:
-    kept: Records = []
-    for record in records:
-        step = _number(record.get("train_step"))
-        if not np.isfinite(step) or not len(_returns(record)):
-            continue
-        # The learner rolled back to a checkpoint: the later evaluations are of another history.
-        while kept and kept[-1]["train_step"] >= step:
-            kept.pop()
-        kept.append(record)
+    usable = (
+        each for each in records if np.isfinite(_number(each.get("train_step"))) and len(_returns(each))
+    )
+    kept = without_rolled_back(usable)
     return Evaluations(
         train_steps=_column(kept, "train_step"),
         env_steps=_column(kept, "env_steps"),

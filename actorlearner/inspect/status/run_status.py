@@ -14,7 +14,13 @@ from actorlearner.inspect.bottleneck.verdict import Bottleneck, find_bottlenecks
 from actorlearner.inspect.bottleneck.waits import Waits, recent_waits
 from actorlearner.process.heartbeat import read_heartbeat
 from actorlearner.process.role_names import EVAL_ACTOR, LEARNER, REPLAY_SERVER
-from actorlearner.records.metrics import newest_records, present_rate, read_records, time_left_s
+from actorlearner.records.metrics import (
+    newest_records,
+    present_rate,
+    read_records,
+    time_left_s,
+    without_rolled_back,
+)
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
 
@@ -126,7 +132,7 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
     actor_records = {path.stem: newest_records(path) for path in files.collect_metrics()}
     learner, replay = _last(learner_records), _last(newest_records(files.metrics("replay")))
     actors = [_actor(name, records) for name, records in actor_records.items()]
-    evaluations = read_records(files.metrics("eval"))
+    evaluations = without_rolled_back(read_records(files.metrics("eval")))
     newest = {LEARNER: learner, REPLAY_SERVER: replay, EVAL_ACTOR: _last(evaluations)}
     newest |= {role_of(actor): actor for actor in actors}
     roles = [role for path in files.heartbeats() if (role := _role(path, newest.get(path.stem, {}), now))]

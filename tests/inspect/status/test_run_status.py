@@ -102,6 +102,13 @@ def test_of_equal_evaluations_the_last_is_the_best(directory: RunDirectory) -> N
     assert look(directory).best_evaluation == {"train_step": 8_500, "average_return": -100.25}
 
 
+def test_the_best_is_not_of_train_steps_that_were_rolled_back(directory: RunDirectory) -> None:
+    with directory.metrics("eval").open("a") as file:
+        for step, average in ((8_600, 200.0), (8_500, -90.0)):
+            file.write(json.dumps({"time": NOW, "train_step": step, "average_return": average}) + "\n")
+    assert look(directory).best_evaluation == {"train_step": 8_500, "average_return": -90.0}
+
+
 def test_experience_that_is_consumed_once(directory: RunDirectory, tmp_path: Path) -> None:
     on_policy = RunDirectory(tmp_path / "ppo")
     on_policy.prepare(load_config("ppo_cartpole"))
