@@ -59,7 +59,7 @@ def load_environment(
         seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
         _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
     if not seeded:
-        warn(f"{_title(config)} has no seed(): its episodes differ from run to run, whatever the key seed is")
+        warn(f"{_title(config)} takes no seed: its episodes differ from run to run, whatever the key seed is")
     environment: Environment = adapter
     if config.max_episode_steps is not None and not registered:
         environment = TimeLimit(environment, config.max_episode_steps)

@@ -174,7 +174,7 @@ def test_an_environment_without_a_seed_is_said_once(caplog: pytest.LogCaptureFix
         load_guarded(config, 0, "collect-actor", 0, environment)
     load_guarded(config, 0, "collect-actor", 0, 0, restart=1)
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        f'"{__name__}:Unseeded" has no seed(): its episodes differ from run to run, whatever the key seed is'
+        f'"{__name__}:Unseeded" takes no seed: its episodes differ from run to run, whatever the key seed is'
     ]
 
 

@@ -31,7 +31,7 @@ def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None
     )
     assert train.finish() == 0, train.err
     assert (
-        train.out.count("has no seed(): its episodes differ") == 2
+        train.out.count("takes no seed: its episodes differ") == 2
     )  # Of a collect actor, and the eval actor.
     assert " died: " not in train.out
     assert doctor.finish() == 0, doctor.out
