@@ -1,1 +1,1 @@
-"""Acting in environments to collect experience: the loop of a collect actor, and what it reports."""
+"""Acting in environments: the collect actor's loop, evaluation episodes, saved policies and videos."""

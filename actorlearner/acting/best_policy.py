@@ -31,9 +31,9 @@ _log = logging.getLogger(__name__)
 class BestPolicy:
     """The best policy in `policies/best`, with its record.
 
-    A policy is written beside that directory before its evaluation is recorded, and moved there after it. If
-    the eval actor is killed in between, its successor either repeats the evaluation or moves the policy. A
-    policy that does not fit on a full disk is kept in memory until the next evaluation.
+    A new best policy is written to a second directory before its evaluation is recorded, and moved to
+    `policies/best` afterwards. If the eval actor is killed in between, the next one repeats the evaluation,
+    or moves the policy if the evaluation was recorded. While the disk is full, the policy is kept in memory.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class BestPolicy:
         try:
             restore_directory(self._path, stale_path(self._path))
             prepared, saved = read_best(fresh), self.record
-            # The replaced policy lies there, too, for a moment.
+            # After an exchange of the directories, `fresh` holds the replaced policy until it is removed.
             if prepared is not None and (saved is None or prepared.order > saved.order):
                 recorded = [(record["train_step"], record["returns"]) for record in evaluations]
                 if (prepared.train_step, prepared.chosen.returns) in recorded:

@@ -80,7 +80,7 @@ class CollectMetrics:
         self._metrics.write(record)
         curves = {f"collect/{key}": value for key, value in record.items() if key != "average_info"}
         curves |= {f"collect/info/{name}": value for name, value in info.items()}
-        # Random actions are plotted before the first train step; a restarted actor's random actions are not.
+        # Random actions are plotted at train step 0, but not a restarted actor's: the curve is past it.
         if policy.train_step >= 0 or not self._resumed:
             self._summaries.scalars(curves, max(0, policy.train_step))
         self._summaries.flush()

@@ -40,20 +40,20 @@ _BLOCKED_TIMEOUT_S = 1  # Short: acting pauses meanwhile, for one figure of a me
 
 @dataclasses.dataclass(frozen=True)
 class CollectorParts:
-    """What a collector works with; it closes the environments and the writer.
+    """The parts of a collector, which closes the environments and the writer.
 
     Attributes:
-      environments: where it acts.
-      writer: where its transitions go.
-      replay: the replay server behind the writer.
-      puller: knows which policy the learner published last.
-      metrics: writes its records.
+      environments: the environments to act in.
+      writer: writes the transitions to replay.
+      replay: the replay server that `writer` writes to.
+      puller: receives the policies; `ended` depends on its newest train step.
+      metrics: writes the actor's records.
       train_steps: collecting ends when the policy of this train step arrives.
       stop: ends collecting.
-      watched: raises if the replay server belongs to another run; None if the puller checks that server.
+      watched: checks that `replay` still serves this run; None if `puller` polls the same server.
       report_episode: called with each complete episode.
-      reward_clipping: limit of the rewards that are written; None: as they are.
-      in_sequences: whether env steps go to replay in sequences, with the info and state of their policy.
+      reward_clipping: clips the rewards in replay to [-reward_clipping, reward_clipping]; None: no clipping.
+      in_sequences: whether replay stores sequences, which need the policy's info, state and generation.
       info_metrics: the metrics of `environment.info_metrics`.
     """
 
@@ -184,11 +184,11 @@ class Collector:
     def _fractions(self) -> dict[str, float | None]:
         """Returns each phase's share of the time since the last record, by its key in the record."""
         spent = self._time.take()
-        # Time in which the rate limiter blocked inserts counts as waiting for it, not as writing.
+        # While the rate limiter blocks inserts, writing counts as waiting for the limiter.
         blocked = self._inserts_blocked()
         limiter = None if blocked is None else min(spent["writing"], blocked)
         spent["writing"] -= limiter or 0.0
-        # Waiting for the policy of the next iteration counts as well: there the learner limits collecting.
+        # So does waiting for the next iteration's policy: the learner limits collecting there, too.
         waited = spent.pop("learner")
         if limiter is not None:
             limiter += waited

@@ -17,7 +17,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.notify import warn
 
 _LONG_EPISODE = 50_000
-"""Env steps of an episode that may never end: a policy may learn to avoid its end."""
+"""Env steps after which a warning is logged: a policy may have learned to avoid the episode's end."""
 
 
 class PlayedEpisode(NamedTuple):
@@ -118,9 +118,9 @@ def play_episodes(
 ) -> list[PlayedEpisode] | None:
     """Plays whole episodes, one in each of N environments at a time, with one policy call for all.
 
-    Environment j plays the episodes j, j + N, j + 2N, ...: which episodes count is fixed before they are
-    played. If the first to end counted, short episodes would be favoured. An episode in which the environment
-    fails is discarded and replaced by another.
+    Environment j plays the episodes j, j + N, j + 2N, ..., so the episodes that count are fixed in advance:
+    counting those that end first would favour short episodes. An episode in which the environment fails is
+    discarded and replaced by another one.
 
     Args:
       environments: N of them, at most `episodes`.

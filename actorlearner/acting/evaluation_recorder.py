@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def last_train_step(directory: RunDirectory) -> int:
-    """Returns the last train step of which an evaluation is recorded; -1 if there is none."""
+    """Returns the train step of the last recorded evaluation; -1 if there is none."""
     recorded = read_records(directory.metrics("eval"))
     return int(recorded[-1]["train_step"]) if recorded else -1
 
@@ -25,7 +25,8 @@ class EvaluationRecorder:
     """Writes evaluations to the metrics file and to TensorBoard.
 
     Attributes:
-      train_step: the last recorded train step, also by a previous eval actor; -1 if there is none.
+      train_step: the train step of the last recorded evaluation, by this or a previous eval actor; -1 if
+        there is none.
     """
 
     def __init__(self, directory: RunDirectory, config: Config) -> None:
@@ -70,6 +71,6 @@ class EvaluationRecorder:
         )
 
     def flush(self) -> bool:
-        """Writes lines that a full disk kept back; returns whether everything is written."""
+        """Writes the records that a full disk has delayed; returns whether everything is written."""
         written = [self._metrics.flush(), self._summaries.flush()]
         return all(written)

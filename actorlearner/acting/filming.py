@@ -63,7 +63,8 @@ class VideoFile:
         for _ in range(copies):
             self._encoder.send(frame)
             self.frames += 1
-        if before.bit_length() < self.frames.bit_length():  # The last such frame is in the second half.
+        # At each power of two: the last of these frames is in the second half of the video.
+        if before.bit_length() < self.frames.bit_length():
             self._picture = frame
 
     def close(self) -> None:

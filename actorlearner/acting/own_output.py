@@ -1,4 +1,4 @@
-"""Keeps a command's output in the terminal free of the output of libraries."""
+"""Keeps the output of libraries out of a command's own output."""
 
 import contextlib
 import logging

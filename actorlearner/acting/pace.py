@@ -8,23 +8,23 @@ from actorlearner.agents.experience import Iteration
 
 _MIN_PATIENCE_S = 1.0
 _FIRST_PATIENCE_S = 30.0
-"""Least seconds that an actor waits before a takeover until the third policy: the usual time is unknown."""
+"""Minimum wait before a takeover until the third policy arrives: only then is the usual interval known."""
 
 _FADING = 0.75
-"""After an interval with a takeover, the usual time may shrink, but not below this fraction of what it was.
-The next interval without one measures it again."""
+"""After an interval with a takeover, the usual interval may shrink, but not below this fraction of its value.
+The next interval without a takeover measures it again."""
 
 _PATIENCE = 2.0
-"""Times the usual time between two policies after which an actor takes over from one that may have ended."""
+"""An actor takes over after waiting for this multiple of the usual interval between two policies."""
 
 
 class Pace:
-    """Gives each policy's env steps to the actors in equal shares.
+    """Divides the env steps of each policy equally among the actors.
 
-    An actor that has collected its share waits for the next policy. If it waits for twice the usual time
-    between two policies, another actor may have died: each remaining actor then collects its part of one
-    share (a takeover), and does so again after each further wait of that length. So no actor waits for ever
-    when others join, leave or die, and no actor polls the replay server for this.
+    An actor that has collected its share waits for the next policy. After a wait of twice the usual interval
+    between two policies, it assumes that an actor has died, and collects its part of that actor's share (a
+    takeover); it does so again after each further wait of that length. So no actor waits for ever if others
+    join, leave or die, and no actor has to poll the replay server.
 
     Attributes:
       surplus: env steps that all actors together collect with each policy beyond an iteration.
@@ -41,10 +41,10 @@ class Pace:
         """Starts without a policy.
 
         Args:
-          iteration: how experience is consumed.
-          fragment_env_steps: env steps of an actor's environments in one fragment of each.
+          iteration: the agent's Iteration.
+          fragment_env_steps: env steps of one fragment from each environment of an actor, together.
           actors: the number of collect actors.
-          train_steps: of one iteration.
+          train_steps: train steps of one iteration.
           clock: returns the time in seconds.
         """
         self._share = math.ceil(iteration.env_steps / actors / fragment_env_steps)
@@ -62,7 +62,10 @@ class Pace:
         self._took_over = False
 
     def policy_arrived(self, train_step: int) -> None:
-        """Adds the share of a new policy, and one share for each policy that this actor has missed."""
+        """Adds the share of a new policy, and one share for each policy that this actor has missed.
+
+        The first policy, also that of a restarted learner, adds as many shares as the policy lag allows.
+        """
         shares, now = self._max_shares, self._clock()
         if self._train_step is not None and train_step > self._train_step:
             shares = (train_step - self._train_step) // self._train_steps
@@ -74,12 +77,12 @@ class Pace:
         self._took_over = False
 
     def _measure(self, now: float) -> None:
-        """Updates the usual time between two policies."""
+        """Updates the usual interval between two policies."""
         if not self._joined_before_this_interval:  # An actor may join in the middle of its first interval.
             self._joined_before_this_interval = True
         elif self._usual_interval_s is None or not self._took_over:
             self._usual_interval_s = now - self._policy_at
-        else:  # Measures from the last takeover: before it, the actors waited for the missing actor.
+        else:  # From the last takeover on: before, the actors waited for the one that is missing.
             self._usual_interval_s = max(now - self._waiting_since, _FADING * self._usual_interval_s)
 
     def may_collect(self) -> bool:

@@ -18,15 +18,15 @@ class PolicyFunction:
     """A policy as one concrete graph function: nothing is traced while acting.
 
     Attributes:
-      info: nest of arrays [batch_size, ...], what the policy gave with the last actions.
+      info: nest of arrays [batch_size, ...], the policy's info for the last actions.
       state: nest of arrays [batch_size, ...], the policy's state before the last actions.
     """
 
     def __init__(self, policy: Any, specs: EnvironmentSpecs, batch_size: int) -> None:
         """Traces the policy for `batch_size` observations, without autograph.
 
-        The policy must have no Python `if` on a tensor: TF-Agents' policies need no autograph, and applying
-        it costs four seconds of a core.
+        So the policy must have no Python `if` on a tensor. TF-Agents' policies have none, and autograph would
+        take four seconds of a core.
 
         Args:
           policy: a TFPolicy, or a loaded SavedModel of one.
@@ -134,7 +134,7 @@ class RandomFunction:
         self._random = np.random.RandomState(seed)
 
     def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
-        """Returns a nest of arrays [batch_size, ...], whatever the observations, but for a mask."""
+        """Returns a nest of arrays [batch_size, ...]; of the observations, only the action mask is used."""
         if self._mask is not None:
             allowed = np.asarray(observations[self._mask], np.bool_)
             return np.array([self._random.choice(np.flatnonzero(row)) for row in allowed], self._spec.dtype)
@@ -142,7 +142,7 @@ class RandomFunction:
 
 
 class ScriptedFunction:
-    """Asks a user's function for the action of each environment; same interface as PolicyFunction."""
+    """Calls the user's function for the action of each environment; same interface as PolicyFunction."""
 
     def __init__(self, name: str, specs: EnvironmentSpecs, batch_size: int, state_spec: Nest = ()) -> None:
         """Imports the function.

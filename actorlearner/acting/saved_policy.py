@@ -96,9 +96,9 @@ def evaluate(
 
     Args:
       policy: from `load_policy`.
-      environment: a gym environment, a TF-Agents PyEnvironment, or a callable that makes one; it is taken as
-        it is, without the time limit and the frame stack of the run. None plays in the environment of the
-        run's evaluations, the same episodes as the command `rollout`.
+      environment: a gym environment, a TF-Agents PyEnvironment, or a callable that makes one. It gets no
+        wrappers: neither the run's time limit nor its frame stack. None plays the same episodes as the
+        command `rollout`, in the environment of the run's evaluations.
       episodes: the number of episodes.
       seed: seeds the environment, if it can be seeded.
 

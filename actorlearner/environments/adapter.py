@@ -18,13 +18,13 @@ class Adapter(ABC):
     def __init__(
         self, environment: Any, observation_spec: Nest, action_spec: Nest, info_keys: Collection[str] = ()
     ) -> None:
-        """Adapts `environment`: a gym.Env, old or new, a PyEnvironment, or one of dm_control.
+        """Wraps an environment of another library.
 
         Args:
-          environment: the environment.
+          environment: a gym.Env (of any version), a gymnasium.Env, a PyEnvironment, or a dm_control task.
           observation_spec: nest of array specs.
           action_spec: nest of array specs.
-          info_keys: keys of the numbers in its info that steps report.
+          info_keys: the keys of the numbers in the environment's info that each Step reports.
         """
         self._info_keys = info_keys
         self.observation_spec = observation_spec

@@ -17,10 +17,10 @@ Cast = Callable[[Any], Nest]
 
 
 def single_precision(spec: Nest) -> Nest:
-    """Returns a nest of any library's specs as dm_env's: float64 becomes float32, mappings plain dicts.
+    """Converts a nest of any library's specs to dm_env's, and float64 to float32; mappings become dicts.
 
-    Networks compute in float32 and TF-Agents' networks refuse float64, which would also double the size of
-    replay. Bounds are rounded inwards: an action inside the float32 bounds is inside the float64 bounds.
+    TF-Agents' networks refuse float64, which would also double the size of replay. Bounds are rounded
+    inwards, so that an action inside the float32 bounds is inside the float64 bounds.
     """
     if isinstance(spec, Mapping):
         return {key: single_precision(child) for key, child in spec.items()}

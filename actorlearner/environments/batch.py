@@ -15,7 +15,7 @@ from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 
 
 class EnvironmentBatch:
-    """Steps several environments in turn, and resets each whose episode ended.
+    """Steps several environments, and resets those whose episodes ended.
 
     Attributes:
       observations: nest of arrays [environments, ...], the observations to act on next.
@@ -29,8 +29,8 @@ class EnvironmentBatch:
 
         Args:
           environments: at least one.
-          cut_after: env steps after which each environment's episode is truncated, once, so that the
-            environments do not stay in step; None: never.
+          cut_after: for each environment, the env steps after which its current episode is truncated, once,
+            so that the environments do not stay in step; None: never.
         """
         self._environments = list(environments)
         self._steps_left = np.array(cut_after or [0] * len(environments))
@@ -38,7 +38,7 @@ class EnvironmentBatch:
         self.first = np.ones(len(self._environments), dtype=np.bool_)
 
     def step(self, actions: Nest, policy_train_step: int) -> EnvSteps:
-        """Takes one env step in each environment: those in processes of their own at once.
+        """Takes one env step in each environment; environments in separate processes step in parallel.
 
         Args:
           actions: nest of arrays [environments, ...].
@@ -87,7 +87,7 @@ class EnvironmentBatch:
         return self._steps_left == 0
 
     def _given_up(self, i: int) -> Step:
-        """Returns the last step of an episode whose environment failed: a reset follows."""
+        """Returns a rejected last Step, for an environment that failed, so that a reset follows."""
         observation = tree.map_structure(lambda leaf: leaf[i], self.observations)
         return Step(observation, 0.0, 1.0, last=True, rejected=True)
 
@@ -119,8 +119,8 @@ def stack(nests: Sequence[Nest]) -> Nest:
 
 
 def unstack(actions: Nest) -> Iterable[Nest]:
-    """Returns the nests that were stacked."""
-    if isinstance(actions, np.ndarray):  # The common case is faster without nests of single rows.
+    """Inverts `stack`: returns one nest for each index of the first dimension."""
+    if isinstance(actions, np.ndarray):  # The common case: iterating over an array is faster.
         return actions
     leaves = zip(*tree.flatten(actions), strict=True)
     return (tree.unflatten_as(actions, parts) for parts in leaves)

@@ -47,9 +47,10 @@ def check_environment(environment: EnvironmentConfig, kwargs_key: str = _KWARGS)
 
 
 def environment_problems(config: Config, broken: Collection[str] = ()) -> Sequence[str]:
-    """Returns what `check_environment` raises, one line each; nothing if the section is refused already.
+    """Returns the problems that `check_environment` raises, one line each.
 
-    The keyword arguments of evaluations and of the first collect actor are checked, too.
+    Also checks the keyword arguments of evaluations and of the first collect actor. Returns nothing if a key
+    of the section is in `broken`, because it was refused already.
     """
     if not can_be_looked_up(config.environment) or any(key.startswith("environment.") for key in broken):
         return ()
@@ -66,7 +67,7 @@ def environment_problems(config: Config, broken: Collection[str] = ()) -> Sequen
 
 
 def registered_spec(environment: EnvironmentConfig) -> Any:
-    """Returns what gym, pybullet or gymnasium has registered under the environment's name.
+    """Returns the spec that gym, pybullet or gymnasium has registered under the environment's name.
 
     As in `gym.make`, a name may begin with the module whose import registers it: "ale_py:ALE/Pong-v5".
 
@@ -89,7 +90,7 @@ def registered_spec(environment: EnvironmentConfig) -> Any:
 
 
 def _registry(suite: str) -> dict[str, Any]:
-    """Returns what is registered by name; pybullet's environments register when they are imported."""
+    """Returns a suite's registered specs by name; importing pybullet_envs registers pybullet's."""
     if suite == "gymnasium":
         return dict(_import("gymnasium", _SUITE, suite).registry)
     registration = _import("gym.envs.registration", _SUITE, suite)

@@ -29,12 +29,13 @@ def make_task(name: str, step_limit: int | None, kwargs: Mapping[str, Any]) -> "
     domain, _, task = name.rpartition("-")
     environment = suite.load(domain, task, task_kwargs=dict(kwargs))
     if step_limit is not None:
-        environment._step_limit = step_limit  # `suite.load` takes seconds, and only of some tasks.
+        # Not by a keyword: `suite.load` takes a time limit in seconds, and not for all tasks.
+        environment._step_limit = step_limit
     return DmControlAdapter(environment)
 
 
 class DmControlAdapter(Adapter):
-    """An Environment whose observation is one vector: the parts of the task's, one after another."""
+    """An Environment whose observation is one vector: the task's observations, concatenated."""
 
     def __init__(self, environment: Any) -> None:
         """Reads the specs."""

@@ -93,11 +93,11 @@ class EnvSteps(NamedTuple):
       policy_train_step: int64; train step of the variables that chose the action, RANDOM_POLICY for random
         actions.
       valid: bool; False if the environment failed (then `last` is True) or rejected the action. Such an env
-        step must not be used: for replay, the episode ends with the env step before it, as if truncated.
-        `next_observation` is then `observation` itself.
+        step must not be trained on: replay truncates the episode after the env step before it. Its
+        `next_observation` equals `observation`.
       cut: bool; whether the actor itself ended the episode here, as if truncated.
       policy_generation: int64; the generation of the learner that published the variables; only in sequences.
-      policy_info: nest; what the policy gave with the action; only in sequences.
+      policy_info: nest; the policy's info for the action; only in sequences.
       policy_state: nest; the state of the policy before it chose the action; only in sequences.
       info: `Step.info` of each environment; may be empty.
     """

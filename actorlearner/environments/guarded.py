@@ -19,15 +19,15 @@ from actorlearner.records.notify import warn
 _log = logging.getLogger(__name__)
 
 _FORGIVEN_AFTER = 1_000
-"""Good env steps in a row that reset the count of consecutive faults, as does a complete episode."""
+"""Env steps in a row without a fault that reset the count of consecutive faults; so does an episode's end."""
 
 
 class GuardedEnvironment(Wrapper):
     """Wraps an environment and replaces it after a fault.
 
     A fault is an exception from the environment, a NaN or infinity in an action, an observation or a
-    reward, or a discount outside [0, 1]. Each fault is logged and counted. The reward -inf is no fault: with
-    it an environment says that it rejected the action.
+    reward, or a discount outside [0, 1]. Each fault is logged and counted. The reward -inf is no fault: it
+    means that the environment rejected the action.
 
     Attributes:
       observation_spec, action_spec: specs of the environment.
@@ -96,7 +96,7 @@ class GuardedEnvironment(Wrapper):
     def send(self, action: Nest) -> None:
         """Starts an env step, if the environment runs in another process; `step` must follow."""
         if isinstance(self._environment, ProcessEnvironment) and all_finite(action):
-            with contextlib.suppress(RunError):  # `step` meets it again.
+            with contextlib.suppress(RunError):  # `step` will raise it again.
                 self._environment.send(action)
 
     def close(self) -> None:

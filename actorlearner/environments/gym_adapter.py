@@ -21,7 +21,7 @@ class GymAdapter(Adapter):
       info["TimeLimit.truncated"] is true. Later versions return (observation, reward, terminated,
       truncated, info).
     - `reset` returns the observation, or (observation, info).
-    - float64 spaces have float32 specs; observations are cast to them, actions to their spaces.
+    - The specs of float64 spaces are float32. Observations are cast to the specs, actions to the spaces.
 
     Attributes:
       observation_spec, action_spec: nests of array specs; dicts and tuples where the spaces are.

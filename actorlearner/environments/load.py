@@ -36,7 +36,7 @@ def load_environment(
     role: str = "",
     index: int = 0,
 ) -> Environment:
-    """Returns a new environment, which has been reset once.
+    """Makes an environment with its wrappers, seeds it and resets it once.
 
     The first reset starts the simulator, may print, and shows whether observations fit their space.
 
@@ -83,14 +83,14 @@ def episode_limit(config: EnvironmentConfig) -> int | None:
 
 
 def _make_registered(config: EnvironmentConfig) -> Any:
-    """Makes an environment of a registry, with the configured time limit if there is one."""
+    """Makes an environment of one of the known suites, with the configured time limit if there is one."""
     if config.suite == "dm_control":
         return _construct(config, lambda: make_task(config.name, config.max_episode_steps, config.kwargs))
     if config.suite == "gymnasium":
         return _construct(config, lambda: _make_gymnasium(config))
     spec = copy.deepcopy(registered_spec(config))
     if config.max_episode_steps is not None:
-        # Only in the copy, so that other environments keep their limits.
+        # In a copy of the registered spec: other environments of this name keep their limit.
         spec.max_episode_steps = config.max_episode_steps
     return _construct(config, lambda: spec.make(**config.kwargs))
 
@@ -98,7 +98,7 @@ def _make_registered(config: EnvironmentConfig) -> Any:
 def _make_gymnasium(config: EnvironmentConfig) -> Any:
     import gymnasium
 
-    # An environment can be filmed only if it is made for that; this costs nothing until it renders.
+    # The render mode is fixed when the environment is made; it costs nothing until the environment renders.
     spec = registered_spec(config)
     entry = spec.entry_point
     made = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry

@@ -20,9 +20,9 @@ _END_S = 2.0
 
 
 class ProcessEnvironment:
-    """An Environment whose simulator runs in another process; it renders nothing.
+    """An Environment whose simulator runs in another process; it cannot render.
 
-    `send` starts an env step, and `step` with the same action then waits for its end.
+    `send` starts an env step; `step` with the same action then waits for the result.
 
     Attributes:
       observation_spec, action_spec: nests of array specs.
@@ -114,17 +114,17 @@ def _serve(
 ) -> None:
     """Answers until the other end is closed."""
     # Ctrl-C reaches all processes of a terminal, and Slurm signals all processes of a job. This process does
-    # nothing then: the actor ends it. The handler is a function, because simulators would inherit SIG_IGN.
+    # nothing then: the actor ends it. Not by SIG_IGN, which the simulator's child processes would inherit.
     for number in _SIGNALS:
         signal.signal(number, lambda *_: None)
-    # Signals end forked processes again; they are blocked until a fork has reset its handlers.
+    # Forked processes get the default handlers back; signals are blocked until the fork has reset them.
     os.register_at_fork(
         before=functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK, _SIGNALS),
         after_in_parent=functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _SIGNALS),
         after_in_child=_end_by_signals,
     )
     die_with_parent(parent)
-    # The environment may start processes itself, which a daemon may not; the actor's end still ends this one.
+    # Not a daemon any more: daemons must not start processes, as environments may. It ends with the actor.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     try:
         config, seed, role, index = place
@@ -144,7 +144,7 @@ def _serve(
             environment.close()
             for process in multiprocessing.active_children():
                 process.terminate()
-            os._exit(0)  # At once: an actor that ends waits for it.
+            os._exit(0)  # Skips the interpreter's shutdown, because the actor waits.
         try:
             answer = calls[what](action)
         except Exception as error:  # User code may raise anything, also what cannot be pickled.

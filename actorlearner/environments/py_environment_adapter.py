@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class PyEnvironmentAdapter(Adapter):
     """Adapts an unbatched `PyEnvironment`.
 
-    Discounts are kept, except for 0 at gym's time limit, which TF-Agents' suites of gym environments return:
-    it becomes 1.
+    Keeps the environment's discounts, with one exception: at gym's time limit, TF-Agents' suites return the
+    discount 0, which becomes 1.
 
     Attributes:
       observation_spec, action_spec: nests of array specs, float64 replaced by float32.
@@ -85,9 +85,9 @@ class PyEnvironmentAdapter(Adapter):
 
 
 def is_py_environment(environment: Any) -> bool:
-    """Returns whether it is a PyEnvironment of TF-Agents.
+    """Returns whether `environment` is a PyEnvironment of TF-Agents.
 
-    It compares names, because importing the class would import TensorFlow.
+    Compares names, because importing the class would import TensorFlow.
     """
     bases = ((base.__module__, base.__name__) for base in type(environment).__mro__)
     return ("tf_agents.environments.py_environment", "PyEnvironment") in bases

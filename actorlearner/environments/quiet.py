@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-_FIRST_FREE = 3  # A copy must not become a standard stream that is closed, as in a daemon.
+_FIRST_FREE = 3  # Otherwise a copy could take the number of a closed standard stream, as in a daemon.
 
 
 @contextlib.contextmanager
@@ -29,7 +29,7 @@ def quiet_output(log: str = os.devnull) -> Iterator[None]:
                 os.dup2(instead.fileno(), descriptor)
         yield
     finally:
-        _flush()  # While the redirection still holds.
+        _flush()  # Buffered output must not reach the restored streams.
         for descriptor, copy in saved.items():
             os.dup2(copy, descriptor)
             os.close(copy)

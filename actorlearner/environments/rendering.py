@@ -19,7 +19,7 @@ _MODE = "rgb_array"
 _RATES = ("render_fps", "video.frames_per_second")
 _TIME_STEPS = (("dt",), ("_time_step", "_action_repeat"), ("_timeStep", "_actionRepeat"))
 _LOWEST_RATE, _HIGHEST_RATE = 1.0, 1e6
-"""Rates outside are not env steps per second: the environment has no time, or counts it in days."""
+"""Rates outside this range are ignored: the environment has no time, or counts it in days."""
 
 
 class RenderError(Exception):
@@ -51,8 +51,8 @@ def render(environment: Any) -> Frame:
 def frame_rate(environment: Any) -> float | None:
     """Returns the env steps per simulated second; None if unknown.
 
-    The simulator's time step has precedence over the rate in the metadata, which may be chosen for viewing:
-    PyBullet's Minitaur has half its real rate there.
+    The simulator's time step has precedence over the metadata, whose rate may be chosen for viewing: in the
+    metadata of PyBullet's Minitaur it is half the real rate.
     """
     layers = [layer for layer in (environment, getattr(environment, "gym", None)) if layer is not None]
     rates = [1.0 / step for layer in layers for step in _time_steps(layer)]

@@ -68,9 +68,9 @@ def space_action_cast(space: Any) -> Cast:
 
 
 def _kind(space: Any) -> str:
-    """Returns the name of the space's class, or of the class that it is derived from.
+    """Returns the name of the supported space class that a space is an instance of.
 
-    By name, so that spaces of gym and of gymnasium are the same, and neither has to be imported.
+    Compares names, so that gym's and gymnasium's spaces are treated alike, and neither has to be imported.
     """
     for base in type(space).__mro__:
         if base.__name__ in _KINDS:
@@ -79,6 +79,6 @@ def _kind(space: Any) -> str:
 
 
 def _short(bound: Any) -> Any:
-    """Returns a bound that is the same everywhere as one number: those of images would be large."""
+    """Returns the bounds as one number if all are equal; the arrays of images would be large."""
     first = bound.flat[0]
     return np.asarray(first, bound.dtype) if np.all(bound == first) else bound

@@ -13,9 +13,9 @@ from actorlearner.errors import ConfigurationError
 
 
 class TimeLimit(Wrapper):
-    """Truncates episodes after `max_episode_steps`, at least 1, env steps.
+    """Truncates episodes after `max_episode_steps` env steps, which must be at least 1.
 
-    The last discount stays the environment's: 1, unless the episode terminated at that very env step.
+    The last discount is unchanged: 1, unless the episode terminated at that env step.
     """
 
     def __init__(self, environment: Environment, max_episode_steps: int) -> None:

@@ -36,7 +36,7 @@ _PREFIX = "ckpt"
 _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
 _GENERATION_MARGIN = 100
-"""More than the number of learners that start one after the other without saving."""
+"""Generations skipped if the file cannot be read: more than the learners that began without saving."""
 
 _SETTLE_S = 30.0
 _SETTLE_INTERVAL_S = 0.01
@@ -48,8 +48,8 @@ class LearnerCheckpoint:
     """Saves the state of training, and restores the newest complete checkpoint.
 
     Attributes:
-      generation: this learner's generation, see PolicyVariables; -1 before it begins. A restore raises it to
-        at least the generation of the learner that saved.
+      generation: this learner's generation, see PolicyVariables; -1 before `begin_generation`. `restore` sets
+        it to the generation of the learner that saved, unless it is greater already.
     """
 
     def __init__(
@@ -83,7 +83,8 @@ class LearnerCheckpoint:
         created.
 
         Raises:
-          RunError: it belongs to another agent. No older one is restored instead: its files are not damaged.
+          RunError: the checkpoint belongs to another agent. An older one is restored only in place of a
+            damaged one.
         """
         complete = newest_complete(self._directory, _warn_skipped)
         if complete is None:
@@ -106,9 +107,10 @@ class LearnerCheckpoint:
     def begin_generation(self, published: int) -> None:
         """Sets `generation` for a new learner, and records it in a file.
 
-        It is greater than `published` and than the generation of every earlier learner of this directory,
-        even of a learner that saved nothing. If the file cannot be read, _GENERATION_MARGIN numbers are
-        skipped for such learners. An unreadable file, and a disk that is full or fails, is logged.
+        The new generation is greater than `published` and than every generation recorded in this directory,
+        also by learners that saved no checkpoint. If the file cannot be read, _GENERATION_MARGIN generations
+        are skipped, which such learners may have taken. An unreadable file is logged, and so is a disk that
+        is full or fails.
 
         Args:
           published: the generation of the newest policy in the variable container; -1 without any.
@@ -165,7 +167,7 @@ class LearnerCheckpoint:
         def no_train_step() -> bool:
             try:
                 return settled()
-            except Exception as error:  # Training's, which may be of the same type as the disk's.
+            except Exception as error:  # Kept apart from errors of the disk, which may have the same type.
                 failure.append(error)
                 raise
 
@@ -193,14 +195,14 @@ class LearnerCheckpoint:
     def _write(self, settled: Callable[[], bool]) -> int:
         """Writes the variables; returns their train step.
 
-        A training thread that a stop has left waiting for data may get its data meanwhile. The file then
-        mixes two train steps and is written again; that thread ends after its call.
+        After a stop, the training thread may still wait for data and may get it during the write. The file
+        then mixes two train steps and is written again. This happens once: the thread ends after its call.
         """
         while True:
             self._settle(settled)
             step = int(self._train_step.numpy())
             self._checkpoint.write(str(self._directory / _name(step)))
-            # In this order: a train step that ends after the first check is counted before the second.
+            # In this order: in the other, a train step could end unnoticed between the two checks.
             if settled() and int(self._train_step.numpy()) == step:
                 return step
             self._remove(_name(step))
@@ -232,7 +234,8 @@ class LearnerCheckpoint:
     def _remove_leftovers(self, step: int) -> None:
         """Removes unsealed checkpoints, and all sealed ones up to `step` except the newest KEPT.
 
-        Newer checkpoints are damaged: the restore skipped them. They stay, and do not count as KEPT.
+        Checkpoints of later train steps are damaged, because `restore` skipped them. They stay, in addition
+        to the newest KEPT.
         """
         names = sealed(self._directory)
         now = names.index(_name(step)) + 1

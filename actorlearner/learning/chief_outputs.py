@@ -111,7 +111,7 @@ class ChiefOutputs(Outputs):
             self._initial_evaluation = [self._publisher.request(env_steps=0)]
 
     def check(self) -> None:
-        """Raises the error with which publishing has failed, if any; a call that waits for data would not."""
+        """Raises the publisher's error, if any; training that waits for data would not notice it."""
         self._publisher.check()
 
     def output_initial_policies(self) -> None:
@@ -153,9 +153,9 @@ class ChiefOutputs(Outputs):
         self._publisher.publish_for_evaluation(self._replay_status().inserts)
 
     def after_training(self) -> None:
-        """Records the last train step; after the end of the run, waits until its results are saved.
+        """Writes the last record; after the run's last train step, also saves the results of the run.
 
-        While the disk has no room, it blocks until there is, or until a stop.
+        Blocks while the disk has no room for them, until a stop.
         """
         self._metrics.write()
         if self._last(self._train_step):
@@ -163,11 +163,11 @@ class ChiefOutputs(Outputs):
             wait_for_room("the last metrics", self._metrics.flush, self._stop)
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
-        """Writes the last checkpoint and policies, unless they are written, and publishes the policies.
+        """Writes the last checkpoint and policies, unless they are written, and delivers the last policy.
 
-        After the last train step it blocks until the replay server has saved them, or until a stop: no later
-        learner would publish them. After a stop it waits up to _PUBLISH_TIMEOUT_S for the server to store
-        them.
+        After the last train step, blocks until the replay server has saved the policy variables, or until a
+        stop: no later learner would publish them again. After a stop, waits up to _PUBLISH_TIMEOUT_S for the
+        server to store them.
 
         Args:
           stopped: whether a signal ends the learner, instead of its last train step.
@@ -188,17 +188,17 @@ class ChiefOutputs(Outputs):
         self._callbacks.close(stopped=stopped)
 
     def _evaluate_initial_policy(self) -> None:
-        """Queues the evaluation of the policy from before training, once.
+        """Queues the initial policy's evaluation, once.
 
         Evaluating and saving the initial policies takes a core for seconds. Both wait for the first call of
         the training graph, so that training begins earlier.
         """
-        if self._initial_evaluation:  # Queueing wakes the publisher up.
+        if self._initial_evaluation:
             self._publisher.queue(self._initial_evaluation)
             self._initial_evaluation = []
 
     def _save_initial_policies(self) -> bool:
-        """Saves the policies unless this learner has saved some; returns whether it did."""
+        """Saves the policies, unless this learner has saved some before; returns False then."""
         if self._export.begun:
             return False
         beat("saving the policies", patience_s=LONG_PATIENCE_S)
@@ -218,7 +218,7 @@ class ChiefOutputs(Outputs):
         return wait_until(what, self._publisher.delivered, self._stop, deadline_s=None)
 
     def _due(self, interval: int | None, train_step: int) -> bool:
-        """Returns whether the last call reached the end of an interval, or of the run; None is never due."""
+        """Returns whether the last call ended an interval, or the run; False if `interval` is None."""
         if interval is None:
             return False
         return train_step // interval > self._last_call // interval or self._last(train_step)

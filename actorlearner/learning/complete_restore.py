@@ -54,7 +54,7 @@ def _refusal(path: Path, why: str) -> RunError:
 
 
 def _difference(checkpoint: tf.train.Checkpoint, path: str, all_exist: bool) -> str:
-    """Names the variables that only one side has; empty if these are slots of optimisers."""
+    """Names the variables that only one side has; empty if the sides differ only in optimisers' slots."""
     here, there = _variables(checkpoint), {name for name in _saved(path) if _SLOT not in name}
     parts = []
     if missing := here - there:
@@ -72,7 +72,7 @@ def _saved(path: str) -> set[str]:
 def _variables(checkpoint: tf.train.Checkpoint) -> set[str]:
     """Returns the names under which TensorFlow saves variables, without the slots of optimisers.
 
-    Each is named by the shortest path to it.
+    The search is breadth-first, because TensorFlow names a variable by the shortest path to it.
     """
     view = tf.train.TrackableView(checkpoint)
     found, seen = [(checkpoint, "")], {id(checkpoint)}

@@ -61,7 +61,10 @@ class Group:
         """No-op: there is no other learner."""
 
     def begin_call(self) -> None:
-        """No-op in a group of one; Workers fix their vote. Call it before each call of the training graph."""
+        """Fixes this learner's vote on stopping; call it before each call of the training graph.
+
+        No-op in a group of one.
+        """
 
     @property
     def stopped(self) -> bool:
@@ -69,7 +72,7 @@ class Group:
         return self._stop.requested
 
     def all_have_data(self) -> list[tf.Operation]:
-        """Returns operations, in the graph, that end when every learner has the batch of its train step."""
+        """Returns operations of the graph that block until every learner has its next batch."""
         return []
 
     def sum(self, value: tf.Tensor) -> tf.Tensor:
@@ -91,11 +94,11 @@ class Workers(Group):
     def __init__(
         self, strategy: tf.distribute.Strategy, stop: Stop, cluster: Cluster, link: GroupLink
     ) -> None:
-        """Wraps what `join_group` has made."""
+        """Takes the group's strategy and its connected link, as `join_group` makes them."""
         super().__init__(strategy, stop, cluster.index, len(cluster.addresses))
         self._link = link
         self._cluster = cluster
-        # These belong to this learner alone: they are made outside of the strategy's scope.
+        # Made outside of the strategy's scope, so that they are local to this learner.
         self._votes_to_stop = tf.Variable(0.0, trainable=False)
         self._agreed = tf.Variable(0.0, trainable=False)
 
@@ -105,7 +108,7 @@ class Workers(Group):
         """Reports to the peers how this learner ended.
 
         Raises:
-          RunError: a collective failed because another learner was lost.
+          RunError: another learner was lost, during a collective or before the chief saved the results.
         """
         if isinstance(error, _PEER_ERRORS) and (lost := self._link.loss(SILENCE_S)):
             self._link.close()
@@ -115,7 +118,7 @@ class Workers(Group):
         self._link.close(None if error is None else _reason(error))
 
     def _wait_for_the_chief(self) -> None:
-        """Waits until the chief has saved everything; if it is lost before, all have to be restarted."""
+        """Waits until the chief has saved the results; raises a RunError if the chief is lost before."""
         if self._cluster.is_chief:
             return
         self._link.leave()
@@ -134,9 +137,9 @@ class Workers(Group):
 
     @property
     def stopped(self) -> bool:
-        """Whether any learner voted to stop in the last call, which summed up all votes.
+        """Whether any learner voted to stop in the last call of the training graph.
 
-        If so, it blocks up to _REPORT_S for the report of the stopped learner, which decides the exit code.
+        If so, blocks up to _REPORT_S until the stopped learner's report sets this learner's exit code.
         """
         if not self._agreed.numpy():
             return False
@@ -146,10 +149,10 @@ class Workers(Group):
         return True
 
     def all_have_data(self) -> list[tf.Operation]:
-        """Returns a collective that ends when every learner has its batch; it also sums up the votes to stop.
+        """Returns a collective that blocks until every learner has its batch; it also sums the votes to stop.
 
-        No learner changes a variable before every learner has its batch. So all are at the same train step
-        while one waits for data, and can be saved.
+        No learner changes a variable before every learner has its batch. So all learners are at the same
+        train step while one waits for data, and the chief can write a checkpoint.
         """
         return [self._agreed.assign(self.sum(tf.identity(self._votes_to_stop)))]
 
@@ -158,7 +161,7 @@ class Workers(Group):
         return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
 
     def broadcast(self, root: tf.Module, *others: tf.Variable) -> None:
-        """Copies the chief's variables; the other learners need no checkpoint file."""
+        """Copies the chief's variables to all learners, so that only the chief needs a checkpoint file."""
         variables = [*variables_of(root), *others]
 
         def chiefs(variable: tf.Variable) -> tf.Tensor:

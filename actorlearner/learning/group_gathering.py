@@ -31,8 +31,8 @@ def gather(cluster: Cluster, fingerprint: str, stop: Stop) -> list[Peer] | None:
       stop: ends the wait.
 
     Returns:
-      On the chief, the connections to all other learners, in their order; on the others, which wait until
-      the chief has all, the connection to the chief. None at a stop.
+      On the chief, the connections to the other learners, by index. On another learner, the connection to
+      the chief, once the chief has all learners. None at a stop.
 
     Raises:
       ConfigurationError: the chief has another TF_CONFIG or another configuration.
@@ -46,7 +46,7 @@ def gather(cluster: Cluster, fingerprint: str, stop: Stop) -> list[Peer] | None:
 
 
 class _Reception:
-    """The chief's side: the connections so far."""
+    """The chief's side of `gather`: accepts connections until every other learner has joined."""
 
     def __init__(self, cluster: Cluster, hello: Message, listener: socket.socket) -> None:
         self._cluster = cluster

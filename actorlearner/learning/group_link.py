@@ -1,8 +1,8 @@
-"""The learners' own connections beside TensorFlow: they report stops, failures and heartbeats.
+"""The learners' own connections in addition to TensorFlow's: stops, failures and heartbeats.
 
-TensorFlow's collectives wait for a missing learner and cannot name it. So the connections through which the
-learners found each other stay open. Each end sends a heartbeat every few seconds; if a connection is closed
-or silent, a learner is lost.
+TensorFlow's collectives block if a learner is missing, and do not name it. So the connections of `gather`
+stay open. Each end sends a heartbeat every few seconds; a learner whose connection is closed or silent counts
+as lost.
 """
 
 import logging
@@ -23,7 +23,7 @@ SILENCE_S = 30.0
 """Seconds without a heartbeat after which a learner counts as lost, although its connection is open."""
 
 GRACE_S = 5.0
-"""Seconds within which a role whose group has failed has to end by itself."""
+"""Seconds that a learner gets to end by itself after its group has failed; then its process is ended."""
 
 _HEARTBEAT_INTERVAL_S = 2.0
 _POLL_INTERVAL_S = 0.2
@@ -32,7 +32,7 @@ _RESTART = "restart all learners of the group; they resume from the chief's last
 
 
 class GroupLink:
-    """This learner's connections: the chief is connected to all others, and each of them to the chief.
+    """This learner's connections: on the chief to all other learners, on the others to the chief.
 
     Attributes:
       lost: the reason why the group cannot continue; None while it can.
@@ -44,8 +44,9 @@ class GroupLink:
         Args:
           cluster: the group.
           fingerprint: the configuration's fingerprint, which has to be equal for all learners.
-          stop: the stop of this learner; reported to the others, and requested when another learner stops.
-          fail: ends this process; called in a thread, with `lost`, if the role has not ended in GRACE_S.
+          stop: this learner's stop. A request is reported to the peers; a peer's stop requests this one.
+          fail: ends this process; called on a thread with the value of `lost`, GRACE_S after the group was
+            lost, unless this link was closed before.
         """
         self.lost: str | None = None
         self._cluster = cluster
@@ -59,28 +60,28 @@ class GroupLink:
         self._thread = threading.Thread(target=self._watch, name="group", daemon=True)
 
     def gather(self) -> bool:
-        """Waits until all learners are connected, see `gather`; returns False at a stop."""
+        """Connects the learners, see the function `gather`; returns False at a stop."""
         peers = gather(self._cluster, self._fingerprint, self._stop)
         self._peers = peers or []
         return peers is not None
 
     def begin(self) -> None:
-        """Starts the thread that watches the peers; on the chief, also reports that they may continue.
+        """Starts the thread that watches the peers; the chief also lets the other learners continue.
 
-        On the chief, call it once TensorFlow listens.
+        The chief calls it once its TensorFlow server listens.
         """
         self._broadcast({"go": True})
         self._thread.start()
 
     def loss(self, timeout_s: float) -> str | None:
-        """Waits for `lost`; returns None if the group is still complete after `timeout_s`."""
+        """Blocks until a learner is lost, up to `timeout_s`; returns `lost`."""
         with self._changed:
             self._changed.wait_for(lambda: self.lost is not None, timeout_s)
             return self.lost
 
     @property
     def others_have_left(self) -> bool:
-        """Whether all learners that this one is connected to have ended normally."""
+        """Whether all peers have ended normally."""
         return all(peer.left for peer in self._peers)
 
     def leave(self) -> None:
@@ -91,7 +92,7 @@ class GroupLink:
         """Closes the connections; blocks for some seconds at most.
 
         Args:
-          failure: the reason, reported to the others, why this learner failed; None if it did not.
+          failure: why this learner failed, for the peers; None if it did not.
         """
         self._closed.set()
         if self._thread.is_alive():

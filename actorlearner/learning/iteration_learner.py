@@ -37,9 +37,9 @@ class IterationLearner(Learner):
         writer: tf.summary.SummaryWriter,
         write_priorities: WriteErrors | None = None,
     ) -> None:
-        """Takes the arguments of Learner, but for a `dataset` of single sequences, as rows.
+        """Takes the arguments of Learner; an element of `dataset` is one sequence, as a row.
 
-        `write_priorities` is never called: sequences are taken in their order.
+        `write_priorities` is never called: sequences are consumed in the order of their insertion.
 
         Raises:
           ConfigurationError: the replicas cannot share the examples equally.
@@ -69,11 +69,14 @@ class IterationLearner(Learner):
 
     @property
     def dropped(self) -> int:
-        """Sequences dropped since this learner began: too old, of another learner, or beyond an iteration."""
+        """Sequences dropped since this learner began.
+
+        Their policy was too old, another learner had published it, or the iteration was complete already.
+        """
         return int(self._dropped)
 
     def begin(self, generation: int) -> None:
-        """Takes only sequences of policies of this generation from now on."""
+        """Trains only on sequences that policies of this generation collected."""
         self._generation.assign(generation)
 
     def _take_train_steps(self, train_steps: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
@@ -99,14 +102,14 @@ class IterationLearner(Learner):
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape([None])),
             parallel_iterations=1,
         )
-        if self._normalizer is not None:  # Last: during an iteration, the policy is the one that acted.
+        if self._normalizer is not None:  # Last: an iteration normalises as the policy that acted.
             self._strategy.run(self._update_normalizer, args=(rows,))
         sums.set_shape([len(tf.nest.flatten(self._loss_structure))])
         means = tf.unstack(sums / self._steps)
         return tf.nest.pack_sequence_as(self._loss_structure, means), ()
 
     def _gather(self, batches: Iterator[Any]) -> tf.Tensor:
-        """Waits for the sequences of an iteration: uint8 [sequences, width]."""
+        """Blocks until an iteration has all its sequences; returns their rows: uint8 [sequences, width]."""
 
         def take(count: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             batch, _ = self._wait_for_batch(batches)
@@ -117,13 +120,12 @@ class IterationLearner(Learner):
                 count += tf.cast(usable, tf.int32)
             return count, rows
 
-        # The last pass writes one row for each replica; the last of these rows may be unusable or too many.
+        # A pass takes one sequence for each replica, so the last pass may take more than the iteration needs.
         room = self._sequences + self._strategy.num_replicas_in_sync
         empty = tf.TensorArray(tf.uint8, room, clear_after_read=False, element_shape=[self._width])
         count, rows = tf.while_loop(
             lambda count, _: count < self._sequences, take, (0, empty), parallel_iterations=1
         )
-        # Each pass takes one sequence for each replica, so the last pass may take too many.
         self._dropped.assign_add(tf.cast(count - self._sequences, tf.int64))
         return rows.gather(tf.range(self._sequences))
 

@@ -22,7 +22,7 @@ from actorlearner.learning.priorities import importance_weights
 from actorlearner.replay.layout import ReplayLayout
 
 WriteErrors = Callable[[npt.NDArray[np.uint64], npt.NDArray[np.float32]], None]
-"""Receives the keys of drawn units, and their errors."""
+"""Receives the Reverb keys of the sampled units, and their temporal-difference errors."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Learner:
         writer: tf.summary.SummaryWriter,
         write_priorities: WriteErrors | None = None,
     ) -> None:
-        """Traces the training graph without taking a train step: replay can fill during these seconds.
+        """Traces the training graph, which takes seconds; takes no train step.
 
         Args:
           parts: the agent and its train step, made under the group's strategy.
-          dataset: makes the dataset of (batch, packed.SampleInfo or ()), one for each replica.
+          dataset: makes a dataset whose elements are (batch of one replica, packed.SampleInfo or ()).
           layout: the layout of replay, which decodes the batches.
           learn: the learner's part of the configuration.
           group: this learner's strategy, and its collectives with other learners.
@@ -98,17 +98,18 @@ class Learner:
 
     @property
     def dropped(self) -> int | None:
-        """Sequences that were too old to train on, since this learner began; None if none can be."""
+        """Sequences dropped since this learner began; None for a learner that never drops any."""
         return None
 
     def begin(self, generation: int) -> None:
-        """Sets the generation of the policies that this learner publishes; a no-op except on-policy."""
+        """Sets the generation of the policies that this learner publishes; used only on-policy."""
 
     @property
     def waiting_for_data(self) -> bool:
-        """Whether a train step waits for its batch now, or for the batch of another learner.
+        """Whether training waits for its next batch, or for another learner's.
 
-        Safe to read from another thread. While it is True, no variable is in the middle of a train step.
+        Safe to read from another thread. While it is True, no train step is in progress, so the variables
+        are consistent.
         """
         return bool(self._waiting.numpy())
 
@@ -116,7 +117,7 @@ class Learner:
         """Takes train steps in one call of the graph. Blocks until they have their batches.
 
         Returns:
-          The losses, each a scalar: the means over the whole batch of the last train step. From an
+          The losses of the last train step, each a scalar: its mean over the global batch. From an
           IterationLearner, the means over all train steps of the call.
         """
         with self._training_context():
@@ -154,10 +155,10 @@ class Learner:
             yield
 
     def _take_train_steps(self, train_steps: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
-        """Takes train steps, in the graph; returns their losses, and the keys and errors of drawn units.
+        """Takes train steps, in the graph; returns losses, and the keys and errors of the sampled units.
 
-        A tf.while_loop needs the structure of its variables in advance, but the structure of the losses is
-        only known from a train step. So the loop carries them as a vector.
+        A tf.while_loop needs the structure of its variables in advance, but only tracing a train step shows
+        the structure of the losses. So the loop carries the losses as a vector.
         """
 
         def train_step(count: tf.Tensor, _: tf.Tensor, drawn: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
@@ -189,7 +190,7 @@ class Learner:
             self._measure_staleness(replica_ages)
         parts = (drawn.key, errors) if self._priorities else ()
         local = self._strategy.experimental_local_results
-        # The replicas of this process; a group adds up its learners once in a call.
+        # Sums over this process's replicas only; the sum over a group's learners is taken once per call.
         return tf.add_n(local(losses)), tuple(tf.concat(local(part), axis=0) for part in parts)
 
     def _wait_for_batch(self, batches: Iterator[Any]) -> Any:
@@ -206,15 +207,14 @@ class Learner:
             all_have_data = self._group.all_have_data()
         with tf.control_dependencies([*waited, *all_have_data]):
             measured = [*waited, self._waiting.assign(False)]
-        # Training depends on the measurement; otherwise the clock might be read only after the train step has
-        # freed a thread.
+        # Training depends on the measurement: otherwise the clock might be read after the train step.
         with tf.control_dependencies(measured):
             return tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
 
     def _train_replica(self, batch: Any, drawn: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
-        """Trains on one replica's batch; returns its share of each loss, the ages of the units, their errors.
+        """Trains on one replica's batch; returns its share of each loss, and the units' ages and errors.
 
-        An age, in train steps, is -1 for random actions and for policies of train steps rolled back.
+        The age in train steps is -1 for random actions and for policies of train steps that were rolled back.
         """
         stored = self._decode(batch)
         ages = self.train_step - stored.policy_train_step
@@ -248,10 +248,10 @@ class Learner:
 
 
 def shares(loss_info: LossInfo) -> tf.Tensor:
-    """Returns one replica's share of each loss of the whole batch: float32, one element per loss.
+    """Returns one replica's share of each loss of the global batch: float32, one element per loss.
 
-    Agents divide a scalar loss by the size of the whole batch. A loss with one element per transition, such
-    as a temporal-difference loss, is not divided yet.
+    Agents divide a scalar loss by the global batch size already. A loss with one element per transition, such
+    as a temporal-difference loss, is averaged here.
     """
     replicas = tf.distribute.get_replica_context().num_replicas_in_sync
 

@@ -105,7 +105,7 @@ class LearnerMetrics:
         return record
 
     def restart_rates(self) -> None:
-        """Leaves the time until now out of rates and shares."""
+        """Starts the rates and shares of time again, without the time since the last record."""
         self._last_step = int(self._learner.train_step.numpy())
         self._rate = Rate(self._last_step)
         self._blocked.update(self._replay_status())

@@ -12,9 +12,9 @@ from actorlearner.replay.status import ReplayStatusSource
 
 
 class Outputs:
-    """No-op implementation for learners that are not the chief of their group; ChiefOutputs is the other.
+    """No-op implementation for the learners of a group that are not the chief; the chief has ChiefOutputs.
 
-    The role calls the methods in this order, and `check` repeatedly after `take_over`.
+    The learner's role calls the methods in this order, and `check` repeatedly after `take_over`.
     """
 
     @property
@@ -32,7 +32,10 @@ class Outputs:
         """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
 
     def output_initial_policies(self) -> None:
-        """Queues the initial policy's evaluation and saves the policies, while replay does not fill."""
+        """Queues the initial policy's evaluation and saves the initial policies before training begins.
+
+        Called if replay does not fill for a while.
+        """
 
     def begin_training(self, learner: Learner) -> None:
         """Starts the measurements."""

@@ -1,4 +1,4 @@
-"""The file of the policies whose evaluation was pending when the learner was saved."""
+"""The file, beside a learner's checkpoint, of the policies whose evaluation was still pending."""
 
 import io
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ def write_pending_evaluations(path: Path, requests: Sequence[EvaluationRequest])
     """
     versions = [request.version for request in requests]
     columns = zip(*(version.values for version in versions), strict=True)
-    file = io.BytesIO()  # On a full disk, an archive would raise again wherever it is deleted.
+    # In memory first: on a full disk, an archive raises a second time when it is garbage-collected.
+    file = io.BytesIO()
     np.savez(
         file,
         **{_TRAIN_STEPS: np.array([version.train_step for version in versions], np.int64)},

@@ -36,7 +36,7 @@ class PolicyExport:
 
     @property
     def begun(self) -> bool:
-        """Whether this learner has called `save`."""
+        """Whether this learner has traced the policies, as the first `save` does."""
         return bool(self._policies)
 
     def save(self) -> bool:
@@ -52,7 +52,7 @@ class PolicyExport:
         if train_step == self._saved:
             return True
         try:
-            with float32_products():  # The first time, each step of this traces graphs.
+            with float32_products():  # Around all of it: the first `prepare` traces graphs, too.
                 self._policies = self._policies or self._trace()
                 for policy in self._policies:
                     policy.prepare({})

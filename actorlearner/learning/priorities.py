@@ -1,4 +1,4 @@
-"""Prioritised replay: the weights of drawn units, and their new priorities, which replay servers receive."""
+"""Prioritised replay: the importance weights of sampled units, and the updates of their priorities."""
 
 import logging
 import queue
@@ -18,7 +18,7 @@ from actorlearner.replay.reverb_calls import UNREACHABLE, within
 _log = logging.getLogger(__name__)
 
 MIN_PRIORITY = 1e-3
-"""The priority of a unit without an error: it is drawn now and then."""
+"""The smallest priority: a unit whose error is 0 must still be sampled occasionally."""
 
 _PENDING_CALLS = 4
 _TIMEOUT_S = 5.0
@@ -58,14 +58,14 @@ class PriorityWriter:
         threading.Thread(target=self._write_all, name="priorities", daemon=True).start()
 
     def __call__(self, keys: npt.NDArray[np.uint64], errors: npt.NDArray[np.float32]) -> None:
-        """Passes the errors of drawn units on; does not block."""
+        """Queues the errors of sampled units for the thread; does not block."""
         try:
             self._calls.put_nowait((keys, errors))
         except queue.Full:
             _log.debug("priorities of %d units are dropped", len(keys))
 
     def priorities(self, errors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Returns the priorities of errors: their sizes, relative to the largest recent one."""
+        """Returns the priorities: absolute errors, divided by the largest recent one."""
         sizes = np.abs(errors)
         self._largest = max(
             float(sizes.max()), _SCALE_DECAY * self._largest, float(np.finfo(np.float32).tiny)
@@ -75,7 +75,7 @@ class PriorityWriter:
     def _write_all(self) -> None:
         while not self._stop.requested:
             keys, errors = self._calls.get()
-            # A key that was drawn twice gets the later one.
+            # Of a unit that was sampled twice, the later error counts.
             updates = dict(zip(keys.tolist(), self.priorities(errors).tolist(), strict=True))
             for client in self._clients:  # A server ignores the keys of the others.
                 self._write(client, updates)

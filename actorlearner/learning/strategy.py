@@ -41,10 +41,12 @@ def make_strategy(name: str, batch_size: int) -> tf.distribute.Strategy:
 
 
 def check_group_batch(cluster: Cluster, batch_size: int) -> None:
-    """Checks that the replicas of all learners divide the batch, if each has as many GPUs as this one.
+    """Checks that the replicas of all learners divide the batch.
+
+    Assumes that each learner has as many GPUs as this one.
 
     Raises:
-      ConfigurationError: they do not.
+      ConfigurationError: they do not divide it.
     """
     replicas = len(cluster.addresses) * max(1, len(tf.config.list_physical_devices("GPU")))
     _check_batch(batch_size, replicas, f"{MULTI_WORKER} ({len(cluster.addresses)} learners)")
@@ -53,8 +55,8 @@ def check_group_batch(cluster: Cluster, batch_size: int) -> None:
 def make_group_strategy(cluster: Cluster) -> tf.distribute.Strategy:
     """Makes the strategy of a group of learners; call before any other TensorFlow call. Does not block.
 
-    TensorFlow's server listens on this learner's address when it returns. The first variable made under the
-    strategy waits for all learners, without a deadline: they have to be connected already.
+    On return, TensorFlow's server listens on this learner's address. Making the first variable under the
+    strategy blocks until all learners have joined, without a deadline: connect them with a GroupLink before.
 
     Args:
       cluster: the group, and the index of this process.
@@ -62,8 +64,8 @@ def make_group_strategy(cluster: Cluster) -> tf.distribute.Strategy:
     Raises:
       RunError: the learner's port is taken.
     """
-    # Without TensorFlow's coordination service, whose start blocks and cannot be interrupted, and without its
-    # check of the other tasks, which takes a minute: a GroupLink does both.
+    # The GroupLink replaces TensorFlow's coordination service, whose start blocks and cannot be interrupted,
+    # and its health check of the other tasks, which takes a minute.
     context.context().configure_coordination_service(service_type="")
     collective_all_reduce_strategy.CollectiveAllReduceExtended._enable_check_health = False
     gpus = len(tf.config.list_physical_devices("GPU"))

@@ -24,7 +24,7 @@ from actorlearner.process.stop import Stop
 _log = logging.getLogger(__name__)
 
 _STARVED_AFTER_S = 3.0
-"""Seconds a train step may wait for its batch before this is reported; after a stop it is then abandoned."""
+"""Seconds a train step may wait for its batch. Then the heartbeat reports it; a stop abandons the thread."""
 
 
 def train(config: Config, group: Group, learner: Learner, outputs: Outputs, start_up: StartupTimer) -> None:
@@ -32,7 +32,7 @@ def train(config: Config, group: Group, learner: Learner, outputs: Outputs, star
 
     Args:
       config: the experiment.
-      group: the group of this learner; all of them take the same calls.
+      group: the group of this learner; all its learners make the same calls of the graph.
       learner: takes the train steps.
       outputs: publishes, saves and records after each call.
       start_up: reported after the first call.
@@ -59,7 +59,7 @@ def train(config: Config, group: Group, learner: Learner, outputs: Outputs, star
 
 
 def _train_steps_until_due(config: Config, train_step: int) -> int:
-    """Returns the train steps of the next call, which must not run past the next interval's end."""
+    """Returns the number of train steps of the next call, which must not run past the end of an interval."""
     learn = config.learn
     intervals = (learn.publish_interval, learn.checkpoint_interval, config.evaluate.interval)
     ends = (learn.train_steps, *(profiled_steps(learn.profile) or ()))
@@ -71,7 +71,7 @@ def _train_steps_until_due(config: Config, train_step: int) -> int:
 
 
 def _finite_loss(learner: Learner, train_step: int, train_steps: int) -> LossInfo:
-    """Takes train steps; ends training before variables spoilt by a NaN are published or saved."""
+    """Takes train steps; raises a RunError before variables with a NaN are published or saved."""
     try:
         loss = learner.train(train_steps)
     except tf.errors.InvalidArgumentError as error:
@@ -96,21 +96,22 @@ def train_on_thread(
     data: str,
     check: Callable[[], None],
 ) -> Callable[[], bool]:
-    """Runs training on a thread, so that this one, which gets the signals, never blocks inside TensorFlow.
+    """Runs training on a thread, and waits for it.
 
-    A graph call that waits for data cannot be interrupted. If a stop is requested and no data arrives, the
-    thread is abandoned while it waits: between two train steps, where the variables are consistent.
+    The main thread gets the signals and must not block inside TensorFlow: a call of the graph that waits for
+    data cannot be interrupted. If a stop is requested and no data arrives, the thread is abandoned while it
+    waits. No train step is in progress then, so the variables are consistent.
 
     Args:
-      body: trains.
+      body: trains; runs on the thread.
       learner: takes the train steps.
-      stop: requests the end of training.
+      stop: ends training.
       data: what a train step waits for, for messages.
-      check: raises an error that ends training, also while it waits for data.
+      check: raises an error that ends training, even while training waits for data.
 
     Returns:
-      A function that returns whether no train step is in progress: an abandoned thread may still get its
-      data. It raises the error that ended the thread.
+      A function, `settled`, that returns whether no train step is in progress; an abandoned thread takes one
+      if its data still arrives. It raises the error that ended the thread.
 
     Raises:
       Exception: what `body` or `check` raises.
@@ -139,7 +140,8 @@ def train_on_thread(
             if stop.requested:
                 _log.info("stopping while training waits for %s", data)
                 break
-            beat(f"waiting for {data}", patience_s=LONG_PATIENCE_S)  # What comes after it may be a long call.
+            # The call that follows may take long, and writes no heartbeat.
+            beat(f"waiting for {data}", patience_s=LONG_PATIENCE_S)
         check()
     if failure:
         raise failure[0]

@@ -1,4 +1,4 @@
-"""The first weights of a new run, from what another run has saved."""
+"""Warm start: a new run takes its initial weights from a checkpoint or policy of another run."""
 
 import logging
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ def warm_start(
     wait for the other learners.
 
     Args:
-      path: `agent.start_from`. A run directory means its newest checkpoint. A checkpoint has all weights, a
-        saved policy only the policy's.
+      path: `agent.start_from`. A run directory stands for its newest checkpoint. From a checkpoint all
+        weights are copied, from a saved policy only the policy's.
       parts: the agent.
-      specs: of its environment.
-      strategy: of the agent's variables.
+      specs: the specs of its environment.
+      strategy: the strategy under which the agent was made.
 
     Raises:
       ConfigurationError: there are no weights that fit the agent.
@@ -39,14 +39,15 @@ def warm_start(
     try:
         source = _source(path)
         if source.is_checkpoint:
-            # Through an agent with the other run's configuration: a checkpoint also has its learning rates.
+            # Restores into an agent of the other run's configuration, because a checkpoint also holds
+            # learning rates, which must not be copied.
             saved = make_agent(source.config, specs)
             restore_agent(source.path, saved)
             with strategy.scope():
                 _assign(parts.agent.variables, saved.agent.variables)
                 parts.train_step.assign(0)
         else:
-            # A greedy policy of an actor and a critic may save more than the actor, behind the actor's.
+            # A greedy policy may also have saved other variables, such as a critic's, after the policy's.
             variables = tf.saved_model.load(plain_path(source.path)).model_variables
             with strategy.scope():
                 _assign(parts.policy_variables, variables[: len(parts.policy_variables)])
@@ -59,7 +60,7 @@ def warm_start(
 
 
 def _source(path: str) -> PolicySource:
-    """Returns what a path names; the best policy of a run without a checkpoint."""
+    """Finds the saved weights at a path: of a run its newest checkpoint, or else its best policy."""
     run = RunDirectory(Path(path))
     if run.holds_a_run:
         newest = newest_complete(run.learner_checkpoints)

@@ -80,7 +80,7 @@ class Supervised(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Releases what its reports came through, once it has ended and another process takes its place."""
+        """Releases the channel of the reports; called after the process has ended, before its restart."""
 
 
 class Child(Supervised):

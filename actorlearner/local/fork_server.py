@@ -1,10 +1,10 @@
-"""Starts roles as forks of one process that has imported everything they need.
+"""Starts roles as forks of one process, the fork server, which has imported TensorFlow and the roles.
 
-Importing TensorFlow and TF-Agents takes four seconds of a core. Four roles that import by themselves take
-eight seconds on two cores before the first of them works; forks have everything at once, and share memory.
+Importing TensorFlow and TF-Agents takes four seconds of a core. If four roles imported by themselves, the
+first would be ready after eight seconds on two cores. Forks share the imported modules, and their memory.
 
-Python's own fork server (multiprocessing) does not do: its starts block during the imports, it ignores
-failed imports, and it runs in the terminal's session, so that a hang-up kills it and its forks unsaved.
+Python's own fork server (multiprocessing) is unsuitable: starting a process blocks during the imports, failed
+imports are ignored, and it runs in the terminal's session, so a hang-up kills it and its forks unsaved.
 """
 
 import contextlib
@@ -33,17 +33,17 @@ _POLL_INTERVAL_S = 0.02
 
 
 class ForkServer:
-    """The client's side of the process that forks, which dies with the client, and its forks with it."""
+    """The client of the fork server; the server dies with its client, and the forks die with the server."""
 
     def __init__(
         self, log: Path, network: PrivateNetwork | None = None, proxy: TlsProxy | None = None
     ) -> None:
-        """Starts the process; does not wait for its imports, which take seconds.
+        """Starts the fork server; does not wait for its imports, which take seconds.
 
         Args:
-          log: the file for the output of the process itself.
-          network: the network of the process and of its forks; None for the machine's own.
-          proxy: where replay servers take TLS; None for plain text.
+          log: the file for the fork server's own output.
+          network: the network of the fork server and of its forks; None for the machine's own.
+          proxy: the port at which replay servers accept TLS; None for plain text.
         """
         self.log = log
         self._proxy = proxy
@@ -72,22 +72,22 @@ class ForkServer:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the fork server runs."""
         return self._process.poll() is None
 
     @property
     def importing(self) -> bool:
-        """Whether the process has not forked yet."""
+        """Whether the fork server has not forked yet, because it still imports."""
         return not any(fork.forked_as for fork in self._forks)
 
     @property
     def failure(self) -> str:
-        """Why the process failed before its first fork; empty if it did not.
+        """Why the fork server failed before its first fork; empty if it did not.
 
-        Starting another process does not help then.
+        Another fork server would fail in the same way. A SIGKILL is no failure: it was sent from outside.
         """
         code = self._process.poll()
-        if code is None or code == -signal.SIGKILL or not self.importing:  # Somebody sent the SIGKILL.
+        if code is None or code == -signal.SIGKILL or not self.importing:
             return ""
         return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
 
@@ -113,7 +113,7 @@ class ForkServer:
         if self._proxy is not None and role == REPLAY_SERVER:
             request["proxy"] = [self._proxy.listener, str(self._proxy.certificate), self._proxy.refusal]
         self._forks.append(Fork(self))
-        with contextlib.suppress(BrokenPipeError):  # The process died; `poll` reports that.
+        with contextlib.suppress(BrokenPipeError):  # The fork server died; `Fork.poll` reports that.
             socket.send_fds(self._socket, [json.dumps(request).encode()], [notify_fd])
         return self._forks[-1]
 
@@ -128,15 +128,15 @@ class ForkServer:
                     fork.end(report["returncode"])
         except BlockingIOError:
             return
-        except ConnectionResetError:  # The process died with requests unread.
+        except ConnectionResetError:  # The fork server died with unread requests.
             pass
         self._process.wait()
         for fork in self._forks:
             if fork.returncode is None:
-                fork.end(-signal.SIGKILL)  # By the kernel, together with the process.
+                fork.end(-signal.SIGKILL)  # The kernel kills the forks when the fork server dies.
 
     def kill(self) -> None:
-        """Kills the process and all forks, and waits for the end of the process."""
+        """Kills the fork server and with it all forks; waits for the end of the server."""
         self._process.kill()
         self._process.wait()
         self.receive()
@@ -147,20 +147,21 @@ class Fork:
 
     Attributes:
       forked_as: the process id; None while the fork server still imports.
-      returncode: as of a Popen.
+      returncode: as in `subprocess.Popen`.
     """
 
     def __init__(self, server: ForkServer) -> None:
-        """Makes a fork that is yet to be requested."""
+        """Represents a process that is about to be requested from `server`."""
         self._server = server
         self.forked_as: int | None = None
         self.returncode: int | None = None
 
     def end(self, returncode: int) -> None:
-        """Records that the process has ended, and kills what its environments may have started."""
+        """Records that the process has ended, and kills the processes that its environments have left."""
         self.returncode = returncode
         if self.forked_as is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # Nothing is left, or of others.
+            # None are left, or they belong to other users.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.forked_as, signal.SIGKILL)
 
     @property

@@ -1,6 +1,7 @@
-"""Forks roles: `python -m actorlearner.local.fork_server_main FD`, which only ForkServer starts.
+"""The fork server's process: `python -m actorlearner.local.fork_server_main FD`, started by ForkServer.
 
-It has one Python thread and no TensorFlow threads: TensorFlow starts its threads when it is first used.
+Forking is safe, because the process has one Python thread and no TensorFlow threads: TensorFlow starts its
+threads when it is first used.
 """
 
 import contextlib
@@ -36,11 +37,11 @@ _POLL_INTERVAL_S = 0.1
 def main() -> None:
     """Imports the roles, then forks one for each request until the other side closes the socket.
 
-    Whoever stops a job or a service may send SIGTERM to all of its processes. The signal is blocked here,
-    because the forks, which save when they get it, would die unsaved together with this process.
+    Stop signals are blocked here: a job or service manager may send SIGTERM to all processes at once. The
+    forks save when they get it, and would die unsaved if this process ended first.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    with without_gc():  # Or each fork's garbage collector would touch, and so copy, all shared memory.
+    with without_gc():  # Otherwise each fork's garbage collector would write to, and so copy, shared memory.
         for import_role in IMPORTS.values():
             import_role()
     if (folder := os.getcwd()) not in sys.path:
@@ -97,12 +98,12 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
     setproctitle.setproctitle(f"{name} (actorlearner)")
     os.environ[NOTIFY_VARIABLE] = str(notify_fd)
     startup_timer.set_request_time(request["requested_at"])
-    # Forks would otherwise draw the same numbers where nothing is seeded.
+    # Otherwise all forks would draw the same numbers in code that seeds nothing.
     random.seed()
     np.random.seed()
     code = EXIT_FAILED
     try:
-        # The role sets up TensorFlow before it imports the user's modules, which may use it already.
+        # Without checks: they import the user's modules, which may use TensorFlow before the role sets it up.
         config = load_config(str(directory.config))
         options = {key: tuple(x) if isinstance(x, list) else x for key, x in request["options"].items()}
         proxy = None

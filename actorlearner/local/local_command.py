@@ -55,14 +55,14 @@ class LocalCommand:
         return self._process.poll() is None
 
     def interrupt(self) -> None:
-        """Requests that it saves and stops, as Ctrl-C does; a second request gives up saving."""
+        """Requests a stop, as Ctrl-C does: the run is saved. A second request gives up saving."""
         self._process.send_signal(signal.SIGINT)
 
     def finish(self) -> None:
-        """Blocks until it has ended, however long it still trains or saves.
+        """Blocks until the command has ended, without a deadline: it may still train or save.
 
         Raises:
-          ConfigurationError: with every problem, one line each; nothing was started.
+          ConfigurationError: the configuration was refused, and nothing was started; one line per problem.
           RunError: the run failed.
         """
         self._process.wait()

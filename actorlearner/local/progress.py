@@ -22,7 +22,7 @@ class Progress:
     """
 
     def __init__(self, config: Config, directory: RunDirectory) -> None:
-        """Starts the clock; leaves out the totals recorded so far. The directory must be prepared."""
+        """Starts the clock; mean rates leave out the steps recorded before. `directory` must be prepared."""
         self.config = config
         self._files = RunFiles([directory])
         self._started = time.monotonic()
@@ -39,7 +39,7 @@ class Progress:
     def update(self) -> None:
         """Reads the status; costs milliseconds."""
         self.status: RunStatus = read_status(self._files, self.config)
-        # Each is kept when it is first seen: later, the newest records may not reach back to it.
+        # Kept from the first update that finds them: later, `newest_records` may not reach back so far.
         if self._first_env_step_s is None:
             self._first_env_step_s = self._first_time(*self._files.collect_metrics())
         if self._first_train_step_s is None:
@@ -91,6 +91,6 @@ class Progress:
         )
 
     def _first_time(self, *paths: Path) -> float | None:
-        """Returns the seconds from the start to the first of the newest records since then."""
+        """Returns the seconds from the start to the first record after it; None if there is none yet."""
         times = [record["time"] - self._started_at for path in paths for record in newest_records(path)]
         return min((time for time in times if time >= 0), default=None)

@@ -20,11 +20,11 @@ from actorlearner.records.seal import newest_complete, sealed_facts, unseal, wri
 
 @dataclasses.dataclass(frozen=True)
 class SavedState:
-    """How far the run in a directory is.
+    """The saved state of the run in a directory.
 
     Attributes:
-      train_step: of the learner's newest complete checkpoint; 0 without one.
-      transitions: in the newest complete checkpoint of replay; 0 without one.
+      train_step: the train step of the learner's newest complete checkpoint; 0 without one.
+      transitions: the number of transitions in the newest complete checkpoint of replay; 0 without one.
       evaluated: the train step of the last evaluation; -1 without one.
       best_is_reevaluated: whether the best policy, if there is one, was evaluated again on fresh seeds.
     """
@@ -41,13 +41,13 @@ class SavedState:
 
 
 def read_state(directory: RunDirectory, *, check: bool = True) -> SavedState:
-    """Reads the progress of a run.
+    """Reads the saved state of a run.
 
-    With `check`, reads the newest checkpoints completely to verify them: gigabytes, where replay is large.
+    `check` verifies the newest checkpoints by reading them completely: gigabytes, if replay is large.
     """
     read = unseal if check else sealed_facts
     learner, replay = (
-        # The role that restores a checkpoint logs the broken ones.
+        # No log of damaged checkpoints here: the role that restores logs them.
         newest_complete(checkpoints, read=read)
         for checkpoints in (directory.learner_checkpoints, directory.replay_checkpoints)
     )
@@ -66,7 +66,7 @@ def roll_back(directory: RunDirectory, train_step: int) -> None:
     _remove_records(directory.metrics("learner"), train_step)
     evaluated = _remove_records(directory.metrics("eval"), train_step)
     for summaries in directory.summaries("learner").parent.glob("*"):
-        # The points of an evaluation are written before its record.
+        # Curves of an evaluation without a record go too: the curves are written first.
         _restart_curves(summaries, evaluated if summaries == directory.summaries("eval") else train_step)
 
 
@@ -80,7 +80,7 @@ def _remove_records(path: Path, train_step: int) -> int:
 
 
 def _restart_curves(summaries: Path, train_step: int) -> None:
-    """Makes TensorBoard drop the points after `train_step`, by the event of a restart.
+    """Writes a restart event, at which TensorBoard drops the points after `train_step`.
 
     TensorBoard's EventFileWriter would import TensorFlow: that takes seconds, and prints a dozen lines.
     """
@@ -92,5 +92,5 @@ def _restart_curves(summaries: Path, train_step: int) -> None:
     name = f"events.out.tfevents.{int(now):010d}.{platform.node()}.{os.getpid()}.restart"
     with (summaries / name).open("wb") as file:
         records = RecordWriter(file)
-        for each in (version, event, event):  # TensorBoard takes the first restart for the start.
+        for each in (version, event, event):  # TensorBoard takes the first for the run's start.
             records.write(each.SerializeToString())

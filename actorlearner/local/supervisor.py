@@ -25,15 +25,15 @@ from actorlearner.records.run_directory import RunDirectory
 _READY_DEADLINE_S = 960.0
 """Seconds that a starting role may be without a heartbeat.
 
-A minute more than CONNECT_DEADLINE_S, after which a role itself reports that a replay server does not answer.
+A minute more than CONNECT_DEADLINE_S, so that a role reports a missing replay server by itself.
 """
 
-# Seconds that roles get to close where nothing is lost without it.
+# Seconds that roles with nothing to save get to close; then they are killed.
 _ACTORS_GRACE_S = 5.0
 _STARTING_GRACE_S = 5.0
 
 _ALONE_S = 7.0
-"""Seconds for which only the learner is ending, while data still flows to it."""
+"""Seconds after the learner's SIGTERM for which the other roles go on, so that its train step gets data."""
 
 _SAVING_NOTICE_S = 3.0
 _SAVING_POLL_S = 0.25
@@ -67,9 +67,11 @@ class Supervisor:
           config: the experiment.
           directory: its run directory.
           network: the network of all roles; None for the machine's own.
-          route: returns the HOST:PORT at which the process with a name reaches the replay server's port.
-          elsewhere: starts the collect actor with a name and an index on another machine; None for this one.
-          proxy: where the replay server takes TLS; None for plain text.
+          route: called with a process's name and the replay server's port; returns the HOST:PORT at which
+            that process reaches the server.
+          elsewhere: called with an actor's name and index; starts it on another machine. None to start actors
+            on this one.
+          proxy: the port at which the replay server accepts TLS; None for plain text.
         """
         port = free_port()
         self._options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
@@ -172,7 +174,7 @@ class Supervisor:
             return
         if child.exit_code == 0 and name != REPLAY_SERVER:
             return
-        child.receive()  # Its last report may have come since.
+        child.receive()  # The last report may have arrived since `check` read the reports.
         if child.exit_code == EXIT_USAGE and child.error:
             raise ConfigurationError(child.error.splitlines())
         if not child.error:  # Otherwise the role has recorded it.
@@ -181,8 +183,8 @@ class Supervisor:
         self._restart_at[name] = now + delay_s
         yield f"{name} died: {child.reason}; starting it again in {delay_s:.0f} s ({self._restarts[name]})"
         if name in (REPLAY_SERVER, LEARNER):
-            # A learner that had finished publishes its last policies again for the new server, and ends. A
-            # learner that rolls back to its checkpoint needs the actors again.
+            # Restarts finished roles, too. A finished learner publishes its last policies again to the new
+            # server, and ends; a learner that rolls back to its checkpoint needs the actors.
             others = set(self._children) - {REPLAY_SERVER, EVAL_ACTOR}
             finished = [other for other in others if self._children[other].exit_code == 0]
             self._restart_at |= dict.fromkeys(finished, now + delay_s)
@@ -227,11 +229,11 @@ class Supervisor:
         return not earlier[-1].ready and earlier[-1].error == child.error
 
     def shut_down(self, stop: Stop, report: Callable[[str], None]) -> None:
-        """Ends every role that still runs: the learner first, while data still flows to it.
+        """Ends every role that still runs; the learner first, because it needs data to end its train step.
 
         The learner and the replay server get the time that they need to save, see `wait_saved`; the others
-        get 5 s to close. If no role was ever ready, there is nothing to save: all end together, within 5 s.
-        `report` gets each line for the user.
+        get 5 s to close. If no role was ever ready, there is nothing to save: all end at once, within 5 s.
+        `report` is called with each line for the user.
         """
         children = self._children
         if self.any_was_ready:
@@ -259,8 +261,8 @@ class Supervisor:
 def wait_saved(child: Supervised, directory: RunDirectory, stop: Stop, report: Callable[[str], None]) -> None:
     """Waits until the learner or the replay server, which got a SIGTERM, has saved and ended.
 
-    That may be a call of a minute, or many gigabytes. The role is killed when its heartbeat is overdue, after
-    15 minutes, or at a SIGINT after the report about it.
+    A call of the training graph may last a minute, and replay may be many gigabytes. The role is killed if
+    its heartbeat is overdue, after 15 minutes, or at a SIGINT once `report` has announced the wait.
     """
     began = time.time()
     if child.wait(_SAVING_NOTICE_S):

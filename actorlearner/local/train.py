@@ -34,7 +34,7 @@ def run_local(
 ) -> int:
     """Trains with all roles on this machine; returns the exit code.
 
-    A run that the directory holds is resumed, unless it has finished.
+    Resumes the run that the run directory holds, unless it has finished.
 
     Args:
       config: the experiment.
@@ -77,13 +77,13 @@ def train(
     *,
     verbose: bool = False,
 ) -> int:
-    """Trains, or resumes what the directory holds, unless it has finished; returns the exit code.
+    """Trains; resumes the run that the directory holds, unless it has finished. Returns the exit code.
 
     Args:
       config: the experiment.
-      directory: the run directory, which this process holds.
-      stop: ends the run, which is saved.
-      console: gets the lines for the user.
+      directory: the run directory; this process must hold its lock.
+      stop: ends the run, after it has saved.
+      console: prints the lines for the user.
       start: starts all roles.
       verbose: whether all log lines are printed as well.
 

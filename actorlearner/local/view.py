@@ -1,4 +1,4 @@
-"""What a user sees of a local run: a live view on a terminal, plain lines elsewhere, and a summary."""
+"""The console output of a local run: a live view on a terminal, plain lines elsewhere, and a summary."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class View:
         self._live.stop()
 
     def update(self, unready: list[str]) -> None:
-        """Prints new evaluations, and the newest figures and the `unready` roles when they are due."""
+        """Prints new evaluations; at intervals, also the run's newest figures and the `unready` roles."""
         for evaluation in self._progress.new_evaluations():
             self._console.print(
                 f"train step {evaluation['train_step']:,}: "
@@ -57,7 +57,7 @@ class View:
             self._live.update(self._picture(unready), refresh=True)
             return
         facts = [f"starting: {', '.join(unready)}"] if unready else []
-        if self._progress.train_step > 0 or not unready:  # An actor may wait for a processor.
+        if self._progress.train_step > 0 or not unready:  # One slow actor must not hide the run's progress.
             left = duration(self._progress.status.time_left_s)
             facts = [self._steps(), *self._rates(), self._last_return(), f"{left} left", *facts]
         self._console.print(", ".join(facts), soft_wrap=True)

@@ -18,7 +18,7 @@ _NAME = "actorlearner"
 
 
 def make_certificate() -> bytes:
-    """Returns a new certificate, which has signed itself, and its key, as PEM."""
+    """Returns a new self-signed certificate and its key, as PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -70,7 +70,7 @@ def check_certificate(path: Path) -> None:
     """
     try:
         server_context(path)
-    except OSError as error:  # Of which ssl.SSLError is one.
+    except OSError as error:  # Also an ssl.SSLError, which is derived from it.
         reason = error.strerror
         if isinstance(error, ssl.SSLError) or reason is None:
             reason = "there is no certificate with its key in it"
@@ -83,7 +83,7 @@ def check_certificate(path: Path) -> None:
 def _context(protocol: int, path: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # There is one certificate, and the key of no other is accepted.
+    context.check_hostname = False  # Only this one certificate is trusted, wherever its holder runs.
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_cert_chain(path)
     context.load_verify_locations(path)

@@ -1,7 +1,7 @@
-"""Hides a replay server: its process is in a network of its own, where Reverb's port is.
+"""Hides a replay server: its process, and so Reverb's port, is in a private network.
 
-Only the proxy's socket, which was opened before, is in the machine's network. A process can change its
-network only while it has a single thread, and so it executes itself again.
+Only the TLS proxy's socket is in the machine's network, because it was opened before. A process can change
+its network only while it has a single thread, so the program is executed again to enter the network.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ class TlsProxy:
     refusal: str = ""
 
     def open(self, port: int) -> None:
-        """Accepts holders of the certificate from now on and connects them to Reverb; does not block.
+        """Starts forwarding connections of certificate holders to Reverb; does not block.
 
         Args:
           port: Reverb's own port.

@@ -22,9 +22,10 @@ _SETTLED_S = 2.0
 
 
 def close_to_other_machines(port: int) -> None:
-    """Makes a port that this process will listen on refuse other machines; does not block.
+    """Closes a port, which this process will listen on, to other machines; does not block.
 
-    A thread waits for the listening sockets. It also ends connections that were made before it saw them.
+    A thread waits for the listening sockets. It also ends connections from other machines that were
+    made in the meantime.
 
     Raises:
       RunError: the system does not allow it.

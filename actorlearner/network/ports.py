@@ -25,9 +25,9 @@ def free_port() -> int:
 
 
 def check_port(port: int) -> None:
-    """Checks that a server can have a port for itself, on all interfaces, with IPv4 and IPv6.
+    """Checks that a port is free on all interfaces, with IPv4 and IPv6.
 
-    Reverb would share the port with another server, and each would receive some of the calls.
+    Otherwise Reverb would share the port with another server, and each would receive some of the calls.
 
     Raises:
       RunError: the port is in use, or may not be used.

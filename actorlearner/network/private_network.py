@@ -30,7 +30,7 @@ NETWORKS = (PRIVATE, HOST)
 
 ENTER = "enter"
 REFUSED_VARIABLE = "ACTORLEARNER_PRIVATE_NETWORK_REFUSED"
-"""Set for the program that `enter` executes, if the system refuses the network: the reason."""
+"""Environment variable for the program that ENTER executes: why the system refused the network, if it did."""
 
 _OPEN = (
     "the replay server's port is open to everybody who can reach this machine: Reverb has no authentication"
@@ -70,7 +70,7 @@ class PrivateNetwork:
         Raises:
           RefusedError: the system does not allow it.
         """
-        # Made in another process: one with several threads, as this may be, cannot make user namespaces.
+        # In another process, because a process with several threads cannot make user namespaces.
         maker = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
@@ -135,7 +135,7 @@ def _enter_and_execute(arguments: list[str]) -> NoReturn:
     number = ctypes.c_int()
     _check(_libc.prctl(_PR_GET_PDEATHSIG, ctypes.byref(number)))
     try:
-        PrivateNetwork().enter()  # `_make` here could fail when this process is half inside.
+        PrivateNetwork().enter()  # Not `_make`, which could fail halfway, in this process.
     except (OSError, RefusedError) as error:
         os.environ[REFUSED_VARIABLE] = getattr(error, "strerror", None) or str(error)
     _check(_libc.prctl(_PR_SET_PDEATHSIG, number))  # Entering a namespace may reset it.

@@ -25,7 +25,7 @@ _OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
 )
-"""In milliseconds and seconds. Set on listening sockets as well: accepted connections inherit them."""
+"""TCP_USER_TIMEOUT is in milliseconds, the others in seconds. Accepted connections inherit the options."""
 
 
 def start_tcp_timeouts() -> None:

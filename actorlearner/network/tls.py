@@ -28,15 +28,16 @@ _BUFFER_BYTES = 1 << 20
 _RETRY_S = 1.0
 _MAX_REFUSALS = 100
 _NOT_LOCALHOST = "127.0.0.2"
-"""The source of the proxy's connections.
+"""The source address of the proxy's connections.
 
-To a client at 127.0.0.1 with the process id of the server, Reverb returns a pointer to a table in its memory.
+Reverb takes a client at 127.0.0.1 with the server's process id for the server's own process, and returns a
+pointer to a table in memory. Behind the proxy, a client on another machine may have that id.
 """
 
 _MAX_NAME = 80
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
-"""The folders of all tunnels' sockets: each is removed when its object is collected, at Python's end."""
+"""The folders of the tunnels' sockets; keeping the objects keeps the folders until Python ends."""
 
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -57,12 +58,12 @@ def open_tunnels(addresses: Sequence[str], certificate: Path) -> tuple[str, ...]
     """Opens a tunnel to each HOST:PORT, until the process ends; returns their addresses for gRPC."""
     folder = tempfile.TemporaryDirectory(prefix="actorlearner-tls-", ignore_cleanup_errors=True)
     _folders.append(folder)
-    # The path of a Unix socket has to fit 107 bytes, and temporary directories may be deep.
+    # A short path through /proc: a Unix socket's path must fit into 107 bytes.
     short = f"/proc/self/fd/{os.open(folder.name, os.O_PATH)}"
     context = client_context(certificate)
     tunnels = []
     for i, address in enumerate(addresses):
-        # Its name is what messages call the server by.
+        # The socket is named after the server, because messages contain its path.
         path = f"{short}/{address if len(address) <= _MAX_NAME else f'server-{i}'}"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(path)

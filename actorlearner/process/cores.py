@@ -1,4 +1,4 @@
-"""Numbers that a configuration leaves open, computed from the processor cores that this process may use.
+"""Values for keys that are null in a configuration, computed from the cores that this process may use.
 
 The configuration keeps its nulls, so that its fingerprint is the same on every machine.
 """
@@ -23,7 +23,7 @@ def cores() -> int:
 
 
 def collect_actors(config: CollectConfig) -> int:
-    """Returns the number of actors of a local run: `collect.actors`, or one per two cores, eight at most.
+    """Returns `collect.actors`, or a local run's default: one actor per two cores, at most eight.
 
     The other half of the cores is left to the learner and the replay server.
     """
@@ -33,7 +33,7 @@ def collect_actors(config: CollectConfig) -> int:
 
 
 def envs_per_actor(config: CollectConfig) -> int:
-    """Returns `collect.envs_per_actor`, or each actor's share of eight environments."""
+    """Returns `collect.envs_per_actor`, or an actor's share of eight environments, rounded up."""
     if config.envs_per_actor is not None:
         return config.envs_per_actor
     return math.ceil(_ENVIRONMENTS / collect_actors(config))

@@ -1,4 +1,4 @@
-"""Whether roles are healthy: checks their heartbeats, and that the replay server answers."""
+"""Health checks of roles: their heartbeats, and whether the replay server answers."""
 
 import dataclasses
 import time
@@ -19,7 +19,7 @@ _SERVER_INFO = "/deepmind.reverb.ReverbService/ServerInfo"
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """The health of one process: whether it works, or waits as it should, and the reason."""
+    """Whether one process is healthy (it makes progress, or waits as it should), and the reason."""
 
     name: str
     healthy: bool
@@ -43,9 +43,9 @@ def check(
     """Checks the heartbeats of all processes of some roles, without importing TensorFlow.
 
     Args:
-      roles: their names; if none of their processes runs, that is reported as not healthy.
-      directory: of the run.
-      replay_address: where the replay server has to answer, if it is checked; blocks for up to 5 s.
+      roles: the names of the roles. If none of their processes runs, the result is not healthy.
+      directory: the run directory.
+      replay_address: HOST:PORT where the replay server must answer, if its role is checked; blocks up to 5 s.
       now: Unix seconds; the current time by default.
     """
     now = time.time() if now is None else now
@@ -72,10 +72,10 @@ def _check(path: Path, replay_address: str | None, now: float) -> Health:
 
 
 def _ask(address: str) -> str:
-    """Requests a replay server's tables as a client of Reverb does; returns what failed, or nothing."""
+    """Calls a replay server as Reverb's `server_info` does; returns the failure, or an empty text."""
     import grpc
 
-    # Without a proxy, which the environment may name for addresses of this machine, too.
+    # Not through an HTTP proxy from the environment variables, which may apply to this machine, too.
     with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
         try:
             channel.unary_unary(_SERVER_INFO)(b"", timeout=_ANSWER_TIMEOUT_S)

@@ -36,8 +36,8 @@ class Heartbeat:
       doing: what the role does, as in "waiting for ..." or "train step 100".
       patience_s: seconds within which the next heartbeat is due.
       started: when the process started, in Unix seconds; None if unknown.
-      restarts: how many processes of this role in a row died before this one (killed, crashed, or with their
-        machine), so that they left the file behind.
+      restarts: how many processes of this role died in a row before this one: each was killed, crashed or
+        lost with its machine, and left the file behind.
     """
 
     time: float
@@ -49,11 +49,11 @@ class Heartbeat:
 
 
 class _Writer:
-    """Overwrites one file, whose space is allocated at the start: a role lives on when the disk is full."""
+    """Overwrites one file, whose space is allocated at the start: a full disk must not end the role."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()  # The learner waits for data on another thread than it trains on.
+        self._lock = threading.Lock()  # The learner's main thread and its training thread both write.
         self._due = 0.0
         self._patience_s = 0.0
         self._started = time.time()
@@ -100,7 +100,7 @@ def beat(doing: str, count: int | None = None, patience_s: float = PATIENCE_S) -
 
     Args:
       doing: what the role does.
-      count: how far it is with that.
+      count: a number to add to `doing`, such as the train step.
       patience_s: seconds within which the next call is due.
 
     Raises:
@@ -111,14 +111,14 @@ def beat(doing: str, count: int | None = None, patience_s: float = PATIENCE_S) -
 
 
 def patience_after(slowest_s: float | None) -> float:
-    """Returns the patience for work of which the slowest step so far took `slowest_s`; None: unknown."""
+    """Returns the patience for repeated steps, the slowest of which took `slowest_s`; None: not known yet."""
     return LONG_PATIENCE_S if slowest_s is None or slowest_s > _SLOW_S else PATIENCE_S
 
 
 def end(*, crashed: bool = False) -> None:
-    """Removes the file: the role ended by itself.
+    """Ends this process's heartbeat, and removes the file.
 
-    If it `crashed`, the file stays and says so: the next process counts itself as a restart.
+    If the role `crashed`, the file stays, so that the next process counts as a restart.
     """
     global _writer
     if _writer is not None and crashed:
@@ -143,11 +143,11 @@ def read_heartbeat(path: Path) -> Heartbeat:
 
 
 def is_overdue(path: Path, since: float) -> bool:
-    """Whether the next heartbeat of a role is late; False if it has none.
+    """Returns whether a role's next heartbeat is late; False if the role has no heartbeat.
 
     Args:
-      path: of the heartbeat.
-      since: Unix seconds from which on the time counts, if the heartbeat is older.
+      path: the heartbeat's file.
+      since: Unix seconds; if the heartbeat is older, its patience counts from this time.
     """
     try:
         heartbeat = read_heartbeat(path)

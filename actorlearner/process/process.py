@@ -53,7 +53,7 @@ class Verbosity(enum.Enum):
 
 
 def keep_until_exit(kept: object) -> None:
-    """Keeps `kept` from being destroyed: a role's process ends without running destructors.
+    """Keeps a reference to `kept` for ever, so that its destructor never runs.
 
     Destroying a dataset's iterator blocks for ten seconds or more while the rate limiter blocks its sampler.
     """
@@ -61,9 +61,9 @@ def keep_until_exit(kept: object) -> None:
 
 
 def end_failed(problem: str) -> None:
-    """Ends this process as a RunError of its role would, from any thread; a no-op outside of a role.
+    """Ends this process from any thread, as a RunError of its role would; a no-op outside of a role.
 
-    For failures that another thread detects while the role's own thread is blocked inside TensorFlow.
+    For failures that a thread detects while the role's main thread is blocked inside TensorFlow.
     """
     if _process is not None:
         _process.fail([problem], EXIT_FAILED)
@@ -101,8 +101,8 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
 
     Args:
       name: of the process, its log and its heartbeat.
-      import_role: imports the role and returns its `run`; called once output goes to the log, because
-        TensorFlow comes with the role.
+      import_role: imports the role, and with it TensorFlow, and returns the role's `run`; called after output
+        was redirected to the log.
       start: the configuration and options of the role.
 
     Raises:
@@ -131,7 +131,7 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
             _log.warning("TensorFlow's eager tensors leak memory under this Python; a long run will grow")
         run(start.config, directory, stop, **_by_tls(start))
     except ConfigurationError as error:
-        # Local mode wrote the file that this process read, and knows where the values come from.
+        # A supervised role has read the file that local mode wrote; local mode adds the sources.
         known = {} if is_supervised() else start.sources
         if not is_supervised():
             directory.withdraw()
@@ -147,9 +147,9 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
 
 
 def _by_tls(start: Start) -> Mapping[str, Any]:
-    """Opens the proxy, if any; returns the role's options.
+    """Opens the TLS proxy or tunnels, if any; returns the role's options.
 
-    If there is a certificate, the options have the addresses of TLS tunnels as `replay_address`.
+    With a certificate, `replay_address` has the addresses of the tunnels.
     """
     if start.proxy is not None:
         start.proxy.open(start.options["port"])
@@ -162,19 +162,19 @@ def _by_tls(start: Start) -> Mapping[str, Any]:
 
 
 class _RoleProcess:
-    """What a role's process opens before its role starts, and closes at the end."""
+    """The log, terminal, temporary directory, heartbeat and events of a role's process."""
 
     def __init__(self, name: str, directory: RunDirectory, verbosity: Verbosity) -> None:
         self._name = name
         self._ending = threading.RLock()
-        """Held for good by the first thread that ends the process: its message and exit code count."""
+        """Never released: the first thread that ends the process decides the message and the exit code."""
         log = directory.log(name)
         self._terminal = _redirect_output(log)
         _configure_logging(name, self._terminal, verbosity)
         is_verbose = verbosity is Verbosity.VERBOSE
         self._follower = LogFollower(log, self._terminal) if is_verbose else None
-        # A directory of its own, removed at the end. TensorFlow (one file for each traced function) and
-        # Reverb delete their temporary files in the interpreter's shutdown, if at all.
+        # TensorFlow (a file for each traced function) and Reverb would delete their temporary files in the
+        # interpreter's shutdown, which never happens. So they get a directory that this class removes.
         self._temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
         tempfile.tempdir = self._temporary.name
         heartbeat.begin(directory.heartbeat(name))
@@ -196,9 +196,9 @@ class _RoleProcess:
     def end(self, exit_code: int, event: str, *texts: str, crashed: bool = False) -> NoReturn:
         """Records an event for each text, and ends this process without the interpreter's shutdown.
 
-        Threads that are blocked inside TensorFlow or Reverb would make that hang or crash; by now the role
-        has closed everything that has to be closed. A crashed role leaves its heartbeat behind: the
-        next process reads from it that this was a restart.
+        Threads that are blocked inside TensorFlow or Reverb would make the shutdown hang or crash; by now the
+        role has closed everything that has to be closed. A crashed role leaves its heartbeat behind, so that
+        the next process counts as a restart.
         """
         self._ending.acquire()
         for text in texts:
@@ -236,7 +236,7 @@ def _configure_logging(name: str, terminal: TextIO, verbosity: Verbosity) -> Non
 
     With `VERBOSE`, a LogFollower prints the whole log file instead.
     """
-    # From TF-Agents' code as AutoGraph rewrites it: pages of them in every log.
+    # AutoGraph's rewriting of TF-Agents' code raises pages of these warnings in every log.
     warnings.simplefilter("ignore", SyntaxWarning)
     # absl, which TF-Agents logs through, would add a handler of its own to the root logger.
     package = logging.getLogger("actorlearner")

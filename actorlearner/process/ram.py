@@ -43,7 +43,7 @@ def _left_in_groups(membership: Path, root: Path) -> Iterator[int]:
 
 
 def _left(root: Path, path: str, files: tuple[str, str, str]) -> Iterator[int]:
-    """Yields the bytes left in a group and in each group around it that has a limit."""
+    """Yields the unused bytes of a control group, and of each enclosing one, that has a limit."""
     limit_file, usage_file, reclaimable = files
     # Inside a container, the path may be the host's, while only the container's part is mounted, as the root.
     # Folders that do not exist are skipped.

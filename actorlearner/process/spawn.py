@@ -1,4 +1,4 @@
-"""Child processes: Python modules that import what this process imports, and that die with their parent."""
+"""Child processes: run Python modules with this process's sys.path, and die with their parent."""
 
 import ctypes
 import os

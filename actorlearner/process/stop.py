@@ -56,11 +56,11 @@ class Stop:
     def install(self) -> None:
         """Makes the signals request the stop, except SIGHUP under nohup; only the main thread may call this.
 
-        The interpreter's C handler writes to the pipe at once. A handler in Python would run only after
-        `select`, if the signal arrives just before `select` blocks.
+        The interpreter's C handler writes to the pipe at once (`set_wakeup_fd`). If a signal arrives just
+        before `select` blocks, a handler in Python would run only after `select`.
 
-        Forks of this process, such as an environment's workers, get the default handlers back: they share
-        the pipe, and a signal to one of them would stop this process.
+        Forks of this process, such as an environment's workers, get the default handlers back. They share the
+        pipe, so otherwise a signal to a fork would stop this process.
         """
         for number in _EXIT_CODES:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
@@ -69,7 +69,7 @@ class Stop:
         forking = threading.local()
 
         def block() -> None:
-            # Until the child has the default handlers: its parent may send it a signal at once.
+            # Blocked until the child has the default handlers: its parent may send a signal at once.
             forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
         def unblock() -> None:
@@ -88,15 +88,16 @@ class Stop:
         self.receive(number)
 
     def receive(self, number: int) -> None:
-        """Requests the stop as a signal does, where another process received it."""
+        """Requests the stop on behalf of a signal, also one that another process received."""
         self.interrupts += number == signal.SIGINT
-        self.request(signal.Signals(number))  # Writes again: the pipe may have been full of other signals.
+        # Writes to the pipe, although the C handler did: the pipe may have been full of other signals.
+        self.request(signal.Signals(number))
 
     def request(self, number: signal.Signals | None = None) -> None:
-        """Requests the stop without a signal, as when the work is done.
+        """Requests the stop.
 
         Args:
-          number: the signal that decides the exit code, where another process received it.
+          number: the signal that decides the exit code; None without a signal, as when the work is done.
         """
         self._signal = self._signal or number
         self._requested = True
@@ -121,7 +122,7 @@ class Stop:
     def _read(self) -> None:
         """Reads the pipe, which gets the number of every signal with a handler in Python.
 
-        Signals of a simulator's timer, or of a child process that ended, request no stop.
+        Other signals, such as a simulator's timer or the end of a child process, request no stop.
         """
         with contextlib.suppress(BlockingIOError):  # Another thread was faster.
             while numbers := os.read(self._reader, 4096):

@@ -14,7 +14,7 @@ _REPORT_INTERVAL_S = 10.0
 
 
 class WaitReport:
-    """Logs what a process waits for every ten seconds, and nothing for a shorter wait."""
+    """Logs what a process waits for, every ten seconds; logs nothing if the wait is shorter."""
 
     def __init__(self) -> None:
         """Starts the wait."""
@@ -51,7 +51,7 @@ def wait_until(
 
     Args:
       what: completes "waiting for ..."; a text, or a function that returns one.
-      condition: its own calls should have deadlines.
+      condition: returns whether the wait is over; its own calls should have deadlines.
       stop: ends the wait.
       deadline_s: seconds after which the wait fails; None waits for ever.
       interval_s: seconds between two polls.

@@ -1,8 +1,8 @@
-"""Estimates the memory of the replay server and the size of its checkpoints; refuses what does not fit.
+"""Estimates the replay server's memory and the size of its checkpoints; refuses a capacity that does not fit.
 
-The figures are close upper bounds: for data that cannot be compressed, in a full table whose items were all
-replaced several times, and that is saved. Reverb compresses items, so repetitive data (pictures of a game)
-may take much less; that shows only during the run, too late to refuse the configuration.
+The estimates are close upper bounds, for incompressible data in a full table that has replaced all its items
+several times and writes checkpoints. Reverb compresses items, so repetitive data (frames of a game) may take
+much less; that shows only during the run, too late to refuse the configuration.
 
 They were measured with Reverb 0.14.0, as the growth of a server's process from a tenth of its capacity on,
 filled with random bytes by the layouts' own writers in long episodes:
@@ -13,7 +13,8 @@ filled with random bytes by the layouts' own writers in long episodes:
   bookkeeping: 3,400 bytes for 32 of data.
 - saving: the first two to four checkpoints made the server grow by 0.6 to 9 kB for each item.
 
-Without its part for saving, the estimate was 0.88 to 1.12 times what was measured without saving.
+For servers that wrote no checkpoint, the estimate without its part for saving was 0.88 to 1.12 times the
+measured size.
 """
 
 import math
@@ -110,8 +111,8 @@ def capacity_key(layout: ReplayLayout) -> str:
 def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None) -> None:
     """Refuses a capacity that does not fit into the memory that is available now.
 
-    Call it in a process that has loaded everything but the experience. A resumed run may no longer fit
-    because other roles have grown; as long as the transitions to restore fit, that is only a warning.
+    Call it in a process that has loaded everything but the experience. In a resumed run, the capacity may no
+    longer fit because other roles have grown; if the transitions to restore fit, only a warning is logged.
 
     Args:
       config: the experiment.

@@ -1,7 +1,7 @@
-"""Checkpoints of the replay server: all its tables, the experience and the variables.
+"""Checkpoints of the replay server: all its tables, with the experience and the policy variables.
 
-Reverb keeps one checkpoint and removes all other files beside it, so it writes into a directory of its own.
-A finished checkpoint is moved out of there and sealed; the newest two are kept.
+Reverb keeps only its newest checkpoint, and removes everything else from its directory. So Reverb writes into
+a working directory; each complete checkpoint is moved out of there and sealed, and the newest two are kept.
 """
 
 import logging
@@ -29,10 +29,10 @@ KEPT = 2
 
 _WORKING = "working"
 _RESTORED = "0"
-"""The name of a checkpoint while it is restored; it sorts before those that Reverb writes.
+"""The name of a checkpoint in the working directory while it is restored.
 
-Reverb removes all but the last one by name, and names are local times: under its own name, a checkpoint from
-another time zone could seem newer than the one just written.
+Reverb names checkpoints by local time, and keeps the last by name. Under its own name, a checkpoint from
+another time zone could sort after a newer one, which Reverb would then remove; "0" sorts before all of them.
 """
 _STATUS_TIMEOUT_S = 30
 _NOT_SAVED = (OSError, RuntimeError, IndexError, ValueError)
@@ -82,10 +82,10 @@ class ReplayCheckpoints:
                 )
 
     def save(self, server: ReplayServer) -> bool:
-        """Saves `server`, which answers no other call meanwhile; returns whether a checkpoint was written.
+        """Writes a checkpoint of `server`, which answers no other call meanwhile; returns whether it did.
 
-        A disk that is full or fails, and a server that does not answer, are logged, and earlier checkpoints
-        are kept.
+        A full or failing disk is logged, and so is a server that does not answer; earlier checkpoints are
+        kept.
         """
         try:
             # Read before writing: a failed read after the write would discard the written checkpoint.
@@ -128,7 +128,10 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def saved_transitions(directory: Path) -> int | None:
-    """Returns the transitions in the newest checkpoint by its seal, unchecked; None without any."""
+    """Returns the number of transitions that the newest checkpoint's seal states; None without a checkpoint.
+
+    Does not read the checkpoint's files, so the checkpoint may be damaged.
+    """
     newest = newest_complete(directory, read=sealed_facts)
     return int(newest[1]["size"]) if newest else None
 

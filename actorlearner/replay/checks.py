@@ -25,14 +25,14 @@ _OF_REPLAY = (
     "learn.publish_interval",
     "learn.train_steps_per_call",
 )
-"""Keys that mean nothing for experience that is consumed once.
+"""Keys that have no effect on experience that is consumed once.
 
-They may be given with their defaults: files with all keys of a run are configurations, too.
+Only their defaults are accepted, because a saved configuration contains all keys.
 """
 
 
 class _Problem(NamedTuple):
-    """A key, what it may be, and the other keys that this depends on."""
+    """A key with a value that cannot work, its allowed values, and the other keys that these depend on."""
 
     key: str
     allowed: str
@@ -40,7 +40,7 @@ class _Problem(NamedTuple):
 
 
 def replay_problems(config: Config, broken: Collection[str] = ()) -> list[str]:
-    """Returns one line for each key that no table has room for, or with which the run cannot work.
+    """Returns one line for each key whose value does not suit Reverb's tables or the agent's experience.
 
     Args:
       config: the configuration.
@@ -58,7 +58,7 @@ def replay_problems(config: Config, broken: Collection[str] = ()) -> list[str]:
 def _line(config: Config, found: _Problem) -> str:
     if found.key in config_keys(type(config.agent)):
         return cannot_work(config, found.key, found.allowed)
-    # An algorithm from outside this package may call what it declares differently.
+    # The user's own algorithm may have other keys for its experience, or none.
     _, _, name = found.key.rpartition(".")
     allowed = f"an algorithm whose experience has as {name} {found.allowed}"
     return cannot_work(config, "agent.name", allowed)
@@ -74,7 +74,7 @@ def _experience(config: Config, broken: Collection[str]) -> Experience:
 
 
 def _sequence_problems(config: Config, experience: Experience) -> Iterator[_Problem]:
-    """Yields problems of an agent that learns from more than single transitions."""
+    """Yields problems of the layout with the agent's experience, and of sequences."""
     if config.replay.layout != "packed" and experience != Experience():
         yield _Problem("replay.layout", f"packed, for the experience of agent.name {config.agent.name}")
     if experience.length is not None and config.agent.n_step != 1:
@@ -96,7 +96,7 @@ def _iteration_problems(config: Config, iteration: Iteration, length: int) -> It
 
 
 def _size_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
-    """Yields numbers that do not divide an iteration, or that an iteration does not divide."""
+    """Yields problems of sizes: fragments, minibatches and train steps have to fit whole iterations."""
     size, batch = iteration.env_steps, config.learn.batch_size
     if size % length:
         yield _Problem("agent.env_steps_per_iteration", f"a multiple of fragment_length ({length})")

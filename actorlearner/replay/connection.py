@@ -1,7 +1,7 @@
 """Connects a role to its replay servers, and checks that they serve its run.
 
-A server has its run id and its configuration in a table of their own. The id is part of the table's name, so
-every `server_info` returns it without waiting for an item.
+Each server has an identity table, whose item is the run's configuration. The run id is part of the table's
+name, so every `server_info` returns it without waiting for an item.
 """
 
 import dataclasses
@@ -36,9 +36,9 @@ _CONFIGURATION = "configuration"
 _PROBE_TIMEOUT_S = 2
 _READ_TIMEOUT_S = 30.0
 _ANNOUNCE_S = 5.0
-"""Seconds in which a restored server may still serve the configuration that it was saved with.
+"""Seconds that a role waits if the server's configuration differs only in `learn.train_steps`.
 
-A resumed run may only have got more train steps; the server announces them after it was restored.
+A resumed run may have raised that key. A restored server has the saved configuration until `announce`.
 """
 
 
@@ -105,14 +105,14 @@ def announce(client: reverb.Client, run_id: str, config: Config) -> None:
 
 
 def run_id_of(tables: Iterable[str]) -> str | None:
-    """Returns the run id of a server with these tables; None if it is not the replay server of a run."""
+    """Returns the run id from the names of a server's tables; None if it is not a run's replay server."""
     return next((name.removeprefix(_PREFIX) for name in tables if name.startswith(_PREFIX)), None)
 
 
 def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "") -> None:
     """Raises a RunError if a server with these tables serves another run; a `run_id` of None accepts any.
 
-    The message names the server at `address`; it needs no name if it is the only one.
+    The message names the server's `address`, if it is given.
     """
     there = run_id_of(tables)
     if run_id is not None and there != run_id:
@@ -205,7 +205,7 @@ def _checked_run_id(
     others: Sequence[ReplayServer],
     directory: RunDirectory,
 ) -> str:
-    """Returns the run id of a server with these tables, if it may be the one at `place` of this run."""
+    """Returns the run id of a server with these tables; raises if it cannot be this run's server `place`."""
     here, there = directory.server_run_ids().get(place), run_id_of(tables)
     if there is None:
         problem = f"--replay_address: {address} is a Reverb server, but not a replay server of a run"
@@ -225,7 +225,7 @@ def _checked_run_id(
 def _check_signature(
     tables: Mapping[str, reverb_types.TableInfo], address: str, layout: ReplayLayout
 ) -> None:
-    """Checks the signature, which also differs if the environment's code differs, or this package's."""
+    """Checks the experience table's signature: the environment's code or this package's may differ."""
     there, here = _describe(tables[layout.table].signature), _describe(layout.signature)
     if there != here:
         problem = f"environment.name: {address} stores what another environment, or another version of this"

@@ -9,7 +9,7 @@ import tree
 from actorlearner.replay.layout import ReplayLayout
 
 _PREFETCHED_BATCHES = 2
-"""Batches kept ready. Reverb has counted them as sampled; more of them would only make the data older."""
+"""Batches to prefetch. Reverb counts them as sampled, and they age while they wait, so there are few."""
 
 _WORKERS = 2
 """Streams from a single server: with the trajectory layout one stream leaves a core idle. With several
@@ -22,11 +22,11 @@ def experience_dataset(
     """Samples batches of experience from the experience tables of the servers at `addresses`.
 
     Batches take items from the servers in turn. A server that does not answer, whose rate limiter blocks, or
-    that is slower than the learner is skipped; its share is not made up for later.
+    that is slower than the learner is skipped, and does not catch up later.
 
     Args:
-      addresses: HOST:PORT of each.
-      layout: how items store it.
+      addresses: HOST:PORT of each server.
+      layout: the layout of the servers' items.
       batch_size: units in one train step, over all replicas.
       batch_size_per_replica: units in one element.
 
@@ -37,8 +37,8 @@ def experience_dataset(
     batches = layout.batches(
         experience_items(addresses, layout, batch_size), batch_size, batch_size_per_replica
     )
-    # Declared endless: otherwise the learners of a group would ask each other before each train step whether
-    # there is a batch. The prefetch comes last, or tf.data would add a larger one.
+    # Declared endless: otherwise each train step begins with a collective in which the learners of a group
+    # agree that there is a batch. The prefetch comes last, or tf.data would add a larger one.
     endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
     dataset = batches.apply(endless).prefetch(_PREFETCHED_BATCHES)
     options = tf.data.Options()
@@ -53,8 +53,8 @@ def experience_items(addresses: Sequence[str], layout: ReplayLayout, batch_size:
     if servers == 1:
         in_order = layout.experience.iteration is not None
         return _items_of(addresses[0], layout, batch_size, 1 if in_order else _WORKERS)
-    # Not in a fixed order, which would wait for a server that is away. It takes up to three items of each
-    # server ahead of time, which are counted as sampled: few beside those in flight.
+    # Not deterministic: a fixed order would wait for a server that does not answer. The interleave prefetches
+    # up to three items of each server, few compared with those in flight; Reverb counts them as sampled.
     return tf.data.Dataset.from_tensor_slices(list(addresses)).interleave(
         lambda address: _items_of(address, layout, batch_size // servers, workers=1),
         cycle_length=servers,

@@ -35,7 +35,7 @@ def _rate_limiter(limit: RateLimit) -> reverb.rate_limiters.RateLimiter:
     return reverb.rate_limiters.SampleToInsertRatio(
         samples_per_insert=limit.samples_per_insert,
         min_size_to_sample=limit.min_size,
-        # Reverb compares it with its own minimum, which rounding may make larger than ours.
+        # Slightly larger: Reverb checks it against its own minimum, which rounding may make larger than ours.
         error_buffer=limit.error_buffer * (1 + 1e-6),
     )
 

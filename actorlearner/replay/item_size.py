@@ -1,9 +1,8 @@
 """The number of transitions in an item of the packed layout.
 
-Larger items cost Reverb less work for each transition. But the transitions of an item are consecutive ones
-of one actor, and an item with n rows serves n batches: the more rows, the more alike are these batches
-(`benchmarks mixing`). Actors also write complete items only, and the learner keeps `learn.batch_size` items
-in memory.
+Larger items mean less work for Reverb per transition. But an item holds consecutive transitions of one actor,
+and its n rows go to n batches: the more rows, the more correlated are these batches (`benchmarks mixing`).
+Also, actors write only complete items, and the learner keeps `learn.batch_size` items in memory.
 """
 
 MAX_ROWS = 32

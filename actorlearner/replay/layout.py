@@ -22,7 +22,7 @@ class ReplayLayout(Protocol):
       experience: the agent's units of experience, and how they are used.
       table: the name of the experience table.
       env_steps_per_item: env steps that one item adds: its transitions; for sequences, the stride.
-      samples_per_item: in the unit of `learn.batch_size`, what a sampled item counts for.
+      samples_per_item: samples that a sampled item counts as, in the unit of `learn.batch_size`.
     """
 
     experience: Experience

@@ -13,7 +13,7 @@ from actorlearner.environments.environment import EnvSteps, Nest
 
 @dataclasses.dataclass
 class _Started:
-    """A transition that is not complete yet; `reward` and `discount` are R and D of its env steps so far."""
+    """An incomplete transition; `reward` and `discount` are its R and D (see StoredTransition) so far."""
 
     observation: Nest
     action: Nest
@@ -25,8 +25,9 @@ class _Started:
 class NStepTransitions:
     """Turns the env steps of several environments into n-step transitions.
 
-    Each env step starts one transition, which is complete after n env steps, or at the end of its episode if
-    that is sooner: no transition is lost at the end, and none reaches into the next episode.
+    Each env step starts one transition, which is complete after n env steps, or earlier at the end of its
+    episode. So the last env steps of an episode start transitions, too, and no transition reaches into the
+    next episode.
     """
 
     def __init__(self, n: int, gamma: float, environments: int) -> None:

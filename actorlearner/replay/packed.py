@@ -1,7 +1,7 @@
-"""The packed layout: an item is a block of rows, and each row is a unit of experience: see experience.py.
+"""The packed layout: an item is a block of rows, and each row is a unit of experience (see `Experience`).
 
-A row holds everything that a train step needs, so an item may span the end of an episode, and no transition
-is lost there. Many transitions share an item; a sequence, or a transition drawn by priority, has its own.
+A row holds everything that a train step needs from a unit, so an item may span the end of an episode. Many
+transitions share an item. A sequence, or a transition sampled by priority, has an item of its own.
 """
 
 from typing import Any, NamedTuple
@@ -31,11 +31,11 @@ FRAGMENTS = "fragments_of_"
 
 
 class SampleInfo(NamedTuple):
-    """How the units of a batch were drawn from a table with priorities.
+    """How the units of a batch were sampled from a table with priorities.
 
     Attributes:
-      key: uint64 [batch], of the items.
-      probability: float64 [batch].
+      key: uint64 [batch], Reverb's keys of the items.
+      probability: float64 [batch], with which each unit was sampled.
       table_size: int64 [batch], the number of units in the table.
     """
 
@@ -48,7 +48,7 @@ class _ItemStep(dict[str, Any]):
     """A block of rows with the interface of the steps that the observer takes."""
 
     def is_boundary(self) -> bool:
-        """Returns False: rows are independent of each other, so no episode ends here for the observer."""
+        """Returns False: rows are independent of each other, so the observer must never end an episode."""
         return False
 
 
@@ -74,7 +74,7 @@ class PackedWriter(ReplayWriter):
         self._format = rows
         self._rows_per_item = rows_per_item
         self._units = units
-        # One chunk per item: a chunk that two items share would be sent completely with each of them.
+        # One chunk per item: if two items shared a chunk, each sample of one would transfer both.
         self._writers[0].configure((ROWS,), num_keep_alive_refs=1, max_chunk_length=1)
         self._start_block()
 
@@ -170,12 +170,11 @@ class PackedLayout:
     def batches(
         self, items: tf.data.Dataset, batch_size: int, batch_size_per_replica: int
     ) -> tf.data.Dataset:
-        """Returns the dataset of batches: uint8 [batch_size_per_replica, bytes of a row], and how drawn.
+        """Returns the dataset of (uint8 [batch_size_per_replica, bytes of a row], SampleInfo or ()).
 
-        If items have several rows, `batch_size` items make as many batches as an item has rows; each batch
-        takes one random row of each item. A batch is therefore distributed as if single transitions had been
-        drawn independently and uniformly, at a fraction of the cost; only the batches from the same items
-        depend on each other.
+        If items have n rows, each `batch_size` items make n batches, with one random row of each item in each
+        batch. A batch is therefore distributed as if its transitions had been sampled independently and
+        uniformly, at a fraction of the cost; only the n batches of the same items depend on each other.
         """
 
         def shuffle_rows(item: Any) -> tuple[tf.Tensor, Any]:
@@ -192,14 +191,14 @@ class PackedLayout:
         return items.batch(batch_size, drop_remainder=True).map(shuffle_rows).unbatch()
 
     def _order(self, rows: tf.Tensor, count: int) -> tf.Tensor:
-        """Returns indices of rows: int32 [rows per item, count], one batch in each line."""
+        """Returns indices into the rows of `count` items: int32 [rows per item, count], a batch per line."""
         rows_of_item = self._rows
-        # Each item has a random order of its own. In the order of writing, the batches would follow the
-        # environments through time, and consecutive batches would be much alike.
+        # Each item's rows get a random order. In the order of writing, consecutive batches would hold
+        # consecutive env steps.
         permutations = tf.transpose(tf.argsort(tf.random.uniform([count, rows_of_item])))
         order = permutations + rows_of_item * tf.range(count)
-        # An item that was not full has no row for some of the batches. Random rows of other items replace it
-        # there, so that every transition is equally likely.
+        # A partly filled item has no row for some batches. There a random row of any item replaces it, so
+        # that every transition is equally likely.
         is_used = self.format.is_used(rows)
         used = tf.where(is_used)[:, 0]
         replacements = tf.random.uniform([rows_of_item, count], maxval=tf.size(used), dtype=tf.int32)

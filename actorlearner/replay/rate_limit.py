@@ -1,6 +1,6 @@
-"""Converts updates per env step to the settings of Reverb's rate limiter; the only place that does.
+"""Converts `replay.updates_per_env_step` to the settings of Reverb's rate limiter.
 
-Reverb counts items, people count env steps. An item holds a number of transitions that its layout decides, a
+Reverb counts items; the configuration counts env steps. The layout determines the transitions per item, a
 train step uses `batch_size` transitions, and one env step makes one transition, so
 
     samples per insert (SPI) = updates_per_env_step x batch_size
@@ -9,8 +9,9 @@ holds in items as it does in transitions. Reverb keeps inserts x SPI - samples w
 
     min_size x SPI +/- error_buffer        (in sampled items)
 
-and blocks sampling below min_size items. Of sequences, one is inserted every `stride` env steps, and a train
-step uses `batch_size` of them: SPI is `stride` times as much. Experience that is consumed once is a queue.
+and blocks sampling below min_size items. With sequences, SPI is `stride` times as large: one sequence is
+inserted every `stride` env steps, and a train step uses `batch_size` sequences. Experience that is consumed
+once is a queue, with an SPI of 1.
 """
 
 import dataclasses
@@ -51,7 +52,7 @@ class RateLimit:
 def min_error_buffer(env_steps_per_item: int, samples_per_insert: float) -> float:
     """Returns the smallest error buffer, in env steps, that cannot deadlock.
 
-    Reverb needs room for one insert (SPI samples) and for one sample in each direction.
+    In both directions, Reverb needs room for one insert (which is SPI samples) and for one sample.
     """
     return env_steps_per_item * max(1.0, 1.0 / samples_per_insert)
 
@@ -68,7 +69,7 @@ def rate_limit_of(config: Config, layout: "ReplayLayout") -> RateLimit:
 def max_items(config: Config, layout: "ReplayLayout") -> int:
     """Returns the items that the experience table has room for."""
     if iteration := layout.experience.iteration:
-        # Twice the queue, for inserts that the limiter has already accepted: no item is removed unsampled.
+        # Twice the queue: inserts that the limiter has already accepted must not remove unsampled items.
         return 2 * queue_items(iteration, layout.env_steps_per_item)
     return items(config.replay.capacity, layout.env_steps_per_item)
 

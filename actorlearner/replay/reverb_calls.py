@@ -21,11 +21,11 @@ class NoAnswerError(RuntimeError):
 
 
 def within(timeout_s: float, call: Callable[[], _Result]) -> _Result:
-    """Makes a call that may block for ever, as sampling and inserting do if their server ends meanwhile.
+    """Makes a call with a deadline; sampling and inserting block for ever if their server ends meanwhile.
 
     Raises:
-      NoAnswerError: the call has not returned after `timeout_s`. It goes on in a thread of its own and may
-        still have its effect.
+      NoAnswerError: the call has not returned after `timeout_s`. It continues on a thread of its own and may
+        still take effect.
       Exception: what the call raises.
     """
     # Threads are reused: each thread that ends leaks some kilobytes inside Reverb.
@@ -55,7 +55,7 @@ def sample_one(client: reverb.Client, table: str, timeout_s: float) -> Any:
 class _Caller(threading.Thread):
     """A thread that makes one call after another, until it receives None.
 
-    Not of a ThreadPoolExecutor: the process could not exit while one of its threads is blocked.
+    A ThreadPoolExecutor will not do: the process could not exit while one of its threads is blocked.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """The packed layout's rows: a unit of experience, a transition or a sequence, as one row of bytes.
 
 A stock replay item of two time steps is a dozen small tensors, each with its own bookkeeping in Reverb. Here
-the leaves of a unit (observation, action, reward, discount, next observation, ...) lie side by side, each in
-its own dtype, so Reverb keeps books for one tensor only, whatever a unit consists of.
+the leaves of a unit (observation, action, reward, discount, next observation, ...) lie side by side in one
+row, each in its own dtype. So an item is a single tensor for Reverb.
 """
 
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ class RowFormat:
             start = stop
 
     def unused(self, count: int) -> npt.NDArray[np.void]:
-        """Returns records without units; only the field that marks this is initialised."""
+        """Returns records without units; only `policy_train_step` is initialised, to _UNUSED."""
         records = np.empty(count, self.dtype)
         records[self._names[self._mark]] = _UNUSED
         return records

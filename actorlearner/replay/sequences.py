@@ -10,10 +10,9 @@ from actorlearner.environments.environment import EnvSteps, Nest
 
 
 class SequenceBuilder:
-    """Turns env steps into sequences of `length`, one of which starts every `stride` env steps.
+    """Turns each environment's env steps into sequences of `length`; one starts every `stride` env steps.
 
-    Each environment has sequences of its own. They go on across the ends of episodes, so that each env step
-    is in as many sequences as another.
+    Sequences continue across the ends of episodes, so that all env steps are in equally many sequences.
     """
 
     def __init__(self, length: int, stride: int) -> None:
@@ -23,7 +22,7 @@ class SequenceBuilder:
         self._steps: list[EnvSteps] = []
 
     def add(self, steps: EnvSteps) -> StoredSequence | None:
-        """Adds one env step of each environment; returns the sequences that this completes, one for each."""
+        """Adds one env step of each environment; returns one complete sequence for each, or None."""
         self._steps.append(steps._replace(info=()))
         if len(self._steps) < self._length:
             return None

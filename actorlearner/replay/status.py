@@ -1,4 +1,4 @@
-"""The status of the experience table, in env steps, and the time in which its rate limiter blocked."""
+"""The status of the experience table, in env steps, and how long its rate limiter blocked either side."""
 
 import dataclasses
 import time
@@ -12,8 +12,7 @@ from reverb import reverb_types
 class ReplayStatus:
     """The experience table at one moment, in env steps; samples are in the unit of `learn.batch_size`.
 
-    The last item that an actor of the packed layout writes when it stops may hold fewer transitions than
-    others; it counts as a full one.
+    Counts are multiples of an item. The last item of a stopped actor may be partly filled; it counts as full.
 
     Attributes:
       size: transitions in the table.
@@ -36,10 +35,7 @@ class ReplayStatus:
 
 
 def status_of(table: reverb_types.TableInfo, env_steps_per_item: int, samples_per_item: int) -> ReplayStatus:
-    """Converts Reverb's figures of an experience table, an entry of `server_info`.
-
-    The factors are attributes of the table's layout.
-    """
+    """Converts the entry of an experience table in `server_info`; the factors are the layout's attributes."""
     limiter, worker = table.rate_limiter_info, table.table_worker_time
     return ReplayStatus(
         size=table.current_size * env_steps_per_item,

@@ -1,8 +1,8 @@
-"""The trajectory layout: TF-Agents' own, so that its unmodified jobs can join a run.
+"""The trajectory layout: the layout of TF-Agents, so that its unmodified jobs can join a run.
 
 An item is a sequence of n + 1 time steps, as `ReverbAddTrajectoryObserver` writes them: one column for each
-part of a Trajectory, each with its own bookkeeping in Reverb. The table has the name and signature of the one
-in TF-Agents' distributed example.
+part of a Trajectory, each with its own bookkeeping in Reverb. The table has the name and signature of the
+table in TF-Agents' distributed example.
 """
 
 import time
@@ -23,9 +23,9 @@ _FIRST, _MID, _LAST = (np.asarray(step_type, np.int32) for step_type in (0, 1, 2
 
 
 class _Unended(trajectory.Trajectory):
-    """The last time step of an episode, which the observer takes for one in the middle.
+    """The last time step of an episode, hidden from the observer as one in the middle.
 
-    At an end the observer would wait, without a deadline, until the server has confirmed every item.
+    At an episode's end, the observer would block without a deadline until all items are confirmed.
     """
 
     def is_boundary(self) -> bool:
@@ -35,8 +35,8 @@ class _Unended(trajectory.Trajectory):
 class TrajectoryWriter(ReplayWriter):
     """Writes every window of n + 1 time steps, with one observer for each environment.
 
-    The last time step of an episode is written n times: then a window begins at every env step, also at the
-    last ones, which n-step windows inside the episode would leave out.
+    The last time step of an episode is written n times, so that windows also begin at the last n - 1 env
+    steps of the episode.
     """
 
     def __init__(self, client: reverb.Client, table: str, n_step: int, environments: int) -> None:
@@ -49,7 +49,7 @@ class TrajectoryWriter(ReplayWriter):
         )
         self._n_step = n_step
         self._next_ends: list[trajectory.Trajectory | None] = [None] * environments
-        """For each environment, the last time step if its episode ended now; None before an episode."""
+        """For each environment, the time step to write if its episode ends now; None between episodes."""
         self._ended: set[int] = set()
         """Environments whose observers have not been reset since the end of the episode."""
 
@@ -82,7 +82,7 @@ class TrajectoryWriter(ReplayWriter):
             self._end_episode(i)
 
     def flush(self, timeout_s: float, pending_items: int = PENDING_ITEMS) -> bool:
-        """Waits for the server, first for all items of the episodes that have ended."""
+        """Waits as the base class does, but for all items of an environment whose episode has ended."""
         deadline = time.monotonic() + timeout_s
         for i in sorted(self._ended):
             if not flushed(self._writers[i], 0, deadline):
@@ -176,8 +176,7 @@ class TrajectoryLayout:
 
         This layout does not store which policy acted: all transitions count as RANDOM_POLICY.
 
-        If an episode ends inside a sequence, the transition's next state is the first of the end's time
-        steps, which are all equal.
+        If an episode ends inside a sequence, the next state is the episode's last time step.
         """
         ended = tf.equal(batch.step_type[:, :-1], time_step.StepType.LAST)
         taken = tf.cast(tf.math.cumsum(tf.cast(ended, tf.int32), axis=1) == 0, tf.float32)

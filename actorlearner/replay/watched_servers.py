@@ -1,4 +1,4 @@
-"""Watches replay servers in the background."""
+"""Polls replay servers on background threads, so that a slow server never blocks a role."""
 
 import logging
 import statistics
@@ -69,14 +69,14 @@ class WatchedServer:
 class WatchedServers:
     """A ReplayStatusSource of several servers that never blocks.
 
-    Its status is some seconds old at most; a server that does not answer keeps its last known one. Each
-    server that stops answering, or answers again, is logged once.
+    The status is a few seconds old at most; of a server that does not answer, the last known status counts. A
+    log line reports each server that stops answering or answers again.
     """
 
     def __init__(self, servers: Sequence[ReplayServer], stop: Stop) -> None:
         """Starts a thread for each server; they end with the process or at `stop`."""
         self._lock = threading.Lock()
-        with self._lock:  # Nothing is logged before all of them are known.
+        with self._lock:  # `_log_change`, called by the threads, needs the complete list.
             self._servers = [WatchedServer(server, stop, self._log_change) for server in servers]
 
     def status(self, timeout_s: int) -> ReplayStatus:

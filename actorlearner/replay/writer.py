@@ -1,4 +1,4 @@
-"""The base of all layouts' writers: bounded memory, and an end that writes all leftovers."""
+"""The base class of the layouts' writers: bounds the unconfirmed items, and writes leftovers at the end."""
 
 import abc
 import time

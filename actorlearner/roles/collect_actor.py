@@ -59,7 +59,7 @@ def run(
     """
     start_up = StartupTimer()
     use_cpu(config.collect.threads, gpus=config.collect.gpus)
-    # With the seeds of before, a restarted actor would meet the same episodes again.
+    # A restarted actor gets other seeds; otherwise it would play the same episodes again.
     restart = recorded_env_steps(directory, actor_index)
     tf.keras.utils.set_random_seed(seed_for(config.seed, COLLECT_ACTOR, actor_index, restart=restart))
     name = f"{COLLECT_ACTOR}-{actor_index}"
@@ -125,10 +125,10 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
 
 
 def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | None:
-    """Returns the env steps after which each environment's episode is cut; None without a time limit.
+    """Returns the env steps after which each environment's episode is cut, once; None without a time limit.
 
-    They differ, so that later episodes end at different times. Otherwise, an iteration would see only one
-    part of an episode.
+    They differ, so that the environments do not stay in step: otherwise, an iteration would see only one part
+    of an episode.
     """
     limit = episode_limit(config.environment)
     if limit is None:
@@ -216,7 +216,7 @@ def _act_in_iterations(
     pace: Pace,
     length: int,
 ) -> None:
-    """Acts for one unit of experience, `length` env steps, whenever the learner's iterations need one."""
+    """Acts in fragments of `length` env steps, whenever `pace` allows one."""
     order = RANDOM
     while not collector.ended:
         if (version := puller.take()) is not None:
@@ -233,7 +233,7 @@ def _act_in_iterations(
 
 
 def _surplus(config: Config, env_steps: int) -> str:
-    """Returns the warning about env steps that are dropped; configurations with both keys are checked."""
+    """Returns the warning about dropped env steps; if both keys are set, `replay_problems` refuses them."""
     actors, environments = collect_actors(config.collect), envs_per_actor(config.collect)
     return (
         f"{actors} actors x {environments} environments collect {env_steps:,} env steps more than an "

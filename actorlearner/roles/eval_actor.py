@@ -47,9 +47,9 @@ _STATUS_TIMEOUT_S = 5
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
     """Evaluates until `stop` or the policy of the last train step, and keeps the best policy.
 
-    A request stays in the queue until its evaluation is recorded, so a restarted eval actor leaves no gap. A
-    version whose evaluation was recorded before is not evaluated again. But a learner that restarts from its
-    checkpoint takes train steps again, and these are evaluated again. Returns at once if evaluation is off.
+    A request stays in the queue until its evaluation is recorded, so a restarted eval actor skips none. It
+    does not repeat recorded evaluations either, except for train steps that a restarted learner takes again.
+    Returns at once if evaluation is off.
 
     Args:
       config: the experiment.
@@ -67,14 +67,14 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     start_up = StartupTimer()
     use_cpu(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, EVAL_ACTOR, 0))
-    # With the seeds of before, a restarted eval actor would play the same episodes again.
+    # A restarted eval actor gets other seeds; otherwise it would play the same episodes again.
     environments = _load_environments(config, EVAL_ACTOR, restart=last_train_step(directory) + 1)
     specs = environment_specs(environments[0])
     callbacks = Callbacks(config, EVAL_ACTOR)
     parts = make_agent(config, specs)
     greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
     policy = PolicyFunction(greedy, specs, len(environments))
-    # Videos have a policy function of their own: it keeps a state, and evaluations come in between.
+    # Videos need their own policy function: it keeps a policy state, and evaluations interrupt a video.
     filmed = policy if config.evaluate.video_interval is None else PolicyFunction(greedy, specs, 1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")

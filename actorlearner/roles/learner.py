@@ -34,7 +34,7 @@ from actorlearner.replay.watched_servers import WatchedServers
 
 _STATUS_TIMEOUT_S = 5
 _OUTPUT_AFTER_S = 5.0
-"""Seconds without enough transitions after which the initial policies are saved ahead of training."""
+"""Seconds to wait for `replay.min_size` before the initial policies are saved, ahead of training."""
 
 
 def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...]) -> None:
@@ -81,7 +81,7 @@ def _train(
     replay = _status_source(servers, stop)
 
     def begin_run() -> None:
-        """The chief restores the newest checkpoint, all get its variables, and the chief publishes them."""
+        """Restores the newest checkpoint on the chief, copies it to the group, and publishes the policy."""
         outputs.restore(specs, group.strategy)
         group.broadcast(parts.agent, parts.train_step)
         outputs.take_over(servers[0].client, replay)
@@ -89,19 +89,19 @@ def _train(
     alone = group.size == 1
     if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
         begin_run()
-    # A resumed learner traces with another seed. In a group, the restore comes after tracing, so a resumed
-    # group repeats its random numbers.
+    # Tracing fixes the random numbers, so a resumed learner traces with another seed. A group restores only
+    # after tracing: when resumed, it repeats its random numbers.
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
     learner = _make_learner(config, outputs.writer, group, parts, servers, stop)
     keep_until_exit(learner)
-    if not alone:  # Not earlier: all learners of a group create the optimisers' slots together.
+    if not alone:  # After tracing, which makes the optimisers' slots: `broadcast` needs them.
         begin_run()
     outputs.check_restored()
     start_up.ended("training graph")
     start_up.report("ready")
-    # A finished learner needs no replay: it publishes its last policies again, and ends.
+    # Restarted after the last train step, a learner needs no replay: it publishes the last policies again.
     finished = int(parts.train_step.numpy()) >= config.learn.train_steps
     # Experience that is consumed once has no minimum size.
     consumed_once = layout.experience.iteration is not None
@@ -143,15 +143,15 @@ def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> 
 
 
 def seed_training(seed: int, index: int, restored: int) -> None:
-    """Seeds the training graph, before it is traced, of a learner that has restored this train step.
+    """Sets the seed for tracing the training graph of a learner that has restored this train step.
 
-    Otherwise it would repeat the random numbers with which training began.
+    Otherwise the resumed run would repeat the random numbers of its first train steps.
     """
     tf.random.set_seed(seed_for(seed, LEARNER, index, restart=restored))
 
 
 def _status_source(servers: Sequence[ReplayServer], stop: Stop) -> ReplayStatusSource:
-    """Returns the only server, or several as watched in the background, which does not block training."""
+    """Returns the only server; or several as WatchedServers, whose status does not block training."""
     if len(servers) == 1:
         return servers[0]
     return WatchedServers(servers, stop)
@@ -211,7 +211,7 @@ def _wait_for_replay(config: Config, replay: ReplayStatusSource, stop: Stop, out
 
 
 def _missing(min_size: int, sizes: Mapping[str, int]) -> str:
-    """Describes what the learner waits for, with the servers that perhaps no actor writes to."""
+    """Describes what the learner waits for; names the servers that have too few transitions."""
     wanted = f"{min_size} transitions in each replay server"
     short = [f"{address} holds {size}" for address, size in sizes.items() if size < min_size]
     if len(sizes) == 1 or not short:

@@ -84,19 +84,22 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
 
 
 def _learner_rolls_back(directory: RunDirectory, config: Config) -> bool:
-    """Returns whether this run directory has the learner's checkpoints, but none of the last train step."""
+    """Returns whether the learner will resume before the last train step.
+
+    False if the learner's checkpoints are not in this run directory.
+    """
     if not directory.learner_checkpoints.exists():
         return False
-    # The learner logs the broken ones.
+    # No log of damaged checkpoints here: the learner logs them.
     newest = newest_complete(directory.learner_checkpoints)
     return newest is None or newest[1]["train_step"] < config.learn.train_steps
 
 
 def save_last(save: Callable[[], bool], stop: Stop) -> bool:
-    """Saves, however long that takes; a SIGINT after the log line about it gives up.
+    """Writes the last checkpoint, without a deadline; a SIGINT after the log line about it gives up.
 
     Returns:
-      False after giving up, when the write may still be in progress.
+      False after giving up; the write may then still be in progress.
     """
     saving = concurrent.futures.ThreadPoolExecutor(1, "save").submit(save)
     concurrent.futures.wait([saving], _SAVING_NOTICE_S)
@@ -164,7 +167,10 @@ def _serve(
 
 
 def _save_last_policies_until_next_record(last_policies: LastPolicies, stop: Stop) -> bool:
-    """Saves the last policies once they are published, for METRICS_INTERVAL_S; returns whether to stop."""
+    """Waits METRICS_INTERVAL_S, or until a stop; returns whether to stop.
+
+    Meanwhile it saves the last policies, once they are published.
+    """
     until = time.monotonic() + METRICS_INTERVAL_S
     while (left_s := until - time.monotonic()) > 0:
         if stop.wait(min(left_s, _END_INTERVAL_S)):

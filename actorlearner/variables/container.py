@@ -1,9 +1,9 @@
 """The variable container: the newest policy variables, held by the replay server.
 
-Its table holds one item: `policy_variables` and their `train_step`, always together. A second table is a
-queue of the variables to evaluate, so that the eval actor gets exactly the requested train steps, however
-long an evaluation takes. A third table gets one item when the learner has published its last policies: the
-end of the run, and whether the server has saved it.
+The container has three tables. The first holds one item: the newest `policy_variables` with their
+`train_step`. The second is a queue of the versions to evaluate, so that the eval actor gets exactly the
+requested train steps, however long an evaluation takes. The third gets one item when the learner has
+published its last policies: whether the server has saved them.
 """
 
 import dataclasses
@@ -25,17 +25,17 @@ END_TABLE = "end"
 _CALL_TIMEOUT_S = 30.0
 
 _GENERATION = 2**40
-"""More than the train steps of any run."""
+"""The factor of the generation in an item's priority: more than the train steps of any run."""
 
 MAX_GENERATIONS = 2**53 // _GENERATION
 """The most generations of learners in a run; see `_priority`."""
 
 EVALUATIONS_KEPT = 64
-"""The most versions in the queue; if it is full, for example without an eval actor, the oldest is dropped."""
+"""The most versions in the queue. A full queue drops the oldest, for example if no eval actor runs."""
 
 
 class PolicyOrder(NamedTuple):
-    """Orders the versions of a run: greater for a newer one.
+    """The sort key of a run's versions: greater for a newer version.
 
     A version is newer if a later learner published it, or the same learner at a later train step.
     """
@@ -96,9 +96,9 @@ class ContainerStatus(NamedTuple):
     """The contents of a container at one moment.
 
     Attributes:
-      versions: versions published so far; 0 means that there is none to pull yet. It falls when the replay
-        server is restarted.
-      evaluations_waiting: versions that wait for their evaluation.
+      versions: number of versions published so far; 0 if there is none to pull. It decreases if the replay
+        server restarts.
+      evaluations_waiting: number of versions that wait for their evaluation.
     """
 
     versions: int
@@ -125,10 +125,10 @@ def variable_tables(variables: Sequence[tf.Variable]) -> list[reverb.Table]:
 
 
 def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
-    """Returns a table of one item, the one with the greatest order.
+    """Returns a table that keeps only the item with the greatest order.
 
     Reverb removes the item with the lowest priority, even if it was just inserted. So a learner that was
-    replaced, but still runs, cannot overwrite a newer version. Of two equal priorities it removes the older.
+    replaced, but still runs, cannot overwrite a newer version. Of two equal items Reverb removes the older.
     """
     return reverb.Table(
         name=name,
@@ -143,8 +143,8 @@ def _newest_only(name: str, signature: dict[str, Any]) -> reverb.Table:
 class VariableContainer:
     """A client of the container.
 
-    Its calls block until the server has answered, for up to _CALL_TIMEOUT_S, and raise
-    reverb_calls.UNREACHABLE if it has not. They may still have their effect then.
+    Its calls block until the server has answered, up to _CALL_TIMEOUT_S. Then they raise
+    reverb_calls.UNREACHABLE, although the server may still execute the call.
     """
 
     def __init__(self, client: reverb.Client, run_id: str | None = None) -> None:
@@ -179,7 +179,7 @@ class VariableContainer:
         )
 
     def pull(self) -> PolicyVariables:
-        """Returns the newest version, of which there must be one."""
+        """Returns the newest version; call it only if there is one."""
         return _version(self._sample(VARIABLES_TABLE))
 
     def newest(self, timeout_s: int) -> PolicyVariables | None:
@@ -194,7 +194,7 @@ class VariableContainer:
         return RunEnd(_order(sample), bool(sample.data["saved"][0]))
 
     def next_evaluation(self) -> EvaluationRequest:
-        """Returns the oldest queued version, of which there must be one; it stays in the queue."""
+        """Returns the oldest request, which stays in the queue; call it only if there is one."""
         sample = self._sample(EVALUATION_TABLE)
         key = int(np.ravel(sample.info.key)[0])
         return EvaluationRequest(_version(sample), int(sample.data["env_steps"][0]), key)

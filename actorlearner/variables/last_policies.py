@@ -16,10 +16,10 @@ _RETRY_S = 5.0
 
 
 class LastPolicies:
-    """Keeps the last policies through a restart of the server, when no learner is left to publish them again.
+    """Preserves the last policies across restarts of the server: no learner is left to publish them again.
 
-    The learner announces the end of the run after its last policies. The replay server then saves them and
-    confirms this; the learner waits for the confirmation. A restarted server keeps them.
+    After its last policies, the learner announces the end of the run and waits. The replay server writes a
+    checkpoint and confirms the end; a restarted server restores the policies from it.
     """
 
     def __init__(self, client: reverb.Client, train_steps: int, save: Callable[[], bool]) -> None:
@@ -38,12 +38,12 @@ class LastPolicies:
     def restored(self, *, learner_rolls_back: bool) -> None:
         """Removes the restored policies, unless they are the last ones of the run.
 
-        A learner that still trains has newer policies than the checkpoint and publishes them again. An actor
-        that starts meanwhile waits for them; otherwise it would act with an older policy than before.
+        A learner that still trains publishes its policy again, which is newer than the restored one. Until
+        then, a starting actor must wait, instead of acting with the older policy.
 
         Args:
-          learner_rolls_back: whether the learner will resume before the last train step. Then the run goes
-            on, but an actor that finds the last policies ends.
+          learner_rolls_back: whether the learner will resume before the last train step. The restored last
+            policies are then removed too: they would make the actors end.
         """
         newest = self._container.newest(_TIMEOUT_S)
         if learner_rolls_back or newest is None or newest.train_step < self._train_steps:
@@ -52,9 +52,9 @@ class LastPolicies:
             _log.info("restored the policies of the last train step, %d", newest.train_step)
 
     def save_once_published(self) -> None:
-        """Saves the last policies if the learner has announced them and they are not saved.
+        """Saves the last policies and confirms the end of the run, once the learner has announced it.
 
-        Blocks while a checkpoint is written. A failed write is tried again after _RETRY_S.
+        Blocks while a checkpoint is written. A failed write is repeated after _RETRY_S.
         """
         if time.monotonic() < self._retry_at:
             return
@@ -64,7 +64,7 @@ class LastPolicies:
                 return
             newest = self._container.newest(_TIMEOUT_S)
             if newest is None or newest.order < end.order:
-                return  # This server was restarted: the learner publishes them again.
+                return  # A restart has lost the policies; the learner publishes them again.
             if self._save():
                 self._container.push_end(end._replace(saved=True))
                 return

@@ -32,21 +32,21 @@ _POLL_INTERVAL_S = 1.0
 
 _TIMEOUT_S = 5
 _DELIVERED_TIMEOUT_S = 2
-"""Shorter than the others: the calling thread is the one that must react to a stop."""
+"""Shorter than _TIMEOUT_S, because the calling thread must react to a stop."""
 
 _RETRY_S = 0.5
 
 
 class Publisher:
-    """Copies the policy variables when requested, and pushes them in a thread of its own.
+    """Copies the policy variables when requested, and pushes them to the container on a thread.
 
-    Of the versions for acting only the newest is pushed; a version that training overtakes is dropped.
-    Versions for evaluation are all pushed, in order, and the end of the run is announced after them. A
-    restarted replay server that has lost the last versions gets them again.
+    All versions for evaluation are pushed, in order. Of the versions for acting, a newer version replaces one
+    that still waits. The end of the run is announced last. Versions that a restarted replay server has lost
+    are pushed again.
 
-    The methods do not block unless they say so. An error in the thread is raised by the next call of
-    `check`, `publish`, `publish_for_evaluation`, `queue`, `finish`, `delivered` or `flush`; a RunError if
-    another learner has taken over the run.
+    Methods do not block unless their docstring says so. An error of the thread is raised by the next call of
+    `check`, `publish`, `publish_for_evaluation`, `queue`, `finish`, `delivered` or `flush`; it is a RunError
+    if another learner has taken over the run.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Publisher:
         )
         self._end: RunEnd | None = None
         self._end_pushed: RunEnd | None = None
-        self._versions = 0  # The count that the container should report, as far as this learner knows.
+        self._versions = 0  # The number that the container should report; a smaller number shows a restart.
         self._changed = threading.Condition()
         self._failure: Exception | None = None
         self._warned = False
@@ -92,7 +92,7 @@ class Publisher:
             self._raise_failure()
 
     def publish(self) -> None:
-        """Makes this train step's variables the newest.
+        """Publishes this train step's variables to the actors.
 
         Raises:
           RunError: the variables are not finite, and actors keep the previous version.
@@ -104,7 +104,7 @@ class Publisher:
             self._changed.notify_all()
 
     def publish_for_evaluation(self, env_steps: int) -> None:
-        """Queues this train step's variables for evaluation, after `env_steps` of all actors.
+        """Queues this train step's variables for evaluation; `env_steps` are those of all actors so far.
 
         Raises:
           RunError: the variables are not finite.
@@ -127,10 +127,10 @@ class Publisher:
             self._changed.notify_all()
 
     def take_over(self, pending_evaluations: Sequence[EvaluationRequest], stop: Stop) -> None:
-        """Replaces the server's queue of evaluations by the one of this learner's checkpoint.
+        """Replaces the server's queue of evaluations by this learner's `pending_evaluations`.
 
-        The queued evaluations may belong to train steps after the checkpoint, which were rolled back and will
-        be repeated. Blocks until the server has dropped them; after a stop nothing is queued.
+        The server's queue may hold train steps after the checkpoint, which were rolled back and will be taken
+        again. Blocks until the server has emptied its queue; after a stop nothing is queued.
         """
 
         def dropped() -> bool:
@@ -156,17 +156,17 @@ class Publisher:
         return pushed[max(0, len(pushed) - waiting) :] + queued
 
     def finish(self) -> None:
-        """Announces, after everything queued, that this train step is the last one."""
+        """Queues the announcement that this train step is the last one, after everything queued before."""
         with self._changed:
             self._raise_failure()
             self._end = RunEnd(PolicyOrder(self._generation, int(self._train_step.numpy())))
             self._changed.notify_all()
 
     def delivered(self) -> bool:
-        """Returns whether the server has stored and saved everything up to the end of the run.
+        """Returns whether the server has stored everything, and has confirmed the end of the run.
 
-        Blocks for up to _DELIVERED_TIMEOUT_S if the server does not answer, and for up to 30 s if it goes
-        away between the two calls of `VariableContainer.end`.
+        Blocks for up to _DELIVERED_TIMEOUT_S if the server does not answer, and for up to 30 s if the server
+        ends between the two calls of `VariableContainer.end`.
         """
         with self._changed:
             self._raise_failure()
@@ -216,13 +216,13 @@ class Publisher:
                 self._changed.notify_all()
 
     def _push_next(self) -> None:
-        """Pushes what is next; returns if there is nothing for _POLL_INTERVAL_S."""
+        """Pushes the next evaluation, version or end; waits for one, up to _POLL_INTERVAL_S."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._pending, _POLL_INTERVAL_S):
                 return
             request = self._evaluations[0] if self._evaluations else None
             newest, end = self._newest, self._end
-        # Each stays queued until it is stored; `pending_evaluations` must find an evaluation in one place.
+        # Entries stay queued until the server has stored them: `pending_evaluations` must not miss one.
         if request is not None:
             self._warn_of_slow_evaluations()
             self._push_evaluation(request)
@@ -242,7 +242,7 @@ class Publisher:
             self._changed.notify_all()
 
     def _warn_of_slow_evaluations(self) -> None:
-        """Warns once that the server, which keeps the newest EVALUATIONS_KEPT, is about to drop one."""
+        """Warns once if the server's queue is full, so that it will drop an evaluation."""
         if len(self._evaluations_pushed) == EVALUATIONS_KEPT and not self._warned:
             self._poll()  # Some may have been evaluated since.
             if len(self._evaluations_pushed) == EVALUATIONS_KEPT:
@@ -264,7 +264,7 @@ class Publisher:
         self._until_stored("to take the end of the run", lambda: self._container.push_end(end))
 
     def _until_stored(self, what: str, push: Callable[[], None]) -> None:
-        """Pushes until it succeeds, however long the server does not answer; pushing twice does no harm.
+        """Pushes until the server has stored it, without a deadline; pushing twice does no harm.
 
         Pauses _RETRY_S between two attempts, because some failures are immediate.
 
@@ -284,7 +284,7 @@ class Publisher:
             time.sleep(_RETRY_S)
 
     def _poll(self) -> None:
-        """Checks whether the server still has what was pushed, and whether another learner pushes."""
+        """Pushes again what a restarted server has lost; raises a RunError if another learner took over."""
         try:
             versions, waiting = self._container.status(_TIMEOUT_S)
             newest = self._container.pull() if versions > self._versions else None
@@ -308,7 +308,7 @@ class Publisher:
         if self._newest_pushed is None:
             return
         _log.warning("the replay server restarted: publishing the policy variables again")
-        # The newest version comes after the evaluations: a server that has it has all of them.
+        # The newest version comes last: `_poll` counts only these, so a server with it has the evaluations.
         for request in self._evaluations_pushed:
             self._push_evaluation(request)
         self._push(self._newest_pushed)

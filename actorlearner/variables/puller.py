@@ -18,7 +18,7 @@ _FIRST_INTERVAL_S = 1.0
 
 
 class VariablePuller:
-    """Polls for a newer version every `interval_s`, or every second for the first one, and pulls it."""
+    """Polls for a new version every `interval_s` (for the first one, at least every second), and pulls it."""
 
     def __init__(self, address: str, interval_s: float, stop: Stop, run_id: str | None = None) -> None:
         """Starts the thread, which ends at `stop`; a `run_id` of None accepts the server of any run."""
@@ -85,7 +85,7 @@ class VariablePuller:
             interval_s = min(self._interval_s, _FIRST_INTERVAL_S) if first else self._interval_s
 
     def _keep(self, version: PolicyVariables) -> None:
-        """Keeps a version unless it is older than the last one, as after a restore of the replay server."""
+        """Keeps a version if it is newer than the last one; a restored replay server may have older ones."""
         if version.order <= self._order:
             return
         if version.train_step < self._train_step:

@@ -81,7 +81,7 @@ def _first(evaluator: Evaluator) -> None:
     evaluator.evaluate(0, -30.0, -10.0)
 
 
-def test_a_better_policy_and_one_that_is_as_good_take_the_place_of_the_best(evaluator: Evaluator) -> None:
+def test_a_policy_that_is_at_least_as_good_replaces_the_best(evaluator: Evaluator) -> None:
     evaluator.evaluate(10, -21.0, -20.0)
     evaluator.check(0, -30.0, -10.0)
     evaluator.evaluate(20, -15.0, -25.0)
@@ -91,7 +91,7 @@ def test_a_better_policy_and_one_that_is_as_good_take_the_place_of_the_best(eval
     assert [path.name for path in evaluator.directory.policies.iterdir()] == ["best"]
 
 
-def test_one_that_was_killed_before_the_evaluation_was_recorded_keeps_the_best(evaluator: Evaluator) -> None:
+def test_an_eval_actor_killed_before_recording_keeps_the_best_policy(evaluator: Evaluator) -> None:
     evaluator.consider(10, 5.0)
     evaluator.check(0, -30.0, -10.0)
     evaluator.restart()
@@ -101,7 +101,7 @@ def test_one_that_was_killed_before_the_evaluation_was_recorded_keeps_the_best(e
     evaluator.check(0, -30.0, -10.0)
 
 
-def test_one_that_was_killed_after_the_evaluation_was_recorded_replaces_the_best(
+def test_an_eval_actor_killed_after_recording_replaces_the_best_policy(
     evaluator: Evaluator,
 ) -> None:
     evaluator.consider(10, 5.0)
@@ -112,7 +112,7 @@ def test_one_that_was_killed_after_the_evaluation_was_recorded_replaces_the_best
     evaluator.check(10, 5.0)
 
 
-def test_what_was_replaced_does_not_come_back(
+def test_a_replaced_policy_does_not_come_back(
     evaluator: Evaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -128,7 +128,7 @@ def test_what_was_replaced_does_not_come_back(
     assert [path.name for path in evaluator.directory.policies.iterdir()] == ["best"]
 
 
-def test_half_of_a_policy_is_not_taken_for_one(evaluator: Evaluator) -> None:
+def test_an_incomplete_policy_is_discarded(evaluator: Evaluator) -> None:
     evaluator.consider(10, 5.0)
     evaluator.record(10, 5.0)
     facts = fresh_path(evaluator.directory.best_policy) / "assets.extra" / "best.json"
@@ -137,7 +137,7 @@ def test_half_of_a_policy_is_not_taken_for_one(evaluator: Evaluator) -> None:
     evaluator.check(0, -30.0, -10.0)
 
 
-def test_where_two_directories_cannot_be_exchanged_one_is_restored(
+def test_a_replacement_interrupted_between_two_renames_is_undone(
     evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actorlearner.records.policy_directory._exchange", lambda one, other: False)
@@ -149,7 +149,7 @@ def test_where_two_directories_cannot_be_exchanged_one_is_restored(
     evaluator.check(10, 5.0)
 
 
-def test_a_full_disk_keeps_the_best_back_until_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_delays_the_best_policy_until_there_is_room(tmp_path: Path) -> None:
     with small_disk(tmp_path, mebibytes=4) as disk:
         evaluator = Evaluator(disk / "run")
         evaluator.evaluate(0, -30.0)

@@ -151,27 +151,27 @@ def _longest(fractions: dict[str, float]) -> str:
     return longest
 
 
-def test_environments(fractions: Fractions) -> None:
+def test_slow_environments_have_the_largest_fraction(fractions: Fractions) -> None:
     assert _longest(fractions({"wait_s": _WAIT_S})) == ENVIRONMENTS
 
 
-def test_policy(fractions: Fractions) -> None:
+def test_a_slow_policy_has_the_largest_fraction(fractions: Fractions) -> None:
     assert _longest(fractions({}, policy_s=5 * _WAIT_S)) == POLICY
 
 
-def test_variables(fractions: Fractions) -> None:
+def test_slow_variable_updates_have_the_largest_fraction(fractions: Fractions) -> None:
     """All that is done between two env steps."""
     assert _longest(fractions({}, between_s=5 * _WAIT_S)) == VARIABLES
 
 
-def test_writing(fractions: Fractions) -> None:
+def test_slow_writing_has_the_largest_fraction(fractions: Fractions) -> None:
     """Without a ratio to be kept."""
     found = fractions({}, writing_s=5 * _WAIT_S, layout="trajectory")
     assert _longest(found) == WRITING
     assert found[LIMITER] < 0.1
 
 
-def test_rate_limiter(fractions: Fractions) -> None:
+def test_a_blocking_rate_limiter_has_the_largest_fraction(fractions: Fractions) -> None:
     """Nobody samples."""
     found = fractions({}, layout="trajectory", updates_per_env_step=1.0, error_buffer=8.0)
     assert _longest(found) == LIMITER

@@ -66,7 +66,7 @@ def act(observations: np.ndarray, first: np.ndarray) -> np.ndarray:
         (1000, 1, [0]),
     ],
 )
-def test_an_episode_is_filmed_in_its_own_time(
+def test_a_video_runs_in_simulated_time(
     tmp_path: Path, rate: float | None, fps: int, shown: list[int]
 ) -> None:
     video = VideoFile(tmp_path / "a.mp4", fps)
@@ -98,9 +98,7 @@ def film(videos: TrainingVideos, train_step: int) -> None:
         videos.work(0.0001)  # In several goes.
 
 
-def test_training_is_filmed_once_in_an_interval(
-    videos: Callable[..., TrainingVideos], tmp_path: Path
-) -> None:
+def test_one_video_is_filmed_in_each_interval(videos: Callable[..., TrainingVideos], tmp_path: Path) -> None:
     first = videos()
     for train_step in (0, 40, 80, 120, 160, 240):
         film(first, train_step)
@@ -122,7 +120,7 @@ def test_training_is_filmed_once_in_an_interval(
     assert len(means) == 2 * (LENGTH + 1)
 
 
-def test_a_video_that_is_skipped_is_said_once(
+def test_skipped_videos_cause_one_warning(
     videos: Callable[..., TrainingVideos], caplog: pytest.LogCaptureFixture
 ) -> None:
     slow = videos()
@@ -136,7 +134,7 @@ def test_a_video_that_is_skipped_is_said_once(
     ]
 
 
-def test_an_environment_that_cannot_draw_is_said_once(
+def test_an_environment_that_cannot_render_causes_one_warning(
     videos: Callable[..., TrainingVideos], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     without = videos(draws=False)
@@ -152,7 +150,7 @@ def test_an_environment_that_cannot_draw_is_said_once(
         load_guarded(environment_of(1, draws=False), 0, "test", 0, 0).render()
 
 
-def test_a_film_ends_where_evaluations_are_cut_off(tmp_path: Path) -> None:
+def test_a_filmed_episode_is_cut_off_after_max_steps(tmp_path: Path) -> None:
     episode = FilmedEpisode(clock(None), act, VideoFile(tmp_path / "a.mp4", 30), max_steps=4)
     while not episode.over:
         episode.step()

@@ -101,7 +101,7 @@ def test_it_takes_over_the_share_of_an_actor_that_died() -> None:
     assert collect(pace) == 4
 
 
-def test_actors_take_over_a_part_each() -> None:
+def test_each_actor_takes_over_a_part_of_the_missing_share() -> None:
     clock = Clock()
     pace = Pace(Iteration(900, 10, 0), 100, 3, TRAIN_STEPS, clock)
     pace.policy_arrived(0)
@@ -116,7 +116,7 @@ def test_actors_take_over_a_part_each() -> None:
     [(10.0, 10.0, 10.0, 10.0), (8.0, 0.5, 0.5, 0.5)],
     ids=["slower than collecting", "a slow first call"],
 )
-def test_nothing_is_taken_over_while_the_learner_trains(train_s: Sequence[float], actors: int) -> None:
+def test_there_is_no_takeover_while_the_learner_trains(train_s: Sequence[float], actors: int) -> None:
     assert collected(actors, train_s) == [[ENV_STEPS // actors // FRAGMENT] * actors] * len(train_s)
 
 
@@ -140,7 +140,7 @@ def test_its_patience_follows_the_time_between_policies() -> None:
     assert collect(pace) == 4, "after a takeover it is shorter"
 
 
-def test_an_actor_that_is_missing_costs_less_with_each_policy() -> None:
+def test_a_missing_actor_costs_less_time_with_each_policy() -> None:
     """One of two actors never starts. Collecting its share takes a second, and training takes two."""
     pace, clock = make()
     took_s = []
@@ -159,7 +159,7 @@ def test_an_actor_that_is_missing_costs_less_with_each_policy() -> None:
     assert took_s[-1] == pytest.approx(2 * 3.0 + 3.0, abs=0.5)
 
 
-def test_its_patience_has_a_least() -> None:
+def test_its_patience_has_a_minimum() -> None:
     pace, clock = make()
     for iteration in range(3):
         clock.now = 0.1 * iteration
@@ -171,7 +171,7 @@ def test_its_patience_has_a_least() -> None:
     assert collect(pace) == 4
 
 
-def test_before_the_second_policy_its_own_share_is_the_measure() -> None:
+def test_before_the_second_policy_its_patience_follows_its_own_share() -> None:
     """In a simulator so slow that 30 s are too short."""
     pace, clock = make()
     pace.policy_arrived(0)
@@ -185,7 +185,7 @@ def test_before_the_second_policy_its_own_share_is_the_measure() -> None:
     assert pace.may_collect()
 
 
-def test_a_first_interval_with_a_takeover_is_a_measure() -> None:
+def test_a_first_interval_with_a_takeover_is_measured() -> None:
     """Otherwise the actor would take over for ever."""
     pace, clock = make()
     for iteration in range(2):
@@ -203,7 +203,7 @@ def test_a_first_interval_with_a_takeover_is_a_measure() -> None:
 
 
 @pytest.mark.parametrize("late_s", [0.5, 4.0, 9.0])
-def test_an_actor_that_joins_in_the_middle_of_an_interval_takes_nothing_over(late_s: float) -> None:
+def test_an_actor_that_joins_in_the_middle_of_an_interval_begins_no_takeover(late_s: float) -> None:
     pace, clock = make()
     pace.policy_arrived(0)
     clock.now = late_s
@@ -215,7 +215,7 @@ def test_an_actor_that_joins_in_the_middle_of_an_interval_takes_nothing_over(lat
         clock.now += 0.1
 
 
-def test_a_learner_that_was_started_again_gets_a_share() -> None:
+def test_a_policy_of_a_restarted_learner_gets_a_share() -> None:
     pace, _ = make()
     pace.policy_arrived(10 * TRAIN_STEPS)
     collect(pace)

@@ -46,7 +46,7 @@ def make_agent(name: str, specs: AgentSpecs, **keys: Any) -> Any:
         ("dqn", DISCRETE, {"layers": [8]}),
     ],
 )
-def test_actions_are_those_of_the_policy(name: str, action: Any, keys: dict[str, Any]) -> None:
+def test_it_returns_the_actions_of_the_policy(name: str, action: Any, keys: dict[str, Any]) -> None:
     specs = specs_of(action)
     agent = make_agent(name, specs, **keys)
     policy = greedy_policy.GreedyPolicy(agent.policy)
@@ -101,7 +101,7 @@ def test_nests_keep_their_order_and_first_steps_are_marked() -> None:
 
 
 @pytest.mark.parametrize("name", agent_classes())
-def test_every_agent_collects_without_being_rewritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_collect_policy_runs_without_autograph(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Autograph would take seconds of each start, and it alone could make sense of an `if` on a tensor."""
     specs = specs_of(CONTINUOUS if name in NEEDS_CONTINUOUS_ACTIONS else DISCRETE)
     policy = make_agent(name, specs).collect_policy

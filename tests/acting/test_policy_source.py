@@ -36,7 +36,7 @@ def refusal(path: Path) -> str:
     return line
 
 
-def test_of_a_run_the_best_policy_is_played_or_else_the_greedy_one(run: Path) -> None:
+def test_a_run_directory_names_its_best_policy_or_else_the_greedy_one(run: Path) -> None:
     assert "is a run directory without a policy" in refusal(run)
     save(run / "policies" / "greedy_policy")
     assert find_policy(str(run)).path == run / "policies" / "greedy_policy"
@@ -71,7 +71,7 @@ def test_a_checkpoint_is_found_by_its_name(run: Path, tmp_path: Path) -> None:
     assert "is a checkpoint outside of a run directory" in refusal(tmp_path / "ckpt-100")
 
 
-def test_what_is_none_of_these_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in ("", ".", "/", str(tmp_path)):
         assert "is none of a run, a policy and a checkpoint" in refusal(Path(path))

@@ -84,7 +84,7 @@ def test_it_plays_in_a_given_environment(policy: Policy) -> None:
     assert all(episode.length > 0 for episode in by_tf_agents)
 
 
-def test_its_own_environment_is_that_of_evaluations() -> None:
+def test_its_own_environment_is_the_environment_of_evaluations() -> None:
     environment = EnvironmentConfig("tests.acting.test_saved_policy:Hilly", "")
     config = Config(environment=environment, evaluate=EvaluateConfig(kwargs={"height": 2.0}))
     hilly = episode_environment(config, seed=0, number=0)

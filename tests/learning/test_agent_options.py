@@ -49,12 +49,12 @@ def test_the_learner_measures_observations_and_the_policy_normalises_them(tmp_pa
     np.testing.assert_allclose(normalized.std(axis=0), 1.0, atol=1e-3)
 
 
-def test_an_own_network_stands_in_front() -> None:
+def test_a_user_network_is_part_of_the_policy() -> None:
     parts = parts_of(networks="tests.learning.test_agent_options:own_network")
     assert any("own" in variable.name for variable in parts.policy_variables)
 
 
-def test_an_own_network_that_does_not_exist_is_refused() -> None:
+def test_a_missing_user_network_is_refused() -> None:
     with pytest.raises(ConfigurationError) as refusal:
         parts_of(networks="tests.learning.test_agent_options:absent")
     assert refusal.value.problems[0].startswith('agent.networks: "tests.learning.test_agent_options:absent" ')
@@ -76,12 +76,12 @@ def test_learning_rates_decay_within_the_train_steps_of_the_run() -> None:
     assert float(rate) == pytest.approx(0.0075, rel=1e-5)
 
 
-def test_gradients_are_clipped_by_their_norm_together() -> None:
+def test_gradients_are_clipped_by_global_norm() -> None:
     assert parts_of(global_norm=0.5).agent._optimizer.global_clipnorm == 0.5
     assert parts_of().agent._optimizer.global_clipnorm is None
 
 
-def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
+def test_a_warm_start_copies_the_weights_of_a_saved_policy(tmp_path: Path) -> None:
     trained = parts_of()
     for variable in trained.policy_variables:
         variable.assign_add(tf.ones_like(variable))
@@ -110,7 +110,7 @@ def test_a_saved_policy_gives_the_first_weights(tmp_path: Path) -> None:
         ("the run", tf.distribute.MirroredStrategy(["/cpu:0"])),
     ],
 )
-def test_a_checkpoint_gives_all_weights_but_not_its_learning_rate(
+def test_a_warm_start_from_a_checkpoint_copies_all_weights_but_no_learning_rate(
     names: str, strategy: tf.distribute.Strategy, tmp_path: Path
 ) -> None:
     agent = dataclasses.replace(DQN, learning_rate=0.5, learning_rate_decay="linear")

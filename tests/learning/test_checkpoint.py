@@ -60,7 +60,7 @@ def test_a_new_run_has_nothing_to_restore(tmp_path: Path) -> None:
     assert_equal(values_of(parts), before)
 
 
-def test_training_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+def test_resumed_training_equals_uninterrupted_training(tmp_path: Path) -> None:
     whole = make_parts()
     learner = make_learner(tmp_path, whole, lambda: fixed_dataset(BATCH, STEPS))
     learner.train(STOPPED_AT)
@@ -147,7 +147,7 @@ def test_the_agent_has_all_its_variables_before_it_is_trained(tmp_path: Path, ag
     assert sum("OPTIMIZER_SLOT" in name for name in made) > 0
 
 
-def test_a_variable_that_the_checkpoint_does_not_hold_is_not_left_fresh(tmp_path: Path) -> None:
+def test_a_variable_missing_in_the_checkpoint_is_refused(tmp_path: Path) -> None:
     restored(tmp_path, DQN)[1].save()
     files = {path.name for path in (tmp_path / "checkpoints").iterdir()}
     with pytest.raises(RunError, match="ckpt-0 was not restored: it does not hold agent/renamed; it is kept"):
@@ -155,16 +155,14 @@ def test_a_variable_that_the_checkpoint_does_not_hold_is_not_left_fresh(tmp_path
     assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == files
 
 
-def test_a_saved_variable_that_the_agent_does_not_have_is_not_dropped(tmp_path: Path) -> None:
+def test_a_saved_variable_unknown_to_the_agent_is_refused(tmp_path: Path) -> None:
     restored(tmp_path, DQN, extra="former")[1].save()
     _, checkpoint = restored(tmp_path, DQN)
     with pytest.raises(RunError, match="ckpt-0 was not restored: the agent does not have agent/former;"):
         checkpoint.check_restored()
 
 
-def test_slots_that_the_checkpoint_does_not_hold_are_not_left_fresh(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slots_missing_in_the_checkpoint_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as without_slots:
         without_slots.setattr(dqn, "create_moments", lambda *_: None)
         LearnerCheckpoint(tmp_path / "checkpoints", make_parts()).save()
@@ -194,7 +192,7 @@ def test_slots_created_after_the_restore_get_the_saved_values(
     assert_equal(values_of(restored), values_of(saved))
 
 
-def test_what_train_steps_were_taken_during_is_written_again(
+def test_a_checkpoint_is_written_again_if_train_steps_were_taken_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a thread that waited for data when the stop came, and then got it."""
@@ -227,7 +225,7 @@ def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch
     assert not list(tmp_path.glob("*"))
 
 
-def test_an_error_of_training_is_not_one_of_the_disk(
+def test_a_training_error_is_not_taken_for_a_disk_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """TensorFlow raises this type of error when another learner of the group is lost."""
@@ -291,7 +289,7 @@ def test_the_newest_is_restored_and_the_oldest_are_removed(tmp_path: Path) -> No
     }
 
 
-def test_what_was_still_to_be_evaluated_is_kept(tmp_path: Path) -> None:
+def test_pending_evaluations_are_saved_and_restored(tmp_path: Path) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
     assert checkpoint.pending_evaluations() == []
@@ -320,7 +318,7 @@ def test_what_was_still_to_be_evaluated_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
 @pytest.mark.parametrize("suffix", [".data-00000-of-00001", ".index", ".unevaluated.npz", ".seal.json"])
-def test_a_checkpoint_that_is_not_whole_is_left_out(
+def test_a_damaged_checkpoint_is_skipped(
     tmp_path: Path, harm: Callable[[Path], None], suffix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     parts = make_parts()
@@ -342,7 +340,7 @@ def test_a_checkpoint_that_is_not_whole_is_left_out(
     assert int(again.train_step) == 20
 
 
-def test_newer_checkpoints_that_are_damaged_do_not_push_out_what_is_saved(tmp_path: Path) -> None:
+def test_damaged_newer_checkpoints_do_not_evict_complete_ones(tmp_path: Path) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
     for train_step in (50, 60, 70):
@@ -362,7 +360,7 @@ def test_newer_checkpoints_that_are_damaged_do_not_push_out_what_is_saved(tmp_pa
     assert int(again.train_step) == 10
 
 
-def test_what_a_killed_learner_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_learner_are_removed(tmp_path: Path) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
     (tmp_path / "ckpt-7_temp").mkdir()
@@ -373,7 +371,7 @@ def test_what_a_killed_learner_left_is_removed(tmp_path: Path) -> None:
     assert {path.name.split(".")[0] for path in tmp_path.glob("ckpt-*")} == {"ckpt-10"}
 
 
-def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_keeps_earlier_checkpoints(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     parts = make_parts()
     with small_disk(tmp_path, mebibytes=1) as disk:
         checkpoint = LearnerCheckpoint(disk, parts)
@@ -395,9 +393,7 @@ def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path, caplog: pytest.
         assert checkpoint.describe() == "the checkpoint of train step 7"
 
 
-def test_a_seal_that_does_not_fit_costs_no_earlier_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_seal_keeps_earlier_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path, parts)
     assert checkpoint.save()
@@ -412,7 +408,7 @@ def test_a_seal_that_does_not_fit_costs_no_earlier_checkpoint(
     assert {path.name.split(".")[0] for path in tmp_path.glob("*")} == {"ckpt-0"}
 
 
-def test_every_learner_is_of_a_later_generation(tmp_path: Path) -> None:
+def test_each_learner_gets_a_later_generation(tmp_path: Path) -> None:
     """Also where the one before has saved nothing, and where the server knows more than the directory."""
     generations, parts = [], make_parts()
     for published in (-1, -1, 7, -1):
@@ -438,7 +434,7 @@ def test_a_generation_that_cannot_be_recorded_still_begins(
     [b"", b"{", b"[]", b"3", b"{}", b'{"generation": "3"}', b'{"generation": true}', b'{"generation": null}',
      b'{"generation": -7}', b'{"generation": 1e3}', b'{"generation": 99999999999999999999}', b"\xff\xfe"],
 )  # fmt: skip
-def test_a_damaged_note_of_the_generation(
+def test_a_damaged_generation_file_skips_generations(
     tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It may have been that of learners that saved nothing: room is left for them."""
@@ -460,7 +456,7 @@ def test_a_damaged_note_of_the_generation(
     assert not [record for record in caplog.records if record.name.startswith("actorlearner")]
 
 
-def test_a_directory_in_place_of_the_generation_file(
+def test_a_directory_in_place_of_the_generation_file_skips_generations(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "generation.json").mkdir()

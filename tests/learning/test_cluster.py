@@ -65,7 +65,7 @@ TASK = {"type": "worker", "index": 0}
         (tf_config({"worker": TWO}, {"type": "worker", "index": True}), "has the task index True"),
     ],
 )  # fmt: skip
-def test_refused(text: str | None, wrong: str) -> None:
+def test_an_unusable_tf_config_is_refused(text: str | None, wrong: str) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         read_cluster(text)
     (line,) = refusal.value.problems
@@ -74,7 +74,7 @@ def test_refused(text: str | None, wrong: str) -> None:
     assert "\n" not in line
 
 
-def test_other_strategies_do_not_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_strategies_ignore_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CONFIG", "{")
     assert learner_cluster(Config()) is None
     with pytest.raises(ConfigurationError):

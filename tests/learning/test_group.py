@@ -30,12 +30,12 @@ def agree(workers: Workers) -> None:
     workers._agreed.assign(1.0)
 
 
-def test_nobody_stops(workers: Workers, stop: Stop) -> None:
+def test_without_a_vote_to_stop_training_continues(workers: Workers, stop: Stop) -> None:
     assert not workers.stopped
     assert not stop.requested
 
 
-def test_the_stopped_learners_report_may_come_after_the_agreement(workers: Workers, stop: Stop) -> None:
+def test_a_stop_report_after_the_vote_sets_the_exit_code(workers: Workers, stop: Stop) -> None:
     agree(workers)
     report = threading.Timer(0.3, stop.request, [signal.SIGINT])
     report.start()
@@ -44,7 +44,7 @@ def test_the_stopped_learners_report_may_come_after_the_agreement(workers: Worke
     report.join()
 
 
-def test_without_its_report_all_stop_as_well(
+def test_a_vote_to_stop_without_a_report_still_stops(
     workers: Workers, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group, "_REPORT_S", 0.01)

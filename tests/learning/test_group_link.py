@@ -94,7 +94,7 @@ def test_no_learner_continues_before_all_have_joined(three: Group, eventually: E
     assert chief.link.lost is None
 
 
-def test_the_chiefs_port_is_free_once_all_are_there(three: Group) -> None:
+def test_the_chiefs_port_is_free_after_gathering(three: Group) -> None:
     """TensorFlow listens on it next, with the connections still open."""
     three.gathered()
     port = int(three.addresses[0].rpartition(":")[2])
@@ -102,7 +102,7 @@ def test_the_chiefs_port_is_free_once_all_are_there(three: Group) -> None:
         server.listen()
 
 
-def test_a_learner_that_is_started_again_while_others_wait_is_taken(three: Group) -> None:
+def test_a_learner_restarted_during_gathering_joins(three: Group) -> None:
     chief, before, again, last = (three.learner(index) for index in (0, 1, 1, 2))
     gathering = three.gather(chief)
     left = three.gather(before)
@@ -115,7 +115,7 @@ def test_a_learner_that_is_started_again_while_others_wait_is_taken(three: Group
         assert other.result(PATIENCE_S)
 
 
-def test_strangers_are_not_admitted(three: Group, eventually: Eventually) -> None:
+def test_connections_of_other_programs_are_ignored(three: Group, eventually: Eventually) -> None:
     chief, first, last = (three.learner(index) for index in range(3))
     gathering = three.gather(chief)
     strangers: list[socket.socket] = []
@@ -166,7 +166,7 @@ def test_waiting_ends_at_the_deadline_and_names_the_missing(
         other.result(PATIENCE_S)
 
 
-def test_a_chief_that_fails_before_it_lets_the_others_go_on(three: Group) -> None:
+def test_a_failure_of_the_chief_before_training_reaches_the_others(three: Group) -> None:
     chief, first, last = (three.learner(index) for index in range(3))
     others = [three.gather(first), three.gather(last)]
     assert three.gather(chief).result(PATIENCE_S)
@@ -176,7 +176,7 @@ def test_a_chief_that_fails_before_it_lets_the_others_go_on(three: Group) -> Non
             other.result(PATIENCE_S)
 
 
-def test_a_port_that_is_taken(three: Group) -> None:
+def test_a_chief_whose_port_is_taken_raises_a_run_error(three: Group) -> None:
     with (
         socket.create_server(("", int(three.addresses[0].rpartition(":")[2]))),
         pytest.raises(RunError, match="the chief's in TF_CONFIG, cannot be listened on"),
@@ -185,7 +185,7 @@ def test_a_port_that_is_taken(three: Group) -> None:
 
 
 @pytest.mark.parametrize("dead", [0, 1])
-def test_all_others_learn_which_learner_died(three: Group, dead: int, eventually: Eventually) -> None:
+def test_the_peers_report_which_learner_died(three: Group, dead: int, eventually: Eventually) -> None:
     learners = three.gathered()
     learners[dead].die()
     for learner in learners:
@@ -199,7 +199,7 @@ def test_all_others_learn_which_learner_died(three: Group, dead: int, eventually
             assert not learner.stop.requested
 
 
-def test_a_learner_that_is_silent_is_lost(
+def test_a_learner_without_heartbeats_counts_as_lost(
     three: Group, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
     """As one whose host has lost its power, or that has stopped (SIGSTOP)."""
@@ -224,7 +224,7 @@ def test_a_failure_is_reported_and_a_role_that_ends_by_itself_is_not_killed(
         assert learner.failed == []
 
 
-def test_a_stop_of_one_is_a_stop_of_all(
+def test_a_stop_of_one_learner_stops_all(
     three: Group, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -250,7 +250,7 @@ def test_a_stop_just_before_the_end_is_reported_too(three: Group) -> None:
     assert learners[1].stop.wait(PATIENCE_S)
 
 
-def test_a_normal_end_is_no_loss(three: Group, eventually: Eventually) -> None:
+def test_a_learner_that_ends_normally_does_not_count_as_lost(three: Group, eventually: Eventually) -> None:
     learners = three.gathered()
     for learner in learners[1:]:
         learner.link.leave()

@@ -134,7 +134,7 @@ def run(lag: int, free_port: int, tmp_path: Path) -> Iterator[Run]:
 ROUNDS = FRAGMENTS // ENVIRONMENTS
 
 
-def test_each_env_step_is_trained_on_in_one_iteration_and_what_is_too_old_in_none(run: Run, lag: int) -> None:
+def test_each_env_step_is_trained_on_in_one_iteration_unless_it_is_too_old(run: Run, lag: int) -> None:
     for iteration in range(3):
         numbers = run.collect(ROUNDS, train_step=iteration * STEPS)
         loss = run.learner.train(STEPS)
@@ -153,7 +153,7 @@ def test_each_env_step_is_trained_on_in_one_iteration_and_what_is_too_old_in_non
 
 
 @pytest.mark.parametrize("lag", [0])
-def test_a_learner_that_takes_over_never_repeats_and_takes_no_future_policy(run: Run) -> None:
+def test_a_new_generation_drops_the_sequences_of_earlier_learners(run: Run) -> None:
     """The first learner dies in the middle of an iteration; its later policies are rolled back."""
     first = run.collect(1, train_step=0)
     run.collect(ROUNDS, train_step=2 * STEPS)  # By a policy that nobody will have had.

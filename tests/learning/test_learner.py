@@ -43,7 +43,7 @@ def staleness(statistics: DataStatistics) -> tuple[float | None, int | None]:
     return statistics.staleness_mean, statistics.staleness_max
 
 
-def test_staleness_is_the_age_in_train_steps_of_what_was_not_random(tmp_path: Path) -> None:
+def test_staleness_is_the_policy_age_in_train_steps_without_random_actions(tmp_path: Path) -> None:
     learner = learner_of(
         tmp_path,
         [
@@ -63,13 +63,13 @@ def test_staleness_is_the_age_in_train_steps_of_what_was_not_random(tmp_path: Pa
     assert staleness(learner.take_statistics()) == (4.0, 4)
 
 
-def test_random_actions_do_not_count_as_old(tmp_path: Path) -> None:
+def test_random_actions_do_not_raise_staleness(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, [[-1] * 4] * 9 + [[-1, -1, -1, 9]])
     learner.train(10)
     assert staleness(learner.take_statistics()) == (0.0, 0)
 
 
-def test_policies_of_train_steps_that_were_rolled_back_have_no_age(tmp_path: Path) -> None:
+def test_staleness_leaves_out_policies_of_rolled_back_train_steps(tmp_path: Path) -> None:
     """Transitions that a lost learner's policy collected stay in replay."""
     learner = learner_of(tmp_path, [[900, 900, 0], [1, 900, -1], [900, 900, 900], [4, 3, 0]])
     learner.train(2)  # Train step 0: age 0. Train step 1: age 0.
@@ -171,7 +171,7 @@ class _Clock:
 
 
 @pytest.mark.parametrize("fetch_s", [0.0, 7.0])
-def test_waiting_is_the_time_until_a_batch_comes_and_not_that_of_the_train_step(
+def test_wait_time_is_the_wait_for_batches_without_the_train_steps(
     fetch_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = _Clock(fetch_s)
@@ -191,7 +191,7 @@ def test_waiting_is_the_time_until_a_batch_comes_and_not_that_of_the_train_step(
         clock.ended = True
 
 
-def test_it_reports_whether_a_train_step_waits_for_its_batch(
+def test_waiting_for_data_is_true_while_a_train_step_waits_for_its_batch(
     tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     rows = fixed_rows(BATCH)
@@ -221,7 +221,7 @@ def test_it_reports_whether_a_train_step_waits_for_its_batch(
     assert learner.train_step.numpy() == 3
 
 
-def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data comes while a stop's checkpoint is written, and the train step outlasts the write."""
     monkeypatch.setattr(training_loop, "_STARVED_AFTER_S", 0.0)
     rows = fixed_rows(BATCH)
@@ -266,7 +266,7 @@ def test_a_checkpoint_has_no_part_of_a_train_step(tmp_path: Path, monkeypatch: p
     assert [path.name for path in (tmp_path / "checkpoints").glob("*.seal.json")] == ["ckpt-1.seal.json"]
 
 
-def test_it_trains_as_the_stock_learner_does(tmp_path: Path) -> None:
+def test_training_equals_tf_agents_stock_learner(tmp_path: Path) -> None:
     ours = make_parts()
     make_learner(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).train(4)
     stock = make_parts()

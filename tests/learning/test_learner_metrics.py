@@ -18,7 +18,7 @@ from actorlearner.records.summaries import Summaries
 from actorlearner.replay.status import ReplayStatus
 
 
-def test_the_first_rate_of_a_run_that_goes_on_is_that_of_its_own_train_steps(
+def test_the_first_rate_of_a_resumed_run_counts_only_its_own_train_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not one of all train steps since the run began."""

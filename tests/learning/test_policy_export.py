@@ -103,7 +103,7 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     assert sorted(path.name for path in directory.iterdir()) == NAMES
 
 
-def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
+def test_a_full_disk_keeps_earlier_policies(tmp_path: Path) -> None:
     parts = make_parts()
     change(parts, 7)
     with small_disk(tmp_path, mebibytes=4) as disk:

@@ -130,7 +130,7 @@ def test_weights_follow_the_formula() -> None:
     np.testing.assert_allclose(weights, formula / formula.max(), rtol=1e-6)
 
 
-def test_the_largest_weight_is_that_of_all_replicas() -> None:
+def test_weights_are_divided_by_the_largest_of_all_replicas() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ON_TWO_REPLICAS],
         cwd=REPOSITORY,
@@ -146,7 +146,7 @@ def test_the_largest_weight_is_that_of_all_replicas() -> None:
     np.testing.assert_allclose(np.concatenate(weights["halves"]), weights["whole"], rtol=1e-6)
 
 
-def test_the_scale_of_errors_does_not_matter() -> None:
+def test_priorities_do_not_depend_on_the_scale_of_errors() -> None:
     writer = PriorityWriter([], "any", Stop())
     errors = np.array([0.5, -1.0, 0.0], np.float32)
     np.testing.assert_allclose(writer.priorities(1_000 * errors), [0.5, 1.0, MIN_PRIORITY])

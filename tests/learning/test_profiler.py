@@ -28,7 +28,7 @@ def events(directory: Path) -> set[str]:
     return names
 
 
-def test_the_train_steps_that_were_asked_for_are_profiled(tmp_path: Path) -> None:
+def test_the_requested_train_steps_are_profiled(tmp_path: Path) -> None:
     learn = LearnConfig(
         train_steps=20, batch_size=6, publish_interval=20, checkpoint_interval=20, profile="7,12"
     )
@@ -48,7 +48,7 @@ def test_the_train_steps_that_were_asked_for_are_profiled(tmp_path: Path) -> Non
     assert any("MatMul" in name for name in events(tmp_path))
 
 
-def test_a_profile_that_is_cut_short_is_written(tmp_path: Path) -> None:
+def test_a_profile_that_ends_early_is_written(tmp_path: Path) -> None:
     profiler = Profiler("0,1000", tmp_path)
     profiler.update(0)
     tf.linalg.matmul(tf.ones([2, 2]), tf.ones([2, 2]))
@@ -59,7 +59,7 @@ def test_a_profile_that_is_cut_short_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["10", "10,10", "20,10", "-1,3", "1,2,3", "a,b", ""])
-def test_what_is_no_profile_is_refused(profile: str) -> None:
+def test_an_invalid_profile_range_is_refused(profile: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load_config("sac_pendulum", [f"learn.profile={profile!r}"])
     (problem,) = refused.value.problems

@@ -36,7 +36,7 @@ def test_the_generation_of_the_newest_version(free_port: int) -> None:
     server.stop()
 
 
-def test_a_server_that_does_not_answer_yet_is_waited_for(free_port: int) -> None:
+def test_it_waits_until_the_server_answers(free_port: int) -> None:
     reported: list[int] = []
     polled = threading.Event()
 

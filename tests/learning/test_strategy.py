@@ -97,7 +97,7 @@ def test_a_batch_that_the_learners_of_a_group_do_not_divide_is_refused() -> None
     )
 
 
-def test_a_port_that_tensorflow_cannot_listen_on() -> None:
+def test_a_learner_whose_port_is_taken_raises_a_run_error() -> None:
     with socket.create_server(("", 0)) as taken:
         address = f"localhost:{taken.getsockname()[1]}"
         script = (

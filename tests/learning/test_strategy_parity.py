@@ -111,7 +111,9 @@ def test_training_changes_every_variable(results: Results, strategy: str) -> Non
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("strategy", MANY)
-def test_replicas_begin_equal_and_end_equal(results: Results, strategy: str, agent: str) -> None:
+def test_replicas_train_to_the_same_variables_as_one_replica(
+    results: Results, strategy: str, agent: str
+) -> None:
     one, many = (part(results[name], agent) for name in ("default", strategy))
     assert_equal(part(many, "initial"), part(one, "initial"))
     assert len(part(one, "final")) > 10
@@ -140,14 +142,14 @@ def test_no_learner_changes_a_variable_before_all_have_their_data(
     assert_close(part(found, "starved"), part(found, "stopped"))
 
 
-def test_staleness_is_that_of_all_replicas(results: Results) -> None:
+def test_staleness_covers_all_replicas(results: Results) -> None:
     one, many = (part(results[name], "dqn") for name in ("default", "mirrored:2"))
     np.testing.assert_allclose(many["staleness"], one["staleness"])
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("strategy", MANY)
-def test_replicas_go_on_from_a_checkpoint_as_if_they_had_not_stopped(
+def test_resumed_replicas_end_equal_to_an_uninterrupted_run(
     results: Results, strategy: str, agent: str
 ) -> None:
     found = part(results[strategy], agent)

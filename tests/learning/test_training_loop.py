@@ -87,7 +87,7 @@ def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, sto
         ("", "", None, 0),
     ],
 )
-def test_what_is_slow_takes_the_time_and_evaluations_are_requested_when_they_are_due(
+def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_requested(
     slow: str,
     longest: str,
     interval: int | None,
@@ -165,7 +165,7 @@ def test_an_error_ends_training_that_waits_for_data() -> None:
     assert time.monotonic() - began < 1.0
 
 
-def test_a_slow_call_gets_the_patience_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_calls_get_a_longer_heartbeat_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first call, which also optimises the graph, is no measure: before there is one, all is allowed."""
     clock, beats = Clock(), list[tuple[int, float]]()
     monkeypatch.setattr(training_loop, "time", SimpleNamespace(monotonic=lambda: clock.now))

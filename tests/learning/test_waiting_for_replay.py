@@ -58,6 +58,6 @@ def test_a_server_that_no_actor_writes_to_is_named(
     assert said in caplog.text
 
 
-def test_it_ends_once_every_server_has_enough(small_config: Config) -> None:
+def test_the_wait_ends_once_every_server_has_min_size(small_config: Config) -> None:
     config = with_replay(small_config, min_size=300)
     assert learner._wait_for_replay(config, Replay({"a:1": 300, "b:1": 301}), Stop(), Outputs())

@@ -82,7 +82,7 @@ def fill(layout: ReplayLayout, address: str, specs: EnvironmentSpecs, count: int
 @pytest.mark.parametrize(
     "case", [*CASES, *(pytest.param(case, marks=pytest.mark.long) for case in LONG_CASES)]
 )
-def test_estimates_beside_a_real_server(small_config: Config, tmp_path: Path, case: str) -> None:
+def test_estimates_match_a_real_server(small_config: Config, tmp_path: Path, case: str) -> None:
     """Of a full table that was saved twice: 0.5 to 1 times the memory, 0.7 to 1.05 times the room on disk.
 
     How much of what saving takes stays with the allocator depends on which of the server's threads met.

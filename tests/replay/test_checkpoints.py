@@ -89,7 +89,7 @@ def test_sampling_continues_after_a_restore(serve: Serve) -> None:
     assert restored.status().inserts == 4 * MAX_ROWS
 
 
-def test_two_are_kept(serve: Serve) -> None:
+def test_the_newest_two_checkpoints_are_kept(serve: Serve) -> None:
     replay = serve(min_size=1)
     for _ in range(4):
         replay.fill(MAX_ROWS)
@@ -143,7 +143,7 @@ def test_a_server_that_does_not_answer_loses_no_checkpoint(
 
 
 @pytest.mark.parametrize("harm", [truncate, corrupt, Path.unlink])
-def test_a_damaged_checkpoint_is_left_out(
+def test_a_damaged_checkpoint_is_skipped(
     serve: Serve, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     replay = serve(min_size=1)
@@ -157,7 +157,7 @@ def test_a_damaged_checkpoint_is_left_out(
     assert f"the replay checkpoint {newest} is skipped" in caplog.text
 
 
-def test_a_checkpoint_without_a_seal_is_left_out(serve: Serve) -> None:
+def test_a_checkpoint_without_a_seal_is_skipped(serve: Serve) -> None:
     replay = serve(min_size=1)
     replay.fill(MAX_ROWS)
     assert replay.save()

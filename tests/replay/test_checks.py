@@ -72,7 +72,7 @@ def test_min_size_above_capacity() -> None:
 
 @pytest.mark.parametrize("updates", [1e-6, 1e6])
 @pytest.mark.parametrize("batch_size", [1, 2**63 - 1])
-def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batch_size: int) -> None:
+def test_extreme_update_ratios_give_finite_rate_limits(updates: float, batch_size: int) -> None:
     """1e308 updates, or 1e-320, made infinite numbers of Reverb's terms."""
     for buffer in (None, 1e12):
         config = config_with(
@@ -86,7 +86,7 @@ def test_the_rate_limiter_is_finite_at_the_ends_of_its_keys(updates: float, batc
 
 
 @pytest.mark.parametrize(("layout", "most"), [("packed", MAX_ROWS * (2**31 - 1)), ("trajectory", 2**31 - 1)])
-def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
+def test_a_capacity_above_reverbs_table_size_is_refused(layout: str, most: int) -> None:
     def found(capacity: int) -> list[str]:
         config = config_with(replay__layout=layout, replay__capacity=capacity)
         return replay_problems(config)
@@ -98,7 +98,7 @@ def test_a_capacity_that_no_table_has(layout: str, most: int) -> None:
     ]
 
 
-def test_rate_limiter_that_would_deadlock() -> None:
+def test_an_error_buffer_that_would_deadlock_is_refused() -> None:
     config = config_with(replay__updates_per_env_step=1.0, replay__error_buffer=4.0)
     (problem,) = replay_problems(config)
     allowed = f"at least {MAX_ROWS} env steps"
@@ -124,7 +124,7 @@ def test_the_rate_limiter_needs_room_for_one_item(agent, keys, least) -> None:
     assert f" {least} env steps" in problem
 
 
-def test_sequences_leave_out_no_env_steps() -> None:
+def test_a_stride_above_the_sequence_length_is_refused() -> None:
     agent = DqnConfig(lstm_units=4, sequence_length=20, sequence_stride=21)
     (problem,) = replay_problems(dataclasses.replace(Config(), agent=agent))
     assert problem.startswith("agent.sequence_stride: 21 cannot work; allowed: at most ")
@@ -138,7 +138,7 @@ def test_sequences_leave_out_no_env_steps() -> None:
         ("replay.error_buffer", ["replay.min_size"]),
     ],
 )
-def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> None:
+def test_checks_that_depend_on_refused_keys_are_skipped(broken: str, left: list[str]) -> None:
     config = config_with(replay__capacity=1, replay__updates_per_env_step=1.0, replay__error_buffer=1.0)
     found = [problem.partition(":")[0] for problem in replay_problems(config, {broken})]
     assert found == left
@@ -156,7 +156,7 @@ def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> 
         ({}, {"strategy": "mirrored:16"}, 'learn.strategy: "mirrored:16" cannot work'),
     ],
 )
-def test_iterations_that_cannot_work(agent: dict[str, Any], learn: dict[str, Any], problem: str) -> None:
+def test_invalid_iterations_are_refused(agent: dict[str, Any], learn: dict[str, Any], problem: str) -> None:
     """256 env steps are 8 fragments of 32, and with minibatches of 32 an iteration has 80 train steps."""
     steps = {"env_steps_per_iteration": 256, "fragment_length": 32, **agent}
     config = Config(
@@ -167,7 +167,7 @@ def test_iterations_that_cannot_work(agent: dict[str, Any], learn: dict[str, Any
 
 
 @pytest.mark.parametrize("agent", [{}, {"lstm_units": 4}])
-def test_iterations_that_work(agent: dict[str, Any]) -> None:
+def test_valid_iterations_are_accepted(agent: dict[str, Any]) -> None:
     ppo = PpoConfig(env_steps_per_iteration=256, fragment_length=32, **agent)
     learn = LearnConfig(batch_size=64, train_steps=80, strategy="mirrored:2")
     assert replay_problems(Config(agent=ppo, learn=learn)) == []
@@ -177,7 +177,7 @@ def test_iterations_that_work(agent: dict[str, Any]) -> None:
     ("actors", "envs_per_actor", "works"),
     [(2, 4, True), (1, 8, True), (3, 1, False), (2, 8, False), (None, 3, True), (3, None, True)],
 )
-def test_the_actors_collect_iterations_together(
+def test_an_iteration_is_a_multiple_of_the_fragments_of_all_actors(
     actors: int | None, envs_per_actor: int | None, works: bool
 ) -> None:
     """An iteration of 256 env steps is 8 fragments of 32. Without a number of actors it is not known here."""
@@ -216,7 +216,7 @@ def test_a_file_with_all_keys_of_a_run_is_a_configuration(tmp_path: Path, name: 
         ("collect.initial_policy", "my_module:act", '"my_module:act"'),
     ],
 )
-def test_keys_without_meaning_are_refused(key: str, value: str, shown: str) -> None:
+def test_on_policy_runs_refuse_keys_without_effect(key: str, value: str, shown: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load_config("ppo_cartpole", [f"{key}={value}"], (replay_problems,))
     (line,) = refused.value.problems

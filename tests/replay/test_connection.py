@@ -47,7 +47,7 @@ def join(client: reverb.Client, config: Config, path: Path, stop: Stop) -> str:
     return servers[0].run_id
 
 
-def test_a_longer_run_is_joined_once_the_server_serves_it(
+def test_a_role_waits_until_the_server_announces_more_train_steps(
     client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_ANNOUNCE_S", 300.0)
@@ -70,7 +70,7 @@ def test_a_longer_run_is_joined_once_the_server_serves_it(
     assert joined == [RUN]
 
 
-def test_a_run_that_stays_shorter_is_refused(
+def test_a_server_that_keeps_other_train_steps_is_refused(
     client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_ANNOUNCE_S", 0.2)

@@ -302,7 +302,7 @@ def test_both_layouts_and_tf_agents_own_give_the_same_loss(agent: AgentConfig, a
 
 
 @pytest.mark.parametrize("n", [2, 4])
-def test_windows_inside_an_episode_are_those_of_tf_agents(n: int) -> None:
+def test_n_step_transitions_inside_an_episode_equal_tf_agents(n: int) -> None:
     """TF-Agents has n-step transitions of its own, which do not know of the ends of episodes."""
     specs = EnvironmentSpecs(FLOATS, ACTIONS["continuous"], time_step.time_step_spec(FLOATS))
     random = np.random.default_rng(5)

@@ -12,6 +12,6 @@ def test_items_are_bounded_in_rows_and_in_bytes(width: int, rows: int) -> None:
     assert rows_per_item(width) == rows
 
 
-def test_the_bound_that_configurations_are_checked_with() -> None:
+def test_max_transitions_per_item_of_each_layout() -> None:
     assert max_transitions_per_item("packed") == MAX_ROWS
     assert max_transitions_per_item("trajectory") == 1

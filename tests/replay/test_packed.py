@@ -90,7 +90,7 @@ def test_a_round_trip_is_exact(case: str, batch: int) -> None:
     assert_same(decoded, stored)
 
 
-def test_time_steps_are_of_the_middle_of_an_episode() -> None:
+def test_transitions_have_mid_time_steps() -> None:
     specs = specs_of("vector")
     layout = layout_of(specs)
     stored = random_transition(specs, 3)._replace(discount=np.zeros(3, np.float32))
@@ -114,7 +114,7 @@ def test_an_item_is_one_block_of_rows(case: str) -> None:
     assert layout.signature == {"rows": tf.TensorSpec([1, MAX_ROWS, width], tf.uint8, "rows")}
 
 
-def test_a_batch_is_written_in_parts_where_it_does_not_fit() -> None:
+def test_a_batch_that_does_not_fit_is_written_in_parts() -> None:
     specs = specs_of("dict")
     layout = layout_of(specs)
     stored = random_transition(specs, 7)
@@ -149,7 +149,7 @@ def test_every_process_derives_the_same_layout() -> None:
     assert_same(decoded.observation, stored.observation)
 
 
-def test_rows_are_dealt_once_and_in_no_order_of_time() -> None:
+def test_each_row_is_in_one_batch_in_random_order() -> None:
     """The order in which rows were written is that of the environments' time."""
     tf.random.set_seed(0)
     specs, count = specs_of("vector"), 64

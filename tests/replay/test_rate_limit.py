@@ -63,7 +63,7 @@ def never_deadlocks(limit: RateLimit) -> bool:
 
 
 @pytest.mark.parametrize(("transitions", "expected"), [(1, 1), (16, 1), (17, 2), (1_600, 100), (1_601, 101)])
-def test_items(transitions: int, expected: int) -> None:
+def test_items_are_rounded_up(transitions: int, expected: int) -> None:
     assert items(transitions, 16) == expected
     assert items(transitions, 1) == transitions
 
@@ -117,7 +117,7 @@ def test_the_model_finds_a_deadlock() -> None:
 
 
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])
-def test_least_buffer_is_the_boundary(updates_per_env_step: float) -> None:
+def test_the_least_buffer_is_the_smallest_accepted_one(updates_per_env_step: float) -> None:
     least = min_error_buffer(MAX_ROWS, updates_per_env_step * 256)
     for error_buffer, expected in ((least, []), (least * 0.999, ["replay.error_buffer"])):
         config = config_with(updates_per_env_step=updates_per_env_step, error_buffer=error_buffer)
@@ -134,6 +134,6 @@ def test_buffer_without_a_ratio_limits_nothing() -> None:
     assert replay_problems(config_with(error_buffer=0.1)) == []
 
 
-def test_all_problems_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     config = config_with(min_size=12, capacity=11, updates_per_env_step=1.0, error_buffer=4.0)
     assert refused_keys(config) == ["replay.min_size", "replay.error_buffer"]

@@ -31,7 +31,7 @@ def test_a_blocked_call_is_abandoned() -> None:
     forever.set()
 
 
-def test_calls_share_a_thread_until_one_is_left_behind() -> None:
+def test_calls_share_a_thread_until_one_is_abandoned() -> None:
     first = within(30.0, threading.current_thread)
     assert within(30.0, threading.current_thread) is first
     forever = threading.Event()

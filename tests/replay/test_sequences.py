@@ -29,7 +29,7 @@ def env_steps(number: int) -> EnvSteps:
 
 
 @pytest.mark.parametrize(("length", "stride"), [(4, 4), (4, 2), (3, 1), (2, 2)])
-def test_one_begins_every_stride_and_has_all_env_steps_of_its_environment(length: int, stride: int) -> None:
+def test_a_sequence_begins_every_stride_env_steps_of_each_environment(length: int, stride: int) -> None:
     builder = SequenceBuilder(length, stride)
     made = [builder.add(env_steps(number)) for number in range(COUNT)]
     sequences = [sequence for sequence in made if sequence is not None]

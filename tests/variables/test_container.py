@@ -135,7 +135,7 @@ def test_an_older_version_does_not_overwrite_a_newer_one(container: VariableCont
     assert_equals_version(container.pull(), 3)
 
 
-def test_equal_orders_are_replaced(container: VariableContainer) -> None:
+def test_a_version_replaces_one_of_equal_order(container: VariableContainer) -> None:
     """Unmodified learners of TF-Agents push all their versions with one priority."""
     for number in range(4):
         values = [np.full(shape, number, dtype) for shape, dtype in SHAPES]
@@ -162,7 +162,7 @@ def test_a_version_of_other_shapes_is_refused(container: VariableContainer) -> N
     assert_equals_version(container.pull(), 1)
 
 
-def test_an_evaluation_stays_until_it_is_done(container: VariableContainer) -> None:
+def test_a_request_stays_queued_until_it_is_removed(container: VariableContainer) -> None:
     for train_step in (0, 100, 200):
         container.push_evaluation(EvaluationRequest(version(train_step), env_steps=7 * train_step))
     assert container.status(TIMEOUT_S).evaluations_waiting == 3
@@ -327,7 +327,7 @@ def test_puller_ends_at_a_stop(
     eventually(lambda: not thread.is_alive())
 
 
-def test_puller_outlives_a_server_that_comes_late_and_one_that_comes_back(
+def test_puller_survives_a_late_and_a_restarted_server(
     server: Server,
     start_puller: Callable[[], VariablePuller],
     monkeypatch: pytest.MonkeyPatch,
@@ -380,7 +380,7 @@ def test_an_error_while_pulling_is_raised_where_the_variables_are_used(
     eventually(raises)
 
 
-def test_puller_never_goes_back_but_to_a_later_learner(
+def test_puller_accepts_an_earlier_train_step_only_from_a_later_learner(
     server: Server,
     container: VariableContainer,
     start_puller: Callable[[], VariablePuller],

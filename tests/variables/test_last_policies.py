@@ -102,7 +102,7 @@ def test_an_end_without_its_policies_is_not_confirmed(server: VariableContainer)
 @pytest.mark.parametrize(
     ("train_step", "rolls_back", "kept"), [(LAST - 1, False, 0), (LAST, False, 1), (LAST, True, 0)]
 )
-def test_only_the_last_policies_outlast_a_restart(
+def test_only_the_last_policies_survive_a_restart(
     server: VariableContainer, train_step: int, rolls_back: bool, kept: int
 ) -> None:
     server.push(version(train_step))

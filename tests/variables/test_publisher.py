@@ -115,7 +115,7 @@ def train_to(parts: AgentParts, train_step: int) -> None:
     variable.assign(variable * 0 + float(train_step))
 
 
-def test_the_newest_version_overtakes_those_that_wait(
+def test_a_newer_version_replaces_versions_that_wait(
     parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     train_to(parts, 1)
@@ -131,7 +131,7 @@ def test_the_newest_version_overtakes_those_that_wait(
     assert container.pushed == [("newest", 1, 1.0), ("newest", 4, 4.0)]
 
 
-def test_it_pushes_the_variables_of_the_moment_of_publishing(
+def test_it_pushes_the_variables_as_they_were_at_publish(
     parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     train_to(parts, 7)
@@ -187,7 +187,7 @@ def test_weights_that_are_not_finite_are_never_published(
     assert container.pushed == [("newest", 10, 10.0)]
 
 
-def test_a_server_that_lost_versions_gets_them_again(
+def test_versions_that_a_server_lost_are_pushed_again(
     parts: AgentParts,
     container: PausedContainer,
     publisher: Publisher,
@@ -212,7 +212,7 @@ def test_a_server_that_lost_versions_gets_them_again(
     ]
 
 
-def test_the_end_comes_last_and_counts_once_it_is_saved(
+def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
     parts: AgentParts,
     container: PausedContainer,
     publisher: Publisher,
@@ -239,7 +239,7 @@ def test_the_end_comes_last_and_counts_once_it_is_saved(
     assert publisher.delivered()
 
 
-def test_policies_that_were_evaluated_are_not_kept(
+def test_evaluated_policies_are_freed(
     parts: AgentParts,
     container: PausedContainer,
     publisher: Publisher,
@@ -283,7 +283,7 @@ def warnings_of_slow_evaluations(
     return said
 
 
-def test_evaluations_that_fall_behind_are_warned_of_once(
+def test_slow_evaluations_cause_one_warning(
     container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert warnings_of_slow_evaluations(container, publisher, 0, monkeypatch) == [
@@ -292,7 +292,7 @@ def test_evaluations_that_fall_behind_are_warned_of_once(
     ]
 
 
-def test_evaluations_that_keep_up_are_not_warned_of(
+def test_evaluations_that_keep_up_cause_no_warning(
     container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert warnings_of_slow_evaluations(container, publisher, 2, monkeypatch) == []
@@ -320,7 +320,7 @@ def test_a_learner_that_was_replaced_ends(
             call()
 
 
-def test_it_returns_the_versions_that_are_not_evaluated(
+def test_pending_evaluations_are_the_versions_not_evaluated_yet(
     parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     for train_step in (10, 20, 30):
@@ -337,7 +337,7 @@ def test_it_returns_the_versions_that_are_not_evaluated(
     assert publisher.pending_evaluations() == []
 
 
-def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
+def test_a_takeover_replaces_the_queued_evaluations(
     parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     container.pushed = [("evaluation of a train step that is lost", 90, 90.0)]
@@ -349,7 +349,7 @@ def test_a_learner_that_takes_over_asks_for_its_own_evaluations(
     assert container.pushed == [("evaluation after 60 env steps", 50, 50.0)]
 
 
-def test_a_learner_that_cannot_take_over_pauses_between_tries_and_stops(
+def test_a_failing_takeover_pauses_between_attempts_and_ends_at_a_stop(
     container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where every try fails at once, it neither takes a whole core nor ignores a SIGTERM."""
@@ -396,7 +396,7 @@ def test_a_learner_takes_over_once_the_server_is_back(
     assert beats == [said] * 2
 
 
-def test_a_push_that_fails_at_once_is_tried_again_after_a_pause(
+def test_a_failed_push_is_repeated_after_a_pause(
     container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
