@@ -6,8 +6,8 @@
     run = actorlearner.train(config)
     policy = run.best_policy()
 
-Training runs in processes of its own, as `actorlearner local` does: the interpreter that calls `train` may be
-a notebook's kernel, and lives on whatever happens to the run.
+Training runs in separate processes, as with `actorlearner local`: a failed run does not affect the process
+that calls `train`, such as a notebook's kernel.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ class Run:
 
     Attributes:
       path: the run directory.
-      config: what runs there.
+      config: the run's configuration.
     """
 
     path: Path
@@ -130,7 +130,7 @@ def train(
     """Trains on this machine, and prints the run's progress as lines. Blocks until the run ends.
 
     KeyboardInterrupt (Ctrl-C, or a notebook's stop button) saves and stops the run: `train` then returns, and
-    `resume` goes on. Interrupting again while replay is saved gives that up.
+    `resume` continues the run. A second interrupt skips the saving of replay.
 
     Args:
       config: from `load_config`, or what `load_config` takes.

@@ -33,7 +33,7 @@ class Placement(gymnasium.Env):
         """Draws a netlist; equal numbers give equal netlists."""
         random = np.random.default_rng(netlist)
         self._adjacency = np.zeros((_NODES, _NODES), np.float32)
-        for node in range(1, _NODES):  # To earlier ones, so that the netlist is connected.
+        for node in range(1, _NODES):  # Links to earlier nodes keep the netlist connected.
             for other in random.integers(0, node, _NETS_PER_NODE):
                 self._adjacency[node, other] = self._adjacency[other, node] = 1.0
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class ActionValueConfig(TemporalDifferenceConfig):
-    """The keys of every algorithm that values discrete actions, and explores with random ones."""
+    """The keys of every algorithm that learns Q values of discrete actions and explores epsilon-greedily."""
 
     epsilon_start: float = setting(
         1.0, "Probability of a random action at train step 0.", at_least=0, at_most=1
@@ -51,7 +51,7 @@ class ActionValueConfig(TemporalDifferenceConfig):
 
 @dataclasses.dataclass(frozen=True)
 class DistributionalConfig(ActionValueConfig):
-    """The keys of every algorithm that values actions by distributions of returns."""
+    """The keys of every algorithm that learns the distribution of returns of each discrete action."""
 
     layers: list[int] = setting([256, 256], "Units of each hidden layer of the network.", at_least=1)
     learning_rate: float = setting(2.5e-4, "Adam's learning rate.", above=0)
@@ -71,7 +71,7 @@ class ActionValueBuilder(AgentBuilder[ConfigT]):
         return Experience(priorities=Priorities(config.priority_exponent, config.importance_exponent))
 
     def config_of_actor(self, config: ConfigT, index: int, actors: int) -> ConfigT:
-        """Returns the configuration with the probability of random actions of one actor."""
+        """Returns the configuration of one actor, whose epsilon depends on its index by `epsilon_spread`."""
         power = 1 + config.epsilon_spread * index / max(1, actors - 1)
         start, end = config.epsilon_start**power, config.epsilon_end**power
         return dataclasses.replace(config, epsilon_start=start, epsilon_end=end)
@@ -87,10 +87,10 @@ def agent_arguments(config: ActionValueConfig, train_step: "tf.Variable") -> dic
 
 
 def _epsilon_schedule(config: ActionValueConfig, train_step: "tf.Variable") -> Callable[[], Any]:
-    """Returns a function that returns the probability of a random action at the present train step.
+    """Returns a function that returns epsilon at the current train step.
 
-    It reads the variable at every call, also in a graph: actors get the train step with the weights, so that
-    all follow the same schedule.
+    The function reads `train_step` at every call, also in a graph. Actors receive the train step with the
+    weights, so all of them follow the same schedule.
     """
     import tensorflow as tf
 

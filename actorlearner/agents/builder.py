@@ -1,7 +1,7 @@
 """The interface of an algorithm: its configuration keys, its experience, and a function that makes the agent.
 
-Roles and replay know nothing else of it. Builders import TensorFlow only inside their methods, because the
-configuration is checked before TensorFlow is loaded.
+Roles and replay use an algorithm only through this interface. Builders import TensorFlow only inside their
+methods, because the configuration is checked before TensorFlow is loaded.
 """
 
 import abc
@@ -40,20 +40,20 @@ class AgentBuilder(abc.ABC, Generic[ConfigT]):
 
         Args:
           config: an instance of `config_class`.
-          specs: tensor specs of the environment, without a batch dimension, and what stands in front of
-            networks.
+          specs: tensor specs of the environment, without a batch dimension, and the preprocessing of
+            observations.
           train_step: scalar int64 variable that the agent increments at each train step.
 
         Returns:
           An agent whose `collect_policy` explores, and whose `policy` has the greedy action as the mode of
-          its `distribution`. What its `train` takes follows from `experience`:
+          its `distribution`. `experience` determines the arguments of its `train`:
           - transitions: a batched `trajectory.Transition` ([B, ...], no time dimension), and weights.
           - sequences: a `StoredSequence`, and weights.
           - sequences that are consumed in iterations: see agents/on_policy_agent.py.
           Weights are float32 [B], or None without priorities. With priorities, the `extra` of the loss has a
           field `td_error`, float32 [B].
-          It must create variables and apply gradients in the same order in every process: a group of learners
-          matches them by position.
+          The agent must create variables and apply gradients in the same order in every process: a group of
+          learners matches them by position.
 
         Raises:
           ConfigurationError: the algorithm cannot act in an environment with these specs.
@@ -71,5 +71,5 @@ class AgentBuilder(abc.ABC, Generic[ConfigT]):
         return (), ()
 
     def config_of_actor(self, config: ConfigT, index: int, actors: int) -> ConfigT:
-        """Returns the configuration of one of the collect actors, which may explore in a way of its own."""
+        """Returns the configuration of one collect actor; override it if actors explore differently."""
         return config

@@ -29,5 +29,5 @@ def load_config(path: str, overrides: Sequence[str] = (), checks: Sequence[Check
 def load_with_sources(
     path: str, overrides: Sequence[str] = (), checks: Sequence[Check] = ()
 ) -> tuple[Config, Sources]:
-    """Does the same as `load_config`, and also returns where the value of each key comes from."""
+    """Loads a configuration as `load_config` does; also returns where the value of each key comes from."""
     return load.load_with_sources(path, overrides, agent_class, checks)

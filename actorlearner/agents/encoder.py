@@ -25,14 +25,14 @@ from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
 MAX_CATEGORIES = 1_024
-"""More values than this are not one-hot encoded but refused."""
+"""An integer with more possible values than this is refused, not one-hot encoded."""
 
 _MAX_ONE_HOT = 65_536
-"""More numbers than this of one part are refused: a grey image without channels would be a million."""
+"""Longest one-hot encoding of one leaf. A uint8 image without a channel axis would need a million numbers."""
 
 _MOST_CHANNELS, _LEAST_WIDTH = 16, 32
-"""An image with fewer than _MOST_CHANNELS rows whose other sizes are at least _LEAST_WIDTH has its
-channels first, and is refused."""
+"""An image is refused as channels-first if its first axis is shorter than _MOST_CHANNELS and both others have
+at least _LEAST_WIDTH elements."""
 
 _IMAGE_UNITS = 256
 _LARGE_IMAGE = 36
@@ -43,11 +43,12 @@ _SMALL_CONVOLUTIONS = ((32, 3, 1), (64, 3, 2))
 
 @dataclasses.dataclass(frozen=True)
 class AgentSpecs(EnvironmentSpecs):
-    """The specs that networks are made from, and what stands in front of them.
+    """The environment's specs, and the preprocessing of observations in front of every network.
 
     Attributes:
-      normalizer: of observations; None leaves them as they are.
-      own_encoder: makes the user's own layer in place of the encoder, given the specs of an observation.
+      normalizer: normalises observations; None leaves them as they are.
+      own_encoder: makes the user's layer that replaces the encoder, given the specs of an observation; None
+        for the encoder of this module.
     """
 
     normalizer: ObservationNormalizer | None = None
@@ -95,7 +96,7 @@ class ObservationEncoder(tf.keras.layers.Layer):
     """
 
     def __init__(self, specs: AgentSpecs) -> None:
-        """Makes the layers for the specs, behind the normalizer; or the user's own layer."""
+        """Makes the layers behind the normalizer: one for each leaf of the observation, or the user's own."""
         super().__init__(name="observation_encoder", autocast=False)
         self._normalizer = specs.normalizer
         if specs.own_encoder is not None:
@@ -139,7 +140,7 @@ class _Part(tf.keras.layers.Layer):
                 tf.keras.layers.Dense(_IMAGE_UNITS, activation="relu"),
             ]
             self.units = _IMAGE_UNITS
-        elif (count := categories(spec)) > 2:  # Two values are a float already.
+        elif (count := categories(spec)) > 2:  # Two values fit into one float.
             self._categories = count
             self._minimum = int(spec.minimum.min())
             self.units = self._size * count
@@ -160,7 +161,7 @@ class _Part(tf.keras.layers.Layer):
 
 
 def _covers(convolutions: Sequence[tuple[int, int, int]], size: int) -> bool:
-    """Returns whether convolutions without padding see all of so many pixels: 84 as published, but not 42."""
+    """Returns whether convolutions without padding reach the last of `size` pixels: of 84, but not of 42."""
     for _, kernel, stride in convolutions:
         size, left = divmod(size - kernel, stride)
         if left or size < 0:
@@ -218,12 +219,12 @@ class EncodedNetwork(network.Network):
 
 
 def encoded(specs: AgentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
-    """Returns the network that `make` returns; behind an encoder unless observations are one vector."""
+    """Returns the network that `make` makes, behind an encoder if the observations need one."""
     return EncodedNetwork(specs.observation, specs, make) if needs_encoder(specs) else make(specs.observation)
 
 
 def encoded_critic(specs: AgentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
-    """Does the same for a network of (observation, action); `make` takes the spec of the observation."""
+    """Returns the critic that `make` makes from the observation's spec, behind an encoder if needed."""
     if not needs_encoder(specs):
         return make(specs.observation)
     return EncodedNetwork((specs.observation, specs.action), specs, make, is_critic=True)

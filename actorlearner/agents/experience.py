@@ -18,12 +18,13 @@ RANDOM_POLICY = -1
 
 @dataclasses.dataclass(frozen=True)
 class Priorities:
-    """Units are drawn with probabilities P(i) = p_i^exponent / sum over k of p_k^exponent.
+    """Prioritised replay: unit i is drawn with probability P(i) = p_i^exponent / sum over k of p_k^exponent.
 
-    A unit's priority p is the absolute value of its error when it was last trained on, as a fraction of the
-    largest recent ones; a new unit has the priority 1. The loss of a unit is weighted by
-    (N P(i))^-importance_exponent, divided by the largest weight in its batch, with N units in the table.
-    (Prioritized Experience Replay, Schaul et al. 2015, https://arxiv.org/abs/1511.05952, section 3.)
+    A unit is a transition or a sequence. Its priority p is the absolute value of its error when it was last
+    trained on, as a fraction of the largest recent errors; a new unit has the priority 1. With N units in the
+    table, the loss of unit i is weighted by (N P(i))^-importance_exponent, divided by the largest weight in
+    its batch. (Prioritized Experience Replay, Schaul et al. 2015, https://arxiv.org/abs/1511.05952,
+    section 3.)
     """
 
     exponent: float
@@ -36,7 +37,7 @@ class Iteration:
 
     Attributes:
       env_steps: env steps that the learner gathers for one iteration.
-      epochs: how often an iteration trains on each of them, in shuffled minibatches of `learn.batch_size`.
+      epochs: how often an iteration trains on each env step, in shuffled minibatches of `learn.batch_size`.
       max_policy_lag: the most iterations by which the policy that acted may be older than the newest policy.
         Units of older policies are dropped. With 0, actors wait for the policy of each iteration.
       whole_sequences: whether minibatches are made of whole sequences, and not of single env steps.
@@ -64,7 +65,7 @@ class Experience:
       iteration: how units are consumed; None: they are drawn again and again.
 
     Raises:
-      ValueError: experience that is consumed in iterations is not in sequences, or these overlap.
+      ValueError: with an iteration, `length` is None or differs from `stride`.
     """
 
     length: int | None = None
@@ -73,7 +74,7 @@ class Experience:
     iteration: Iteration | None = None
 
     def __post_init__(self) -> None:
-        """Checks what no other form of an iteration supports."""
+        """Checks that iterations consume sequences without overlap."""
         if self.iteration is not None and (self.length is None or self.stride != self.length):
             raise ValueError(f"an iteration takes sequences with stride=length, not {self}")
 

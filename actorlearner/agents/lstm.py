@@ -33,7 +33,7 @@ class Lstm(tf.keras.layers.Layer):
     def call(self, observation: Nest, state: Any) -> tuple[tf.Tensor, State]:
         """Returns the output for a batch of observations, [batch, units], and the new state.
 
-        An empty `state` is zero.
+        An empty `state` stands for a state of zeros.
         """
         encoding = self._encode(observation)
         if not state:

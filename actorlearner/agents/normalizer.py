@@ -23,7 +23,7 @@ class RunningMoments(tf.keras.layers.Layer):
     """
 
     def __init__(self, shape: Any) -> None:
-        """Starts without values of this shape."""
+        """Starts with no values; `shape` is the shape of one value."""
         super().__init__(autocast=False)
         self._rank = len(shape)
 
@@ -34,7 +34,7 @@ class RunningMoments(tf.keras.layers.Layer):
                 tf.float32,
                 "zeros",
                 trainable=False,
-                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,  # They are equal on all.
+                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,  # All replicas have equal values.
             )
 
         self.count = variable([], "count")
@@ -55,7 +55,7 @@ class RunningMoments(tf.keras.layers.Layer):
         axes = list(range(leading))
         shifted = values - self.mean
         count, first = summed_over_replicas([tf.reduce_sum(weights), tf.reduce_sum(spread * shifted, axes)])
-        # Squares of differences from these values' own mean: nothing is subtracted from a sum of squares.
+        # Centred on the mean of the new values: E[x^2] - E[x]^2 would lose precision.
         distance = first / tf.maximum(count, 1.0)
         (squares,) = summed_over_replicas([tf.reduce_sum(spread * tf.square(shifted - distance), axes)])
         total = self.count + count

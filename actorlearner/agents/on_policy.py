@@ -11,7 +11,7 @@ from actorlearner.config.setting import setting
 
 @dataclasses.dataclass(frozen=True)
 class OnPolicyConfig(AgentConfig):
-    """The keys of every algorithm that learns in iterations from what its newest policy did."""
+    """The keys of every algorithm that trains in iterations on experience of its newest policy."""
 
     env_steps_per_iteration: int = setting(
         2_048, "Env steps of one iteration, of all actors together.", at_least=1

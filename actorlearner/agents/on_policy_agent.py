@@ -27,8 +27,8 @@ class OnPolicyAgent(tf_agent.TFAgent, abc.ABC):
 
         Returns:
           A nest of tensors [F * T, ...], one example for each env step; or [F, ...], one for each sequence,
-          if the iteration has `whole_sequences`. `train` takes any subset of them. Env steps that count for
-          nothing have a weight of 0.
+          if the iteration has `whole_sequences`. `train` takes any subset of the examples. The weight
+          is 0 for env steps that must not be learned from.
         """
 
 
@@ -40,7 +40,8 @@ def flatten_time(nest: Nest) -> Nest:
 def discounted_sums(sequences: StoredSequence, gamma: float) -> tf.Tensor:
     """Returns the discounted sums of the rewards since an episode or a sequence began, float32 [F, T].
 
-    Their deviation is the scale of returns, also where all rewards are equal.
+    Reward normalisation divides by their deviation. The deviation of single rewards would not do: it is 0 if
+    all rewards are equal.
     """
     goes_on = sequences.discount * tf.cast(~sequences.last, tf.float32)
     by_time = (tf.transpose(sequences.reward), tf.transpose(goes_on))
@@ -69,9 +70,9 @@ def generalized_advantages(
 
         A_t = delta_t + gamma d_t trace_decay A_(t+1)
 
-    where s'_t is the environment's answer: an episode that was truncated, and the end of a sequence, are
-    bootstrapped, and a termination (d = 0) is not. Env steps that are not valid have the advantage of the
-    next one. ("High-Dimensional Continuous Control Using Generalized Advantage Estimation", Schulman et al.
+    where s'_t is the next observation before any reset. Truncated episodes and the ends of sequences are
+    bootstrapped from it; terminations (d = 0) are not. An invalid env step gets the advantage of the next
+    env step. ("High-Dimensional Continuous Control Using Generalized Advantage Estimation", Schulman et al.
     2015, https://arxiv.org/abs/1506.02438, equation 16.)
 
     Args:

@@ -15,7 +15,7 @@ def adam(
     """Returns Adam with Keras' default decay rates, and with the clipping and the schedule of `config`.
 
     It is the legacy Keras optimiser, because the newer one creates its slot variables at the first call,
-    which fails inside the conditional update of TD3's actor. SAC converts to it in any case.
+    which fails inside the conditional update of TD3's actor. SAC converts to the legacy one anyway.
     """
     import tensorflow as tf
 
@@ -30,7 +30,7 @@ def adam(
             if linear
             else decays.CosineDecay(learning_rate, steps)
         )
-        # By train steps, also where an optimiser is used less often.
+        # By train steps, not by updates: TD3 updates its actor less often than once in a train step.
         rate = lambda: schedule(train_step)  # noqa: E731
     return tf.keras.optimizers.legacy.Adam(rate, epsilon=epsilon, global_clipnorm=config.global_norm)
 

@@ -90,7 +90,7 @@ class PpoBuilder(OnPolicyBuilder[PpoConfig]):
     config_class = PpoConfig
 
     def experience(self, config: PpoConfig) -> Experience:
-        """Returns sequences that are consumed in iterations; with an LSTM, minibatches have whole ones."""
+        """Returns sequences, consumed in iterations; with an LSTM, minibatches are whole sequences."""
         experience = super().experience(config)
         assert experience.iteration is not None
         whole = config.lstm_units is not None
@@ -98,7 +98,7 @@ class PpoBuilder(OnPolicyBuilder[PpoConfig]):
         return dataclasses.replace(experience, iteration=iteration)
 
     def policy_specs(self, config: PpoConfig, specs: "EnvironmentSpecs") -> "tuple[Nest, Nest]":
-        """Returns the specs of PolicyInfo and of the state: of the LSTM, the smooth noise, or neither."""
+        """Returns the specs of PolicyInfo and of the policy's state: the LSTM's, the noise's, or none."""
         import tensorflow as tf
 
         from actorlearner.agents.lstm import state_spec

@@ -26,11 +26,11 @@ _MAX_REWARD = 10.0
 
 
 class PolicyInfo(NamedTuple):
-    """What the collect policy gives with an action.
+    """The info that the collect policy returns with each action.
 
     Attributes:
-      action: as the policy drew it, before it was clipped to its bounds.
-      log_probability: float32, its logarithmic probability (density).
+      action: the drawn action, before it was clipped to its bounds.
+      log_probability: float32, the logarithm of the drawn action's probability (density).
     """
 
     action: Any
@@ -38,7 +38,7 @@ class PolicyInfo(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Env steps to train on, [B, ...]: `weight` is 0 for those that must not be learned from."""
+    """Env steps to train on, [B, ...]; `weight` is 0 for an env step that must not be learned from."""
 
     observation: Nest
     info: PolicyInfo
@@ -48,7 +48,7 @@ class Examples(NamedTuple):
 
 
 class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
-    """TF-Agents' agent, which computes advantages once in an iteration and trains on minibatches of them."""
+    """TF-Agents' PPO agent that computes advantages once in an iteration and trains on minibatches."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
         )
 
     def _values(self, sequences: StoredSequence) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the values of the observations, and of those that followed, float32 [F, T]."""
+        """Returns the values of the observations and of the next observations, float32 [F, T] each."""
         shape = tf.shape(sequences.reward)
         both = [sequences.observation, sequences.next_observation]
         values, following = (self._value_net(flatten_time(part))[0] for part in both)
@@ -114,7 +114,7 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
         gradients = tape.gradient(loss.loss, variables)
         self._optimizer.apply_gradients(zip(gradients, variables, strict=True))
         self.train_step_counter.assign_add(1)
-        # The losses are divided by the whole batch already; this is a mean over the replica's part.
+        # Extras are summed over replicas. The losses are parts of that sum already; this is a replica's mean.
         replicas = tf.distribute.get_replica_context().num_replicas_in_sync
         return loss._replace(extra=loss.extra._replace(clip_fraction=loss.extra.clip_fraction / replicas))
 
@@ -137,7 +137,7 @@ class PpoAgent(ppo_clip_agent.PPOClipAgent, OnPolicyAgent):
 
 
 def normalized(advantages: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """Returns advantages with mean 0 and deviation 1 over those with weight, of all replicas together."""
+    """Returns advantages with mean 0 and deviation 1, weighted, over all replicas together."""
     count, total = summed_over_replicas([tf.reduce_sum(weights), tf.reduce_sum(weights * advantages)])
     count = tf.maximum(count, 1.0)
     mean = total / count
@@ -153,10 +153,10 @@ def time_steps_of(examples: Examples) -> ts.TimeStep:
 
 
 class CollectPolicy(tf_policy.TFPolicy):
-    """Draws actions, clips them to their bounds, and gives what the loss needs as info."""
+    """Draws actions and clips them to their bounds; its info is a PolicyInfo, which the loss needs."""
 
     def __init__(self, policy: ppo_policy.PPOPolicy, state_spec: Nest | None = None) -> None:
-        """Draws from the distributions of a PPOPolicy, whose state it has, unless `state_spec` is given."""
+        """Draws from the distributions of `policy`; `state_spec` replaces the spec of its state, if given."""
         spec = policy.action_spec
         info = PolicyInfo(tf.TensorSpec(spec.shape, spec.dtype), tf.TensorSpec([], tf.float32))
         state_spec = policy.policy_state_spec if state_spec is None else state_spec
@@ -177,7 +177,7 @@ class CollectPolicy(tf_policy.TFPolicy):
         return self._clipped(step.action.sample(seed=seed), step.action, step.state)
 
     def _clipped(self, action: tf.Tensor, distribution: Any, state: Nest) -> policy_step.PolicyStep:
-        """Returns an action in its bounds; its info has it as it was drawn."""
+        """Returns the action clipped to its bounds; the info keeps the drawn action."""
         action = tf.cast(action, self.action_spec.dtype)
         info = PolicyInfo(action, distribution.log_prob(action))
         bounds = self.action_spec.minimum, self.action_spec.maximum

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 
 class _Thread(threading.local):
-    """State of one thread: with `exact`, the layers in graphs that it traces multiply in float32."""
+    """State of one thread: while `exact` is set, layers in the graphs that the thread traces use float32."""
 
     exact = False
 
@@ -48,9 +48,9 @@ _REPLACED: dict[type, type] = {
 def use_bfloat16(agent: tf.Module) -> None:
     """Makes all dense layers and convolutions of an agent multiply in bfloat16, in graphs traced from now on.
 
-    Variables, and with them checkpoints and what is published, stay float32. Layers of other classes stay as
-    they are, LSTMs among them, and so do dense layers without an activation: as outputs, bfloat16
-    has three digits, too few for values and for the ratios of probabilities of PPO.
+    Variables, and so checkpoints and published policies, stay float32. Layers of other kinds, such as LSTMs,
+    keep float32. So do dense layers without an activation, because they are outputs: the three digits of
+    bfloat16 are too few for values and for PPO's probability ratios.
     """
     for module in agent.submodules:
         if type(module) in _REPLACED and not _is_output(module):

@@ -1,4 +1,4 @@
-"""DQN with an LSTM: it is trained on sequences from the state that acting had at their start.
+"""DQN with an LSTM, trained on sequences that start from the LSTM state stored by the actor.
 
 The first `burn_in` env steps of a sequence only bring the state up to date with the present weights.
 ("Recurrent Experience Replay in Distributed Reinforcement Learning", Kapturowski et al. 2019,
@@ -21,7 +21,7 @@ from actorlearner.agents.lstm import Lstm, State, state_spec
 from actorlearner.environments.environment import Nest
 
 _MAX_SHARE = 0.9
-"""The weight of a sequence's largest error in its priority; the mean error has the rest (R2D2's eta)."""
+"""R2D2's eta: a sequence's priority is eta times its largest error plus 1 - eta times its mean error."""
 
 
 class RecurrentQNetwork(network.Network):
@@ -88,7 +88,7 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         values = tf.gather(online[:, :-1], steps.action, axis=2, batch_dims=2)
         chosen = tf.argmax(self._allowed((online if self._double else target)[:, 1:], steps), axis=2)
         following = tf.gather(target[:, 1:], chosen, axis=2, batch_dims=2)
-        # After a truncation, the next observation belongs to another episode: that env step has no target.
+        # A truncated env step has no target: the next row of `target` belongs to another episode.
         learned = tf.cast(steps.valid & ~(steps.last & (steps.discount > 0.0)), tf.float32)
         rewards = reward_scale_factor * steps.reward
         traces = self._trace_decay * tf.cast(~steps.last[:, :-1], tf.float32) * learned[:, 1:]
@@ -108,7 +108,7 @@ class RecurrentDqnAgent(dqn_agent.DqnAgent):
         return tf.where(tf.cast(mask, tf.bool), values, values.dtype.min)
 
     def _q_values(self, network: RecurrentQNetwork, experience: StoredSequence) -> tf.Tensor:
-        """Returns the Q values behind the burn-in, of one observation more than there are env steps."""
+        """Returns the Q values after the burn-in: of every observation, and of the last next observation."""
         state = experience.policy_state
         if self._burn_in:
             before = tree.map_structure(lambda leaf: leaf[:, : self._burn_in], experience.observation)
@@ -149,7 +149,7 @@ def lambda_returns(
 
 
 def _after(experience: StoredSequence, burn_in: int) -> StoredSequence:
-    """Returns the env steps after the first ones; the policy's state is left as it is."""
+    """Returns the sequences without their first `burn_in` env steps; `policy_*` fields do not change."""
     whole = ("policy_state", "policy_train_step", "policy_generation", "policy_info")
     parts = {
         name: tree.map_structure(lambda leaf: leaf[:, burn_in:], part)

@@ -1,6 +1,6 @@
-"""PPO with an LSTM: minibatches of whole sequences, from the state that acting had at their start.
+"""PPO with an LSTM: minibatches are whole sequences that start from the LSTM state stored by the actor.
 
-An iteration's train steps change the weights, so that the stored state comes from slightly older weights.
+Earlier train steps of an iteration have changed the weights, so the stored state is slightly outdated.
 """
 
 from typing import NamedTuple
@@ -48,7 +48,7 @@ class RecurrentPpoAgent(PpoAgent):
         hidden, states = body.unroll(
             sequences.observation, sequences.first, tuple(sequences.policy_state[STATE])
         )
-        # One more step from each env step: what follows it in the sequence may be another episode.
+        # Each next observation is evaluated by itself: the next env step may belong to another episode.
         following, _ = body(flatten_time(sequences.next_observation), flatten_time(states))
         next_values = tf.reshape(self._value_net.head(following), tf.shape(sequences.reward))
         return self._value_net.head(hidden), next_values

@@ -2,7 +2,7 @@
 
 Details that matter:
 - Two critics; targets use the smaller value, because one critic alone overestimates.
-- With `critic_layer_norm`, critics overestimate actions less that replay does not have (Ball et al. 2023,
+- `critic_layer_norm` reduces the overestimation of actions that are not in replay (Ball et al. 2023,
   https://arxiv.org/abs/2302.02948, section 4.2).
 - The temperature alpha, the weight of the entropy, is learned (as its logarithm), so that the policy's
   entropy approaches `target_entropy`.
@@ -89,13 +89,13 @@ class SacBuilder(AgentBuilder[SacConfig]):
     config_class = SacConfig
 
     def agent_factory(self, config: SacConfig) -> "Callable[..., sac_agent.SacAgent]":
-        """Returns what makes the agent, called with the arguments of SacAgent."""
+        """Returns the class of the agent, or a function with the arguments of SacAgent."""
         from actorlearner.agents.sac_agent import SacAgent
 
         return SacAgent
 
     def critic_factory(self, config: SacConfig) -> "Callable[..., network.Network]":
-        """Returns what makes a critic, called with the arguments of CriticNetwork."""
+        """Returns the class of the critics, or a function with the arguments of CriticNetwork."""
         from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
         return CriticNetwork

@@ -20,10 +20,11 @@ class SacLosses(NamedTuple):
 
 
 class _Drawn(threading.local):
-    """The actions that were drawn last in this thread: a strategy traces each replica in a thread of its own.
+    """The newest drawn actions, by thread: a strategy traces each replica in a thread of its own.
 
     Attributes:
-      log_probabilities: float32 [batch], of the newest actions: after the actor's loss, of its actions.
+      log_probabilities: float32 [batch], of the newest actions. When alpha's loss reads them, these are the
+        actions of the actor's loss.
     """
 
     log_probabilities: Any = None
@@ -55,7 +56,7 @@ class SacAgent(sac_agent.SacAgent):
         alpha = tf.exp(self._log_alpha)
         info = super()._train(experience, weights)
         replicas = tf.distribute.get_replica_context().num_replicas_in_sync
-        # The sum over the replicas is reported.
+        # Divided, because the extras are summed over the replicas.
         entropy = -tf.reduce_mean(_drawn.log_probabilities) / replicas
         q_value = -info.extra.actor_loss - alpha * entropy
         return info._replace(

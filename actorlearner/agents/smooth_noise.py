@@ -4,10 +4,10 @@ A matrix E of normal numbers is drawn every few env steps, and when an episode b
 of the actor's last hidden layer, the noise is h(s) E. ("Smooth Exploration for Robotic Reinforcement
 Learning", Raffin et al. 2020, https://arxiv.org/abs/2005.05719, section 4: gSDE.)
 
-- PPO: an action is mean(s) + h(s) E with deviations sigma_ij of E that are learned. Seen alone, it is normal
-  around mean(s), with the variance sum_i h_i(s)^2 sigma_ij^2, which the loss uses.
-- SAC: an action is tanh(mean(s) + std(s) h(s) E / |h(s)|). Seen alone, it has the distribution that SAC
-  draws from without smooth noise, so that nothing else changes. (The paper learns sigma here, too.)
+- PPO: an action is mean(s) + h(s) E; the deviations sigma_ij of E are learned. A single action is normally
+  distributed around mean(s), with the variance sum_i h_i(s)^2 sigma_ij^2, which the loss uses.
+- SAC: an action is tanh(mean(s) + std(s) h(s) E / |h(s)|). A single action has the same distribution as
+  without smooth noise, so SAC's losses do not change. (The paper learns sigma here, too.)
 
 Import this only where TensorFlow may be imported.
 """
@@ -34,7 +34,7 @@ def noise_spec(hidden_units: int, actions: int) -> dict[str, tf.TensorSpec]:
 
 
 def next_noise(state: dict[str, tf.Tensor], interval: int, seed: Any) -> dict[str, tf.Tensor]:
-    """Returns the state with which to act: each environment has a new E after `interval` env steps.
+    """Returns the policy's next state: each environment draws a new E every `interval` env steps.
 
     An episode begins with the age 0, and so with a new E.
     """

@@ -29,8 +29,8 @@ class BoundedCriticNetwork(CriticNetwork):
 class IndependentNoise(gaussian_policy.GaussianPolicy):
     """An agent's actor with normal noise, which is clipped to the action's bounds.
 
-    TF-Agents draws it once for the whole batch, so that all environments of an actor would explore in the
-    same direction at the same time. This policy draws it for each of them by itself.
+    TF-Agents draws one noise for the whole batch, so all environments of an actor would explore in the same
+    direction at the same time. This policy draws noise for each environment.
     """
 
     def __init__(self, agent: tf_agent.TFAgent, noise: Any) -> None:

@@ -119,7 +119,7 @@ def critic_network(
 def _normalized_relu(units: "tf.Tensor") -> "tf.Tensor":
     """Layer normalisation without learned scale and shift, then ReLU; [batch, units] to [batch, units].
 
-    An activation function, so that the layer before it keeps its class, and with it its product in bfloat16.
+    It is an activation function and not a layer, so that the dense layer can still multiply in bfloat16.
     """
     import tensorflow as tf
 

@@ -32,7 +32,7 @@ class TqcAgent(SacAgent):
     """SAC with the losses of TQC."""
 
     def __init__(self, *arguments: Any, quantiles: int, dropped_quantiles: int, **keywords: Any) -> None:
-        """Makes a SacAgent of QuantileCriticNetworks; the numbers are those of each critic."""
+        """Makes a SacAgent of QuantileCriticNetworks; the numbers of quantiles are per critic."""
         self._kept = 2 * (quantiles - dropped_quantiles)
         super().__init__(*arguments, **keywords)
 

@@ -162,7 +162,7 @@ def add_replay_address(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def reachable_address(arguments: argparse.Namespace) -> str | None:
-    """Returns the address that a client of Reverb connects to: with --tls, this end of a tunnel.
+    """Returns the address that a Reverb client connects to; with --tls, the local end of a tunnel.
 
     Raises:
       ConfigurationError: --tls is not a run's certificate.

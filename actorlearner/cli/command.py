@@ -99,7 +99,7 @@ def one_of(shown: str, values: Sequence[str]) -> Callable[[str], Any]:
 
 
 def take_problems(arguments: argparse.Namespace) -> list[str]:
-    """Returns the problems of all refused values; these become None."""
+    """Returns the problems of all refused values, and sets these values to None."""
     problems = []
     for name, value in vars(arguments).items():
         if isinstance(value, _Refused):

@@ -80,13 +80,13 @@ def load_experiment(
     """Loads the experiment and checks it.
 
     Args:
-      arguments: of a command with `add_experiment` or `add_config`, and perhaps `add_collect_actors`; --set
-        gets the number of collect actors.
+      arguments: of a command with `add_experiment` or `add_config`, and perhaps `add_collect_actors`, whose
+        value is appended to `arguments.set`.
       problems: found so far.
       *checks: further checks, in order; the first that finds problems ends the command.
-      prepare: configures TensorFlow in this process before the user's own code is imported, which may use
-        it; returns whether that code may be imported now. None where no configuration is needed.
-      needs_numpy: whether a NumPy that TensorFlow cannot be loaded with is refused.
+      prepare: configures TensorFlow before the user's own code, which may use TensorFlow, is imported;
+        returns whether that code may be imported and checked now. None if TensorFlow needs no configuration.
+      needs_numpy: whether to refuse an installed NumPy that TensorFlow cannot be loaded with.
 
     Raises:
       ConfigurationError: with all problems so far and those of the configuration.
@@ -149,5 +149,5 @@ def callback_problems(config: Config) -> Iterator[str]:
 
 
 def _shipped_environment_problems(config: Config, broken: Collection[str] = ()) -> Iterable[str]:
-    """Checks an environment of a library's, and leaves the user's own for later."""
+    """Checks an environment that needs no code of the user's; `load_experiment` checks others later."""
     return () if imports_own_code(config.environment) else environment_problems(config, broken)

@@ -102,7 +102,8 @@ def _prepare_collect_actor(config: Config) -> bool:
 
 def _prepare_learner(config: Config) -> bool:
     if config.learn.strategy == MULTI_WORKER:
-        return False  # Its strategy must be made first, and that waits for the other learners.
+        # The strategy must be created before user code runs, and that blocks until all learners have joined.
+        return False
     from actorlearner.learning.strategy import configure_learner
 
     configure_learner(config)

@@ -19,12 +19,12 @@ _PROFILE = re.compile(r"([0-9]{1,15}),([0-9]{1,15})")
 _MIRRORED = re.compile(r"mirrored:([0-9]{1,9})")
 
 Check = Callable[[Config, Collection[str]], Iterable[str]]
-"""Takes a configuration, and the keys that were refused already; returns one line for each problem, without
-the source of its key, and concludes nothing from the refused keys."""
+"""Takes a configuration and the keys that were refused already; returns one line for each problem, without
+the source of its key. The configuration has defaults for refused keys, so a check must not rely on them."""
 
 
 def can_be_looked_up(environment: EnvironmentConfig) -> bool:
-    """Returns whether suite and name have the form of an environment."""
+    """Returns whether suite and name are well-formed; the environment need not exist."""
     if environment.suite in SUITES:
         return bool(environment.name)
     return _IMPORTED.fullmatch(environment.suite) is not None

@@ -1,6 +1,6 @@
 """The declared configuration keys with their types, and strict checks of values against them.
 
-Nothing is converted but integers where numbers are declared: the text "256" is no integer, and 1 is not true.
+The only conversion is from an integer to a declared float: the text "256" is no integer, and 1 is not true.
 """
 
 import dataclasses

@@ -120,7 +120,7 @@ def _agent_class(
         if each.path == ("agent", "name"):
             name, source = each.value, each.source
     if name == "" and (not document.usable or any(each.path == ("agent",) for each in given)):
-        return None  # The document or the section is wrong as a whole, which is reported.
+        return None  # The whole document or section is unusable, which is reported elsewhere.
     try:
         return find_agent_class(name)
     except ConfigurationError as error:
@@ -144,7 +144,7 @@ def _merge(
             allowed = f"{key} itself ({keys[key]})"
             problems.append(problem(dotted, "unknown key", allowed, source=each.source))
         elif key:
-            # One entry of a mapping such as environment.kwargs, which keeps its others.
+            # Sets one entry of a mapping such as environment.kwargs and keeps the other entries.
             before, source = merged.get(key, ({}, _FLAG))
             if isinstance(before, dict):
                 source = source if source.endswith(_FLAG) else f"{source} and {_FLAG}"
@@ -161,7 +161,7 @@ def _merge(
 
 
 def _members(keys: Mapping[str, Key], section: str) -> list[str]:
-    """Returns the names below a section; those on the first level for "", none for no section."""
+    """Returns the names in a section: the top-level names for "", none if `section` is not a section."""
     prefix = f"{section}." if section else ""
     names = (key.removeprefix(prefix).partition(".")[0] for key in keys if key.startswith(prefix))
     return list(dict.fromkeys(names))

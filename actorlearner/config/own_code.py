@@ -26,5 +26,5 @@ def load_own(name: str, key: str, allowed: str) -> Any:
 
 
 def unloadable(name: str, key: str, allowed: str, error: BaseException) -> str:
-    """Returns the line of a problem with what a key names, see `load_own`."""
+    """Returns the problem line for a name that cannot be loaded; arguments as for `load_own`."""
     return problem(key, f"{show(name)} cannot be loaded: {one_line(error)}", allowed)

@@ -40,7 +40,7 @@ def with_source(line: str, sources: Sources) -> str:
     key = ".".join(line.partition(": ")[0].split(".")[:2])
     if key not in sources:
         return line
-    # The last one: a value, or the message of an error, may contain the same words.
+    # The last occurrence, because a value or an error message may contain the same words.
     advice = max(line.rfind(_MEANT), line.rfind(_ALLOWED))
     end = advice if advice >= 0 else len(line)
     return f"{line[:end]} ({sources[key]}){line[end:]}"

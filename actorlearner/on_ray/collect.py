@@ -25,7 +25,7 @@ from actorlearner.records.run_directory import RunDirectory
 _POLL_S = 1.0
 _CONCURRENT_CALLS = 2  # A signal does not wait for a poll.
 _KILLED = -int(signal.SIGKILL)
-_NOT_FOR_ROLES = "OMP_NUM_THREADS"  # Which Ray sets; configurations say how many threads a role has.
+_NOT_FOR_ROLES = "OMP_NUM_THREADS"  # Ray sets it; a role's threads come from the configuration.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Report:
       ready: whether the role has reported that it is ready.
       start_up: how long each phase of its start took.
       error: the message with which the role failed; else empty.
-      may_be_restarted: whether another process might not fail.
+      may_be_restarted: False after an error that a new process would repeat.
       warnings: the warnings since the last report.
       added: the bytes appended to each file since the last report, by its path in the run directory.
       heartbeat: the content of the heartbeat file; empty while there is none.
@@ -131,14 +131,14 @@ class CollectActor:
         child.wait(_POLL_S)
         code = child.exit_code
         child.receive()
-        # A ready role has read the certificate. Removed now, because Ray may kill this actor at any time, and
-        # then the folder stays on the node.
+        # A ready role no longer needs the file. If Ray kills this actor later, its folder stays on the node:
+        # the secret must not.
         if child.ready:
             self._certificate.unlink(missing_ok=True)
         warnings, child.warnings = child.warnings, []
         heartbeat = self._directory.heartbeat(self._name)
         error = child.error
-        if code == EXIT_USAGE and not error:  # Refused before it was a role.
+        if code == EXIT_USAGE and not error:  # It ended before it could report an error.
             last_line = child.log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
             error = last_line.removeprefix(ERROR_PREFIX)
         report = Report(
@@ -157,7 +157,7 @@ class CollectActor:
         return report
 
     def _added(self, *, whole: bool) -> dict[str, bytes]:
-        """Returns the bytes appended to each file since the last call: with `whole`, complete lines only."""
+        """Returns the bytes added to each file since the last call; `whole` leaves out incomplete lines."""
         root = self._directory.path
         added = {}
         for path in (
@@ -203,7 +203,7 @@ class RayChild(Supervised):
 
     @property
     def started(self) -> float:
-        """When it was started; it may wait for a node for as long as it takes."""
+        """When the first report arrived; until then now, because waiting for a node must not time out."""
         return time.monotonic() if self._placed_at is None else self._placed_at
 
     @property
@@ -256,7 +256,7 @@ class RayChild(Supervised):
         try:
             path.write_bytes(heartbeat)
         except OSError as error:
-            if not is_full(error):  # As for all roles, a full disk ends nothing.
+            if not is_full(error):  # A full disk never ends a role.
                 raise
 
     def _end(self, code: int, reason: str = "") -> None:

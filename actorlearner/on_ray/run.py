@@ -1,7 +1,7 @@
 """The run as a detached Ray actor: local mode's supervision, with collect actors on all nodes.
 
-It goes on without the command that started it. Replay server, learner and eval actor are processes below it,
-on the node with the run directory; collect actors are Ray actors of their own.
+The run continues without the command that started it. Replay server, learner and eval actor are child
+processes of this actor, on the node with the run directory; collect actors are separate Ray actors.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ class Outcome:
 
 
 class RunActor:
-    """The Ray actor."""
+    """The detached Ray actor that supervises a run; commands start it, poll it and stop it."""
 
     def __init__(self, plan: Plan) -> None:
         """Starts or resumes the run on a thread."""
@@ -101,7 +101,7 @@ class RunActor:
             self._outcome = Outcome(EXIT_FAILED, (f"{type(error).__name__}: {error}",))
             traceback.print_exc()
         self._ended.set()
-        # Time for a command that follows. Then nothing of the run is left; its directory says how it ended.
+        # Commands that follow the run need time to read the outcome before this actor disappears.
         time.sleep(_FOLLOWED_S)
         ray.kill(ray.get_runtime_context().current_actor)
 

@@ -30,7 +30,7 @@ from actorlearner.records.run_directory import RunDirectory, new_run_directory
 
 _NAMESPACE = "actorlearner"
 _CONCURRENT_CALLS = 4  # Some commands may follow one run, and one stops it.
-_OWN_CORES = 2  # Of a Ray of this machine alone, beside one for each collect actor.
+_OWN_CORES = 2  # With LOCAL: cores in addition to one for each collect actor.
 _RETRY_S = 1.0
 _CONNECT_S = 5.0
 _REPORT_AFTER_S = 10.0
@@ -41,8 +41,8 @@ LOCAL = "local"
 def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: str) -> int:
     """Starts a run on a Ray cluster, or attaches to it, and prints its progress; returns the exit code.
 
-    SIGINT and SIGTERM make the run save and stop. If this process dies in another way, the run goes on,
-    unless the Ray is this process's own.
+    SIGINT and SIGTERM make the run save and stop. If this process dies in another way, the run continues,
+    unless this process started Ray itself (LOCAL).
 
     Args:
       config: the experiment; `collect.actors` is set.
@@ -54,7 +54,7 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
       ConfigurationError: the configuration was refused, or there is no cluster at the address.
       RunError: the run failed.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The run goes on, and so may this process.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # A closed terminal stops neither the run nor this command.
     stop = Stop()
     make_output_robust()
     with _connection(address, config.collect.actors or 1):
@@ -65,7 +65,7 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
             if is_new:
                 ray.kill(actor)
             else:
-                actor.stop.remote(int(stop.number))
+                actor.stop.remote(int(stop.number))  # Takes effect once Ray has started the actor again.
             return stop.exit_code
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
@@ -114,7 +114,7 @@ def _probe(address: str) -> None:
 
 
 def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, bool]:
-    """Returns the run's Ray actor, from where on its output is shown, and whether it was started here."""
+    """Returns the run's Ray actor, the offset from which to print its output, and whether it is new."""
     output = directory.log("ray")
     name_file = directory.heartbeats / _NAME_FILE
     try:
@@ -149,10 +149,7 @@ def _size(output: Path) -> int:
 
 
 def _answers(actor: Any, stop: Stop) -> bool:
-    """Waits until Ray has started the run's actor; returns False if a stop is requested before.
-
-    A run that was there before gets the request once Ray has started it again.
-    """
+    """Waits until Ray has started the run's actor; returns False if a stop is requested first."""
     answer = actor.poll.remote(0)
     report_at = time.monotonic() + _REPORT_AFTER_S
     while not ray.wait([answer], timeout=_RETRY_S)[0]:

@@ -19,7 +19,7 @@ _SAVE_S = 30.0
 
 
 def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
-    """Runs one collect actor, at the address of the main job, until that has ended; returns the exit code.
+    """Runs one collect actor until the main job has ended; returns the exit code.
 
     Args:
       main_id: the id of the main job.
@@ -40,7 +40,7 @@ class _CollectJob:
         self._arguments = [*arguments, "--actor_index", index]
         self._actor: RoleStep | None = None
         self._address = self._state = ""
-        # All actors together ask once a second, or each every five seconds if they are few.
+        # Limits the load on Slurm: one request per second from all actors together, at most.
         self._ask_every_s = max(_ASK_S, actors)
         self._ask_at = -math.inf
 
@@ -57,7 +57,7 @@ class _CollectJob:
                 return requeue(self._job, limit) if number == signal.SIGUSR1 else EXIT_TERMINATED
 
     def _follow(self) -> int | None:
-        """Asks for the main job if that is due; returns an exit code if it has ended."""
+        """Polls the main job if a poll is due; returns an exit code if that job has ended."""
         if time.monotonic() < self._ask_at:
             return None
         self._ask_at = time.monotonic() + self._ask_every_s

@@ -21,7 +21,7 @@ _RESERVE_S = 5.0  # Before the time limit, for requeueing the job.
 def main_job(run_dir: str, arguments: Sequence[str]) -> int:
     """Runs replay server, learner and eval actor until training has finished; returns the exit code.
 
-    Each has a directory of its own in `run_dir`.
+    Each role has a run directory of its own in `run_dir`.
     """
     job = os.environ["SLURM_JOB_ID"]
     began = time.time()

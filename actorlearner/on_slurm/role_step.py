@@ -18,12 +18,12 @@ class RoleStep:
 
     Attributes:
       name: of the role and its step.
-      finished: whether it has ended by itself, its work done.
+      finished: whether the role has completed its work and exited.
       starts: how often it was started.
     """
 
     def __init__(self, role: str, *arguments: str) -> None:
-        """The first `check` starts it."""
+        """Starts nothing: the first `check` starts the role."""
         self.name = role
         self.finished = False
         self.starts = 0

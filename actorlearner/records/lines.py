@@ -63,8 +63,8 @@ _log = logging.getLogger(__name__)
 def read_objects(path: Path, lines: Iterable[str]) -> list[dict[str, Any]]:
     """Returns the JSON objects in lines of the file `path`.
 
-    Other lines, from a failed disk or two hosts that share a directory, are skipped. Each file is warned of
-    once.
+    Other lines, from a failed disk or two hosts that share a directory, are skipped, with one warning for
+    each file.
     """
     objects = []
     for line in lines:

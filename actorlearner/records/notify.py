@@ -26,7 +26,7 @@ def notify(state: str, message: str = "") -> None:
     """Reports a state to local mode; a no-op if local mode did not start this process.
 
     Args:
-      state: `ready`; `started` (its main work has begun); `warning` (`message` says it); `failed` (a
+      state: `ready`; `started` (its main work has begun); `warning` (`message` is its text); `failed` (a
         restart would fail again); or `crashed` (a restart may succeed).
       message: details.
     """

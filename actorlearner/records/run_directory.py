@@ -203,10 +203,10 @@ class RunDirectory:
         return not {path.name for path in self.path.iterdir()} - ours
 
     def check_same(self, config: Config) -> None:
-        """Checks that the run that goes on here has this configuration; writes nothing.
+        """Checks that the run in this directory has exactly this configuration; writes nothing.
 
         Raises:
-          ConfigurationError: it has another one, if only in `learn.train_steps`.
+          ConfigurationError: the configurations differ, if only in `learn.train_steps`.
         """
         there = self._read_config(config)
         if fingerprint(there) != fingerprint(config):
@@ -218,7 +218,7 @@ class RunDirectory:
         agent = document.tree.get("agent")
         name = agent.get("name", "") if isinstance(agent, dict) else ""
         if isinstance(name, str) and name not in ("", config.agent.name):
-            # Nothing here knows the keys of the other algorithm, so that the file is compared as it is.
+            # The keys of the other algorithm are unknown here, so the file's values are compared unchecked.
             raise self._differs(config, canonical(document.tree))
 
         def agent_class(name: Any) -> type[AgentConfig]:

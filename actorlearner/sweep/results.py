@@ -30,7 +30,7 @@ _PANEL_INCHES = 3.2
 
 
 def table_lines(study: optuna.Study, plan: Plan) -> Iterator[str]:
-    """Yields a line for each of the best trials, best first, and how many there are of each state."""
+    """Yields a line for each of the best trials, best first, then the numbers of complete and pruned ones."""
     trials = study.get_trials(deepcopy=False)
     complete = sorted(_complete(trials), key=_value, reverse=True)
     for trial in complete[:_SHOWN]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import optuna
 
 Check = Callable[[Sequence[str]], None]
-"""Raises the problems of a configuration with these overrides as a ConfigurationError."""
+"""Checks the configuration with these overrides; raises its problems as a ConfigurationError."""
 
 _ALLOWED = "a list of values, or a mapping with low, high and, if wanted, log: true"
 _BOUNDS = {"low", "high"}
@@ -71,7 +71,7 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
 
     Args:
       path: the YAML file: key to values.
-      check: is given every choice and the ends of every range, each with the other keys as they are.
+      check: called with the overrides of one value at a time: every choice, and both ends of every range.
 
     Raises:
       ConfigurationError: with all problems of the file, and of the values in it.

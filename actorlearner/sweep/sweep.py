@@ -1,4 +1,4 @@
-"""The study of a sweep: it is opened or continued, its trials are run, and its results written."""
+"""Runs a sweep: opens or continues its Optuna study, runs trials, and writes the results."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ from actorlearner.sweep.trial import Objective, Plan, StoppedError
 
 _HEARTBEAT_S = 10
 _GRACE_S = 30
-"""A trial without a heartbeat for so long is taken over: its process, or its machine, is dead."""
+"""Seconds without a heartbeat after which a trial counts as dead, and another session resumes it."""
 
 _FAILURE = "failure"
 _PLAN = "plan"
@@ -101,7 +101,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
             # Evaluations of the first quarter are too noisy to prune by.
             pruner=optuna.pruners.MedianPruner(n_warmup_steps=warmup),
         )
-    except Exception as error:  # Of Optuna, SQLAlchemy or the database's driver: they share no class.
+    except Exception as error:  # Optuna, SQLAlchemy and the database drivers have no common error class.
         wrong = _without_password(f"--storage: {url!r} cannot be opened ({one_line(error)})")
         raise ConfigurationError([f"{wrong}; allowed: a database URL of SQLAlchemy, see Optuna"]) from error
     _check_plan(study, plan)
@@ -131,7 +131,7 @@ def _check_plan(study: optuna.Study, plan: Plan) -> None:
 
 
 def _ended(study: optuna.Study) -> list[FrozenTrial]:
-    """Returns the trials with an outcome; a trial that was stopped has a successor instead."""
+    """Returns the complete, pruned and failed trials; stopped ones are resumed as new trials."""
     trials = study.get_trials(deepcopy=False)
     return [
         trial
@@ -141,7 +141,7 @@ def _ended(study: optuna.Study) -> list[FrozenTrial]:
 
 
 def _check_first_failures(study: optuna.Study) -> None:
-    """Ends a sweep in which nothing works."""
+    """Raises a RunError if the sweep's first trials have all failed."""
     ended = _ended(study)
     failures = [trial.user_attrs[_FAILURE] for trial in ended if _FAILURE in trial.user_attrs]
     if len(failures) >= _MAX_FIRST_FAILURES and len(failures) == len(ended):

@@ -54,7 +54,7 @@ class Plan:
 
 
 class Objective:
-    """Runs a trial: what Optuna calls with the parameters to try."""
+    """The objective function of the study: runs a trial with the values that Optuna draws."""
 
     def __init__(self, plan: Plan, directory: Path, stop: Stop, report: Callable[[str], None]) -> None:
         """Runs nothing yet.
@@ -62,7 +62,7 @@ class Objective:
         Args:
           plan: what is searched.
           directory: of the sweep.
-          stop: ends a trial, which is resumed by the next session.
+          stop: a requested stop ends the trial; the next session resumes it.
           report: prints a line.
         """
         self._plan = plan
@@ -96,7 +96,8 @@ class Objective:
             steps_before = index * config.learn.train_steps
             try:
                 self._train(trial, run, [*overrides, f"seed={seed}"], steps_before)
-            except (optuna.TrialPruned, ConfigurationError, RunError):  # Not resumed, unlike a stopped one.
+            except (optuna.TrialPruned, ConfigurationError, RunError):
+                # A stopped trial keeps its replay, because it is resumed; these trials are not.
                 _discard_replay(run)
                 raise
             if not Run(run.path, config).finished:
@@ -139,7 +140,7 @@ class Objective:
         try:
             process.finish()
         except RunError:
-            if not gave_up:  # An interrupt in the last moment of the process ends it with another exit code.
+            if not gave_up:  # The second interrupt may hit the exiting process and change its exit code.
                 raise
 
     def _report_evaluations(

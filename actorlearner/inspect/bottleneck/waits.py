@@ -60,7 +60,7 @@ def recent_waits(learner: Records, actors: Sequence[Records]) -> Waits:
     if not newest:
         return Waits(None, None)
     since = max(max(newest) - WINDOW_S, _trains_since(learner))
-    if learner and learner[-1].get(_LIMITER_KEY) is None:  # Its first: see _trains_since.
+    if learner and learner[-1].get(_LIMITER_KEY) is None:  # Its first record, see _trains_since.
         return Waits(None, None)
     means = [_mean(_acting(records), list(_ACTOR_KEYS.values()), since) for records in actors]
     known = [mean for mean in means if mean is not None]

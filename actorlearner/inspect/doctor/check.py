@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Experiment:
     """The experiment that the machine is checked for.
 
-    The cached properties import TensorFlow, so each is made at its first use.
+    Its cached properties import TensorFlow, so each is computed only when a check needs it.
 
     Attributes:
       config: the configuration.
@@ -86,7 +86,7 @@ def ok(detail: str) -> Result:
 
 
 def warn(detail: str) -> Result:
-    """Returns the result of a check that found a problem in spite of which training works."""
+    """Returns the result of a check that found a problem that does not prevent training."""
     return Result(Status.WARN, detail)
 
 

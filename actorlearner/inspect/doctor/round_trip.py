@@ -24,8 +24,8 @@ _FLUSH_S = 30.0
 def check_round_trip(experiment: Experiment) -> Result:
     """Writes transitions as an actor does, samples some as the learner does, and compares them.
 
-    The check is of the machine, so it uses packed transitions for every agent: a sequence may take more env
-    steps than are worth waiting for.
+    It tests the machine and not the algorithm, so it uses packed transitions for every agent: filling a
+    sequence could take too many env steps.
     """
     from actorlearner.network.ports import free_port
     from actorlearner.replay.experience_table import experience_table, start_server

@@ -219,7 +219,7 @@ def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _best(evaluations: list[dict[str, Any]]) -> dict[str, Any] | None:
     finite = [record for record in evaluations if record["average_return"] is not None]
-    # Of equal ones the last, as `BestRecord.order` has it.
+    # The last of equal evaluations, as in `BestRecord.order`.
     best = max(finite, key=lambda record: (record["average_return"], record["train_step"]), default=None)
     return None if best is None else _evaluation(best)
 

@@ -123,7 +123,8 @@ class ServerStatusReader:
         left = None if newest is None else learn["train_steps"] - newest.train_step
         consumed_once = self._table.startswith(FRAGMENTS)
         return ServerStatus(
-            replay_address=self._address.rpartition("/")[2],  # With TLS, a socket has this name.
+            # With TLS, the client's address is a Unix socket, named after the server: unix:FOLDER/HOST:PORT.
+            replay_address=self._address.rpartition("/")[2],
             run_id=self._run_id,
             time=time.time(),
             train_step=None if newest is None else newest.train_step,
@@ -163,7 +164,7 @@ class ServerStatusReader:
             raise RunError(f"{self._address} does not answer within {ANSWER_S} s") from None
 
     def _per_item(self, tables: dict[str, Any]) -> tuple[int, int]:
-        """Returns the env steps for each item, and the units of a batch for each."""
+        """Returns the env steps in each item, and the units of a batch that each sample of an item yields."""
         if self._table == TrajectoryLayout.table:
             return 1, 1
         if self._table.startswith(SEQUENCES):
@@ -191,7 +192,7 @@ class ServerStatusReader:
         elapsed_s = max(now - last[0], 1e-9)
         sampled = (status.samples - last[1].samples) / self._config["learn"]["batch_size"]
         env_rate = (status.inserts - last[1].inserts) / elapsed_s
-        # Several train steps use an env step of a fragment; only the algorithm knows how many.
+        # Iterations train on a fragment several times; only the algorithm knows how often.
         return None if self._table.startswith(FRAGMENTS) else sampled / elapsed_s, env_rate
 
 
