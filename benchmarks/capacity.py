@@ -1,4 +1,4 @@
-"""`capacity`: what 1, 2 and 4 replay servers take and give, and the CPU time that this costs them.
+"""`capacity`: the insert and sample rates of 1, 2 and 4 replay servers, and their CPU time.
 
 One process writes HalfCheetah's transitions to all servers as fast as it can, then draws batches from all of
 them. It shares the machine's cores with the servers, so the rates are lower bounds. A server's CPU time is

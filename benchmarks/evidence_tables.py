@@ -53,7 +53,7 @@ def _ending(curves: Sequence[Curve]) -> tuple[str, ...]:
         f"{curve.seed}: {curve.returns[-1]:.{digits}f} ({max(curve.returns):.{digits}f})" for curve in curves
     )
     minutes = sorted(curve.minutes[-1] for curve in curves)
-    shown = dict.fromkeys(f"{each:.1f}" for each in (minutes[0], minutes[-1]))  # One if they look alike.
+    shown = dict.fromkeys(f"{each:.1f}" for each in (minutes[0], minutes[-1]))  # One if they round alike.
     return (
         _configuration(curves[0].facts["command"]),
         returns,

@@ -1,4 +1,4 @@
-"""`experience`: batches drawn by priority, of sequences, and of images; ours and TF-Agents'."""
+"""`experience`: batches of prioritised transitions, sequences and images; ours and TF-Agents'."""
 
 import dataclasses
 import sys

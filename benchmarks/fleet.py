@@ -1,4 +1,4 @@
-"""Collect actors of a waiting environment, and a replay server, as local mode starts them."""
+"""Collect actors with environments that only wait, and a replay server, started as in local mode."""
 
 import functools
 import os
@@ -69,12 +69,12 @@ class Fleet:
 
     @property
     def run_id(self) -> str:
-        """Of its run."""
+        """The id of the fleet's run."""
         return self._directory.own_run_id()
 
     @property
     def actors(self) -> list[psutil.Process]:
-        """The processes of the collect actors, but for late ones."""
+        """The processes of the collect actors, except late ones."""
         return [psutil.Process(actor.pid) for actor in self._actors]
 
     def grow(self, size: int) -> None:
@@ -144,7 +144,7 @@ class Fleet:
 
 
 class Publishing:
-    """Publishes the policy variables now and then, as a learner would, from a thread of this process.
+    """Publishes the policy variables at an interval, as a learner would, from a thread of this process.
 
     Attributes:
       times: when each train step was published, in Unix seconds.
@@ -173,6 +173,6 @@ class Publishing:
                 return
 
     def close(self) -> None:
-        """Publishes no more."""
+        """Stops publishing."""
         self._ended.set()
         self._thread.join()

@@ -1,4 +1,4 @@
-"""`memory`: what a replay server needs for each stored transition."""
+"""`memory`: the memory that a replay server needs for each stored transition."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`publish`: what publishing the policy variables to listening actors costs the learner."""
+"""`publish`: the learner's cost of publishing the policy variables to listening actors."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ Publishing five times as often may cost five times as much.
 def run(
     actors: int = 4, turns: int = 31, train_steps: int = 300, env_steps: int = 4_000
 ) -> tuple[list[Row], dict[str, Any]]:
-    """Measures in turn with and without publishing; the actors listen all the while.
+    """Measures in turn with and without publishing; the actors listen during both.
 
     Args:
       actors: processes that pull every version.

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("| --- | --- | --- | --- |")
     for path in sorted((options.run_dir / "metrics").glob("*.jsonl")):
         records = [record for record in read_records(path) if "memory_bytes" in record]
-        if not records:  # Of best policies.
+        if not records:  # The file of best policies has none.
             continue
         times = np.array([record["time"] for record in records])
         memory = np.array([record["memory_bytes"] for record in records]) / _MIB

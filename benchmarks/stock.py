@@ -113,7 +113,7 @@ def _observer(client: reverb.Client) -> reverb_utils.ReverbAddTrajectoryObserver
 
 
 def make_observer(client: reverb.Client, environment: py_environment.PyEnvironment) -> Any:
-    """Makes what writes the trajectories of an environment, or of a batch of them."""
+    """Makes the observer that writes the trajectories of an environment, or of a batch of them."""
     return ObserverForEach(client, environment.batch_size) if environment.batched else _observer(client)
 
 

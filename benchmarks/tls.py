@@ -1,4 +1,4 @@
-"""`tls`: what mutual TLS costs a learner and an actor: through a tunnel and a proxy, beside plain text."""
+"""`tls`: the cost of mutual TLS to a learner and an actor: a tunnel and a proxy, beside plain text."""
 
 import contextlib
 import functools
@@ -90,7 +90,7 @@ def run(
 
 @contextlib.contextmanager
 def _tunnel(address: str) -> Iterator[str]:
-    """A tunnel of this process to a proxy before a server, which is in a process of its own."""
+    """A tunnel in this process to a proxy in front of a server; the proxy is another process."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server((LOOPBACK, 0)) as listener:
         certificate = Path(folder) / "run.pem"
         write_certificate(certificate, make_certificate())

@@ -1,1 +1,1 @@
-"""Chaos: a local run whose roles are harmed on purpose, and an account of what came of it."""
+"""Chaos: a local run whose roles are harmed on purpose, and an account of every transition."""

@@ -82,7 +82,7 @@ def read_produced(directory: Path) -> list[Produced]:
 
 
 class Pace:
-    """A simulator's slowness: env steps of a process take at least so long."""
+    """Slows down the env steps of a process to a minimum interval, like a slow simulator."""
 
     def __init__(self, interval_s: float) -> None:
         """The first env step may come at once."""

@@ -1,4 +1,4 @@
-"""Observes a running run: its processes, when they become ready, and the loss of replay."""
+"""Observes a run: its processes, when they become ready, and the deaths of replay servers."""
 
 import dataclasses
 import datetime

@@ -1,4 +1,4 @@
-"""Who is measured, and the tasks: the shipped configurations' settings, given to every library."""
+"""The contenders and the tasks; a task gives the shipped configuration's settings to every library."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Checks that a library's environment answers as ours: the same limits, observations, rewards and ends."""
+"""Checks that a library's environment behaves like ours: equal limits, observations, rewards and ends."""
 
 import json
 import subprocess
@@ -78,6 +78,6 @@ def differences(theirs: Trace, ours: Trace) -> list[str]:
 
 
 def _finite(limits: Any) -> Any:
-    """TF-Agents has the greatest number of float32 in the place of infinity."""
+    """Replaces infinity by the greatest float32, as TF-Agents does."""
     greatest = float(np.finfo(np.float32).max)
     return np.clip(np.asarray(limits, np.float64), -greatest, greatest)

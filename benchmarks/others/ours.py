@@ -14,7 +14,7 @@ SUITE = "benchmarks.others.runners.world:make"
 
 
 def command(job: Job, precision: str, run_dir: Path) -> list[str]:
-    """Returns what trains `job` in local mode."""
+    """Returns the command that trains `job` in local mode."""
     config = TASKS[job.environment].config.replace("sac", job.algorithm)
     settings = [*_common(job), *(_sac(job) if job.algorithm == "sac" else _ppo(job))]
     return [

@@ -1,4 +1,4 @@
-"""The tables of what was measured: medians of the rounds."""
+"""The tables of the measurements: medians of the rounds."""
 
 import dataclasses
 import gzip

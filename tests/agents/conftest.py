@@ -84,7 +84,7 @@ def make_batch(specs: AgentSpecs, discount: list[float]) -> Batch:
 
 
 def make_agent(name: str, specs: AgentSpecs, **keys: Any) -> Any:
-    """The same keys give the same initial weights."""
+    """Makes an agent; the same keys give the same initial weights."""
     builder = find_builder(name)
     tf.keras.utils.set_random_seed(5)  # Keras initialisers draw from Python, not from TensorFlow
     agent = builder.make_agent(builder.config_class(**keys), specs, tf.Variable(0, dtype=tf.int64))
@@ -119,7 +119,7 @@ def discrete() -> AgentSpecs:
 
 @pytest.fixture
 def eagerly() -> Iterator[None]:
-    """Random numbers then depend on the seed and the order of draws alone, not on the graph."""
+    """Runs functions eagerly: random numbers then depend only on the seed and the order of draws."""
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)

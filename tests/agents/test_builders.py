@@ -1,4 +1,4 @@
-"""What holds for every algorithm."""
+"""Properties that every algorithm must have."""
 
 import dataclasses
 import subprocess

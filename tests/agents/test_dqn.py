@@ -35,7 +35,7 @@ def test_epsilon_decays_with_the_train_step_inside_one_graph(discrete, agents):
     assert act.experimental_get_tracing_count() == 1
 
 
-def test_each_actor_explores_in_its_own_way_also_beyond_the_configured_number():
+def test_epsilon_depends_on_the_actor_index_modulo_the_number_of_actors():
     spread = DqnConfig(layers=[4], epsilon_start=0.4, epsilon_end=0.4, epsilon_spread=7.0)
     config = Config(environment=EnvironmentConfig("gym", "CartPole-v1"), agent=spread)
     specs = load_specs(config.environment)
@@ -59,7 +59,7 @@ def test_a_saved_collect_policy_keeps_the_epsilon_of_its_train_step(discrete, ag
 @pytest.mark.parametrize(
     ("double", "agent_class"), [(True, dqn_agent.DdqnAgent), (False, dqn_agent.DqnAgent)]
 )
-def test_double_dqn_is_a_choice(discrete, agents, double, agent_class):
+def test_double_selects_double_dqn(discrete, agents, double, agent_class):
     assert type(agents("dqn", discrete, double=double)) is agent_class
 
 
@@ -87,7 +87,7 @@ def test_layers_and_learning_rate_reach_the_agent(discrete, agents):
         ),
     ],
 )
-def test_actions_that_it_cannot_take_are_refused(specs_of, agents, action, reason):
+def test_unsupported_action_spaces_are_refused(specs_of, agents, action, reason):
     with pytest.raises(ConfigurationError) as refusal:
         agents("dqn", specs_of(action))
     assert refusal.value.problems == (f"agent.name: dqn needs one discrete action{reason}",)

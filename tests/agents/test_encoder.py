@@ -1,4 +1,4 @@
-"""Observations of any structure: what the encoder makes of them, and that every algorithm trains on them."""
+"""The encoder's output for observations of any structure, and training of every algorithm on them."""
 
 import numpy as np
 import pytest

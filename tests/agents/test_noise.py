@@ -11,7 +11,7 @@ HALF_RANGE = np.array([2.0, 0.5], np.float32)
 
 
 @pytest.mark.parametrize("name", ["td3", "ddpg"])
-def test_exploration_noise_is_in_halves_of_each_actions_range(name, continuous, agents):
+def test_exploration_noise_scales_with_half_of_each_actions_range(name, continuous, agents):
     agent = agents(name, continuous, exploration_noise=0.1)
     # Traced once: fifty times as fast.
     one = tf.function(functools.partial(exploration, agent, environments=1), autograph=False)
@@ -30,6 +30,6 @@ def test_each_environment_explores_by_itself(name, continuous, agents):
 
 
 def exploration(agent, environments):
-    """What an action of the collect policy differs by, in environments that are all in one state."""
+    """The difference of collect actions from greedy ones, in environments that are all in the same state."""
     step = time_step.restart(tf.zeros([environments, 3]), environments)
     return agent.collect_policy.action(step).action - agent.policy.action(step).action

@@ -13,7 +13,7 @@ NAME = "examples.dueling_dqn:DuelingDqnBuilder"
 
 
 class NoBuilder:
-    """Has no config_class."""
+    """An invalid builder: it has no config_class."""
 
 
 def test_its_keys_are_checked_and_written_like_all_others(tmp_path):

@@ -143,7 +143,7 @@ def test_a_mask_that_fits_no_action_is_refused(action, mask):
 
 
 @pytest.mark.parametrize("action", [DISCRETE, CONTINUOUS])
-def test_an_lstm_along_sequences_is_that_of_acting(action):
+def test_an_lstm_unrolled_along_sequences_matches_acting(action):
     parts = parts_of(action, lstm_units=8)
     agent = parts.agent
     act = PolicyFunction(agent.collect_policy, specs_of(action), F)

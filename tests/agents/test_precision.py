@@ -1,4 +1,4 @@
-"""bfloat16 matrix products: near float32's, with float32 variables, and not in what is saved."""
+"""bfloat16 matrix products: close to float32, float32 variables, and saved policies in float32."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_an_agent_trains_nearly_as_in_float32(name, continuous, discrete, agents
     np.testing.assert_allclose(reduced, exact, rtol=0.1, atol=0.1)
 
 
-def test_layers_multiply_in_bfloat16_but_for_what_is_saved():
+def test_layers_multiply_in_bfloat16_except_inside_float32_products():
     model = tf.Module()
     model.dense = tf.keras.layers.Dense(4, activation="tanh")
     model.dense.build([None, 3])

@@ -1,4 +1,4 @@
-"""DQN with an LSTM: its network along sequences, and what its loss counts."""
+"""DQN with an LSTM: its network along sequences, and the env steps that contribute to its loss."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_the_network_along_a_sequence_is_the_network_step_by_step(agent):
     np.testing.assert_allclose(end[0], state[0], rtol=1e-4, atol=1e-5)
 
 
-def test_acting_keeps_the_state_within_an_episode_and_tells_what_it_was(agent):
+def test_acting_keeps_the_lstm_state_within_an_episode_only(agent):
     act = PolicyFunction(agent.collect_policy, SPECS, B)
     observation = np.ones((B, 2), np.float32)
     act(observation, np.ones(B, np.bool_))
@@ -79,7 +79,7 @@ def loss(agent, **parts) -> float:
     return float(agent._loss(sequences(**parts), agent._td_errors_loss_fn, 0.9).loss)
 
 
-def test_what_must_not_count_does_not(agent):
+def test_burn_in_invalid_and_truncated_env_steps_do_not_contribute_to_the_loss(agent):
     whole = loss(agent)
     flags, rewards = np.zeros((B, T), np.bool_), np.zeros((B, T), np.float32)
     rewards[:, :BURN_IN] = 100.0
@@ -94,7 +94,7 @@ def test_what_must_not_count_does_not(agent):
     assert loss(agent, last=flags, discount=terminated, reward=rewards) > whole, "a termination counts"
 
 
-def test_targets_mix_returns_of_one_and_more_env_steps():
+def test_targets_are_lambda_returns():
     random = np.random.default_rng(1)
     rewards, discounts, values = random.normal(size=(3, B, T)).astype(np.float32)
     traces = random.uniform(size=(B, T - 1)).astype(np.float32)
@@ -120,7 +120,7 @@ def test_traces_stop_at_the_end_of_an_episode(agent):
 
 
 def _first_steps(targets, values):
-    """A loss of the env steps before the end of the episode alone."""
+    """The loss of only the env steps before the end of the episode."""
     return tf.square(targets - values) * tf.constant([1.0, 1.0, 0.0, 0.0])
 
 

@@ -117,7 +117,7 @@ def spec(shape, dtype, low, high):
         ),
     ],
 )
-def test_actions_that_it_cannot_take_are_refused(specs_of, agents, name, action, reason):
+def test_unsupported_action_spaces_are_refused(specs_of, agents, name, action, reason):
     with pytest.raises(ConfigurationError) as refusal:
         agents(name, specs_of(action))
     assert refusal.value.problems == (f"agent.name: {name} needs continuous actions{reason}",)

@@ -38,7 +38,7 @@ def sac_policy(config_class=SacConfig, **keys):
 
 
 def deviations(policy, actions, observation):
-    """How far actions are from the means, in the actions' units."""
+    """The differences of actions from their means, in the actions' units."""
     step = time_step.restart(tf.constant(observation), len(observation))
     distribution = policy.distribution(step, policy.get_initial_state(len(observation))).action
     return actions - distribution.mean(), distribution
@@ -64,7 +64,7 @@ def test_noise_stays_the_same_function_of_the_state_until_it_is_drawn_again():
     assert not np.any(np.isclose(deviations(policy, act.info.action, state)[0], seen[-1]))
 
 
-def test_noise_has_the_deviation_that_the_loss_takes():
+def test_sampled_noise_has_the_standard_deviation_used_by_the_loss():
     policy = agent_of(initial_std=2.0).collect_policy
     count = 4_000
     act = PolicyFunction(policy, specs_of(ACTION), count)
@@ -136,7 +136,7 @@ def test_sequences_keep_the_state():
 
 
 @pytest.mark.parametrize("keys", [{"lstm_units": 4}, {"actor_layers": []}])
-def test_it_is_refused_where_it_cannot_work(keys):
+def test_unsupported_combinations_are_refused(keys):
     with pytest.raises(ConfigurationError) as refusal:
         agent_of(**keys)
     (line,) = refusal.value.problems

@@ -61,7 +61,7 @@ def test_a_benchmark_by_itself_ends_with_the_same_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     class EndedError(Exception):
-        """In the place of the process's end."""
+        """Raised in place of ending the process."""
 
     def end(ended_with: int) -> None:
         assert ended_with == code

@@ -78,7 +78,7 @@ def test_the_table_has_a_line_for_each_size() -> None:
     ]
 
 
-def test_many_on_paper_are_a_multiple_of_one_but_for_the_server() -> None:
+def test_extrapolated_needs_scale_linearly_except_the_servers_cpu() -> None:
     experiment = Experiment(
         variables_interval_s=0.2, publish_interval_s=5.0, policy_bytes=300_000, transition_bytes=248
     )

@@ -143,7 +143,7 @@ def test_a_slow_callback_does_not_block_the_role(
     assert warnings[0] == "the callbacks are too slow: 5 events are queued, further ones are dropped"
     assert warnings[1] == "the callbacks did not finish within 0.02 s; events still queued are dropped"
     dropped = int(warnings[2].split()[0])
-    assert dropped in (14, 15)  # The first may have been taken by then.
+    assert dropped in (14, 15)  # The caller may have taken the first one from the queue by then.
 
 
 def test_a_callback_gets_all_of_its_time_to_close(

@@ -1,4 +1,4 @@
-"""Bad configurations and command lines: thousands that follow from the schema, and all kinds of damage."""
+"""Bad configurations and command lines: thousands derived from the schema, and damaged files."""
 
 import itertools
 import os
@@ -44,12 +44,12 @@ PROCESSES = [case for cases in CASES.values() for case in cases if case is cases
 
 
 @pytest.mark.parametrize("case", PROCESSES, ids=lambda case: f"{case.kind} {case.name}")
-def test_a_process_refuses_and_leaves_nothing(case: Case, tmp_path: Path) -> None:
+def test_a_process_refuses_bad_input_and_leaves_no_files(case: Case, tmp_path: Path) -> None:
     """Importing TensorFlow would end the process with exit code 77."""
     assert bad_input.refuse(case, tmp_path).complaints() == []
 
 
-def test_what_is_not_refused_is_noticed(tmp_path: Path) -> None:
+def test_complaints_detects_a_case_that_is_not_refused(tmp_path: Path) -> None:
     refusal = bad_input.refuse(Case("good", "version", ("x",), arguments=("--version",)), tmp_path)
     assert refusal.out == f"actorlearner {actorlearner.__version__}\n"
     assert refusal.complaints()[:4] == [

@@ -1,4 +1,4 @@
-"""Completion, as a real bash does it: with the printed script, and the program that answers it."""
+"""Shell completion in a real bash: the printed script and the program that it calls."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def _bin_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def complete(bin_directory: Path, folder: Path, line: str) -> list[str]:
-    """What bash would offer for the last word of `line`."""
+    """Bash's completions of the last word of `line`."""
     words = line.split(" ")
     code = f"""
         eval "$(actorlearner completion bash)"

@@ -55,7 +55,7 @@ def test_every_key_of_a_section_is_explained(capfd: pytest.CaptureFixture[str], 
     for section in sections:
         assert cli.main(["config", "--explain", section, "--config", name]) == 0
         lines = capfd.readouterr().out.splitlines()
-        # Where a value comes from may be far away.
+        # The source of a value may be a long path.
         assert max(len(line) for line in lines if not line.startswith("  here: ")) <= 80
         explained += [line for line in lines if line and not line.startswith(" ")]
     assert explained == list(config_keys(type(load_config(name).agent)))

@@ -1,4 +1,4 @@
-"""The command line: some refused cases as real processes, and what the roles are called with."""
+"""The command line: some refused cases as real processes, and the arguments of the roles' functions."""
 
 import dataclasses
 import errno
@@ -94,7 +94,7 @@ def python(environment: dict[str, str], *arguments: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize("package", ["tensorflow", "tf_agents", "reverb"])
-def test_the_poison_works(poisoned: dict[str, str], package: str) -> None:
+def test_importing_a_poisoned_package_kills_the_process(poisoned: dict[str, str], package: str) -> None:
     assert python(poisoned, "-c", f"import {package}").returncode == POISON_EXIT_CODE
 
 
@@ -174,7 +174,7 @@ def test_a_replay_server_that_no_actor_would_write_to_is_refused(
 def test_a_good_configuration_gets_past_the_checks(
     poisoned: dict[str, str], start_folder: pathlib.Path, environment: str
 ) -> None:
-    """Silently; a module of the user's own is found in the working directory, also by a script (-P)."""
+    """Nothing is printed; a user's module in the working directory is found, also by a script (-P)."""
     (start_folder / "exp.yaml").write_text(f"environment: {{{environment}}}\nagent: {{name: sac}}\n")
     (start_folder / "my_environments.py").write_text("def make(name): ...\n")
     code = (
@@ -192,7 +192,7 @@ def test_a_good_configuration_gets_past_the_checks(
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[tuple[Any, ...]]:
-    """What the roles are called with; exp.yaml is a good configuration."""
+    """The recorded calls of the roles' functions; exp.yaml is a valid configuration."""
     called: list[tuple[Any, ...]] = []
 
     def start_role(role: str, start: Start) -> int:
@@ -380,7 +380,9 @@ def test_health_asks_one_server(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err == f"actorlearner: error: {line}\n"
 
 
-def test_a_file_called_runs(calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_file_named_runs_in_place_of_the_directory(
+    calls: list[tuple[Any, ...]], capfd: pytest.CaptureFixture[str]
+) -> None:
     pathlib.Path("runs").touch()
     assert cli.main(["local", "--config", "exp.yaml"]) == 2
     assert "error: --run_dir: without it, 'runs' cannot be used (" in capfd.readouterr().err
@@ -439,8 +441,8 @@ def test_a_disk_that_is_full_is_one_line(
     assert capfd.readouterr().err == f"actorlearner: error: {output}\n"
 
 
-def test_a_reader_that_has_enough_is_no_error() -> None:
-    """As `head` is in `actorlearner config --config sac_pendulum | head -1`."""
+def test_a_closed_output_pipe_prints_no_error() -> None:
+    """For example `head` in `actorlearner config --config sac_pendulum | head -1`."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "actorlearner", "config", "--config", "sac_pendulum"]

@@ -16,10 +16,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _refused(capsys: pytest.CaptureFixture[str], *arguments: str, space: str = "space.yaml") -> str:
-    """Returns the problem of a sweep that is refused and makes nothing."""
+    """Runs a sweep that must be refused and create no files; returns the problem."""
     before = sorted(Path().rglob("*"))
     assert cli.main(["sweep", "--config", "td3_pendulum", "--space", space, *arguments]) == 2
-    lines = capsys.readouterr().err.splitlines()  # Those of gym's first import are among them.
+    lines = capsys.readouterr().err.splitlines()  # Includes the lines that gym's first import prints.
     assert sorted(Path().rglob("*")) == before
     (problem,) = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
     return problem

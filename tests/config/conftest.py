@@ -26,7 +26,7 @@ def load_text(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 @pytest.fixture
 def problems_of(load_text: Callable[..., Config]) -> Callable[..., tuple[str, ...]]:
-    """The problems of YAML text, which must have some, each in one line."""
+    """The problems of invalid YAML text, one line each."""
 
     def problems_of(text: str, *overrides: str) -> tuple[str, ...]:
         with pytest.raises(ConfigurationError) as error:

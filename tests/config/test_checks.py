@@ -138,7 +138,7 @@ def test_empty_environment_name() -> None:
         ("environment.suite", ["learn.batch_size"]),
     ],
 )
-def test_nothing_is_concluded_from_broken_keys(broken: str, left: list[str]) -> None:
+def test_checks_that_depend_on_invalid_keys_are_skipped(broken: str, left: list[str]) -> None:
     config = config_with(environment__suite="none", learn__strategy="mirrored:3")
     found = [problem.partition(":")[0] for problem in cross_problems(config, {broken})]
     assert found == left
@@ -155,7 +155,7 @@ def test_metrics_of_info_name_a_key_once() -> None:
 
 
 @pytest.mark.parametrize(("values", "shown"), [(8080, "8080"), ("abc", '"abc"'), ([], "[]"), (None, "null")])
-def test_what_differs_between_actors_is_a_list(values: object, shown: str) -> None:
+def test_actor_kwargs_must_be_lists(values: object, shown: str) -> None:
     kwargs = {"port": values, "colour": ["red"]}
     config = config_with(collect__actor_kwargs=kwargs)
     assert cross_problems(config) == [

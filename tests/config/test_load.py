@@ -1,4 +1,4 @@
-"""Loading a configuration: which file is read, and what is taken over from it and the overrides."""
+"""Loading a configuration: which file is read, and how its values and the overrides are merged."""
 
 import dataclasses
 import pathlib
@@ -89,7 +89,7 @@ def test_yaml_merge_and_alias(load_text) -> None:
     assert config.environment.kwargs["c"] == {"x": 1, "y": 2}
 
 
-def test_byte_order_mark_is_no_text(tmp_path: pathlib.Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "bom.yaml"
     file.write_bytes("agent: {name: fake}\n".encode("utf-8-sig"))
     assert load_config(str(file)).agent.name == "fake"
@@ -146,7 +146,7 @@ def test_directory_is_refused(path: str) -> None:
         load_config(path)
 
 
-def test_a_name_that_is_left_out_is_not_that_of_another_suite(load_text) -> None:
+def test_the_default_name_depends_on_the_suite(load_text) -> None:
     text = "agent: {name: fake}\nenvironment: {suite: 'mine:make'}\n"
     assert load_text(text).environment.name == ""
     assert load_text(text, "environment.name=Robot").environment.name == "Robot"

@@ -1,4 +1,4 @@
-"""Loading a configuration: everything that is wrong is reported, and at once."""
+"""Loading a configuration: all mistakes are reported together."""
 
 import pathlib
 from collections.abc import Collection
@@ -31,7 +31,7 @@ def test_unreadable_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 
 
 def _bomb(nest: str) -> str:
-    """A small document with a hundred million values once its aliases are written out."""
+    """A small document whose YAML aliases expand to a hundred million values."""
     lines = ["k0: &k0 {x: 1}"]
     for level in range(1, 9):
         lines.append(f"k{level}: &k{level} " + nest.format(", ".join([f"*k{level - 1}"] * 10)))
@@ -248,7 +248,7 @@ def test_refused_values(problems_of, override: str, expected: str) -> None:
     assert problem.startswith(expected)
 
 
-def test_only_the_value_that_counts_is_judged(load_text) -> None:
+def test_only_the_overriding_value_is_checked(load_text) -> None:
     assert load_text("learn: {batch_size: -1}", "learn.batch_size=3").learn.batch_size == 3
 
 
@@ -290,7 +290,9 @@ def test_a_further_check_joins_the_other_problems(tmp_path, monkeypatch: pytest.
     assert load_config("exp.yaml", [], [lambda config, broken: []]).environment.name == "X"
 
 
-def test_what_checks_find_names_the_source_of_its_key(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_found_by_checks_name_the_source_of_the_key(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = "agent: {name: fake}\nenvironment: {suite: gymm}\ncollect:\n  actor_kwargs: {port: 1}\n"
     pathlib.Path("exp.yaml").write_text(text)

@@ -105,7 +105,7 @@ def test_fingerprint_depends_on_every_key(change: dict[str, Any]) -> None:
 
 
 def test_fingerprint_stays_the_same_from_one_release_to_the_next() -> None:
-    """Runs are resumed by it; it may only change together with the keys."""
+    """Resuming a run compares fingerprints, so they may change only together with the keys."""
 
     @dataclasses.dataclass(frozen=True)
     class Small:

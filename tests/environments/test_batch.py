@@ -38,7 +38,7 @@ class Counting:
         return self._observation()
 
     def send(self, action: dict[str, np.ndarray]) -> None:
-        """It runs in this process."""
+        """The batch steps it in this process."""
 
     def step(self, action: dict[str, np.ndarray]) -> Step:
         assert self.steps < self._length, "stepped beyond the end of an episode"
@@ -81,12 +81,12 @@ def test_each_environment_is_reset_where_its_own_episode_ended() -> None:
         ended = steps + 1 == lengths
         index = np.arange(3)
         np.testing.assert_array_equal(before["state"], np.stack([index, episode, steps], axis=1))
-        # What came of the action, which is the end of the episode and not the next one's beginning.
+        # The outcome of the action: the last observation of the episode, not the first of the next one.
         np.testing.assert_array_equal(
             step.next_observation["state"], np.stack([index, episode, steps + 1], axis=1)
         )
         np.testing.assert_array_equal(step.next_observation["pixel"][:, 0, 0], steps + 1)
-        # What to act on next, which is the beginning of the next episode where one ended.
+        # The observation to act on next: the first of the next episode where one ended.
         np.testing.assert_array_equal(
             batch.observations["state"],
             np.stack([index, episode + ended, np.where(ended, 0, steps + 1)], axis=1),
@@ -104,7 +104,7 @@ def test_each_environment_is_reset_where_its_own_episode_ended() -> None:
         assert step.valid.tolist() == [True] * 3
 
 
-def test_what_was_answered_does_not_change_later() -> None:
+def test_returned_arrays_are_not_overwritten_by_later_steps() -> None:
     batch = EnvironmentBatch([Counting(0, length=2)])
     before = batch.observations
     step = batch.step(actions_for(1, 0), 0)
@@ -164,7 +164,7 @@ def test_there_is_no_average_before_the_first_episode_has_ended() -> None:
 
 @pytest.mark.parametrize("window", [1, 10])
 def test_averages_are_over_whole_episodes_of_each_environment(window: int) -> None:
-    # Environment 2 is in the middle of an episode, which counts nowhere. A window of fewer episodes than
+    # Environment 2 is in the middle of an episode, which is not counted. A window of fewer episodes than
     # there are environments is widened to one of each.
     statistics = run_episodes([3, 2, 4], env_steps=3, window=window)
     assert statistics.episodes == 2
@@ -172,7 +172,7 @@ def test_averages_are_over_whole_episodes_of_each_environment(window: int) -> No
     assert statistics.average_episode_length == 2.5
 
 
-def test_returns_start_anew_with_each_episode() -> None:
+def test_returns_are_reset_at_each_episode() -> None:
     statistics = run_episodes([3], env_steps=9)
     assert statistics.episodes == 3
     assert statistics.average_return == return_of(0, 3)
@@ -220,7 +220,7 @@ def test_an_environment_that_fails_is_reset_and_the_others_go_on() -> None:
     assert statistics.episodes == 0
 
 
-def test_an_episode_that_is_given_up_counts_nowhere() -> None:
+def test_an_aborted_episode_is_not_in_the_statistics() -> None:
     statistics = EpisodeStatistics(1)
     for steps in (ends([5.0], valid=False), ends([1.0])):
         statistics.add(steps)

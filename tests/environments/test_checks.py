@@ -147,7 +147,7 @@ def test_wrong_arguments(module, suite: str, name: str, kwargs: dict[str, object
         ("gym", "Pendulum-v1", {"g": 9.81}),
         ("pybullet", "MinitaurBulletEnv-v0", {"action_repeat": 2}),
         ("my_environments:make", "A", {"speed": 3}),
-        ("my_environments:make", "", {}),  # What is missing may be added by a decorator, as gin does.
+        ("my_environments:make", "", {}),  # A decorator may add the missing arguments, as gin's does.
         ("my_environments:anything", "A", {"whatever": 3}),
         ("builtins:range", "", {"whatever": 3}),  # It has no signature.
     ],

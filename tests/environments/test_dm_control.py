@@ -41,7 +41,7 @@ def test_a_time_limit_may_be_longer_than_that_of_the_task():
     assert steps[-1].discount == 1.0
 
 
-def test_an_unknown_task_is_refused_with_what_was_meant():
+def test_an_unknown_task_is_refused_with_the_closest_name():
     (line,) = environment_problems(Config(environment=config("cheetah-runn")))
     assert line.startswith('environment.name: unknown task "cheetah-runn"')
     assert "did you mean cheetah-run" in line

@@ -1,4 +1,4 @@
-"""Real environments: what limits, seeds and refusals come to in the end."""
+"""Real environments: time limits, seeds and refusals."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from actorlearner.errors import ConfigurationError
 
 @pytest.fixture
 def load():
-    """Loads environments, and closes them in the end."""
+    """Loads environments, and closes them after the test."""
     loaded = []
 
     def load(suite, name, seed=0, **keys):

@@ -23,7 +23,7 @@ NAN_OBSERVATION = OBSERVATION | {"state": np.array([0.0, np.nan], np.float32)}
 
 
 class Scripted:
-    """Answers what it is told to; an exception is raised."""
+    """Returns the scripted answers, and raises those that are exceptions."""
 
     observation_spec = specs.Array([2], np.float32)
     action_spec = specs.Array([1], np.float32)
@@ -85,7 +85,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_named_and_the_environment_made_anew(
+def test_a_fault_is_logged_and_the_environment_is_recreated(
     guard: Guard, fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer, message = FAULTS[fault]
@@ -117,7 +117,7 @@ def test_resets_are_tried_again(guard: Guard) -> None:
     assert len(made) == 3
 
 
-def test_an_environment_that_cannot_be_made_anew(guard: Guard) -> None:
+def test_a_failed_recreation_counts_as_a_fault_and_is_retried(guard: Guard) -> None:
     environment, made = guard({"steps": [OSError("crash")]}, {"make": [OSError("no licence")]})
     environment.reset()
     assert environment.step(ACTION) is None
@@ -126,14 +126,14 @@ def test_an_environment_that_cannot_be_made_anew(guard: Guard) -> None:
     assert len(made) == 3
 
 
-def test_too_many_faults_in_a_row_end_it(guard: Guard) -> None:
+def test_more_than_max_faults_in_a_row_raise_run_error(guard: Guard) -> None:
     environment, _ = guard(*[{"resets": [OSError("no display")]}] * 4)
     with pytest.raises(RunError, match=r"environment 7 failed 4 times in a row .*max_faults: 3.*no display"):
         environment.reset()
 
 
 @pytest.mark.parametrize("good", ["an episode", "many env steps"])
-def test_faults_are_counted_anew_after_enough_that_is_good(guard: Guard, good: str) -> None:
+def test_the_count_of_faults_in_a_row_is_reset_after_good_env_steps(guard: Guard, good: str) -> None:
     well = [GOOD] * 999 + [GOOD] if good == "many env steps" else [GOOD._replace(last=True)]
     script = {"steps": [*well, OSError("crash")]}
     environment, _ = guard(*[script] * 5, max_faults=1)
@@ -144,7 +144,7 @@ def test_faults_are_counted_anew_after_enough_that_is_good(guard: Guard, good: s
     assert environment.faults == 5
 
 
-def test_an_environment_made_anew_has_other_random_numbers() -> None:
+def test_a_recreated_environment_has_another_seed() -> None:
     config = EnvironmentConfig(suite="gym", name="Pendulum-v1")
     first, second = (load_guarded(config, 3, "collect-actor", 0, 1) for _ in range(2))
     np.testing.assert_array_equal(first.reset(), second.reset())
@@ -168,7 +168,7 @@ class Unseeded(py_environment.PyEnvironment):
         return time_step.transition(np.zeros(1, np.float32), reward=0.0)
 
 
-def test_an_environment_without_a_seed_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_warning_about_a_missing_seed_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     config = EnvironmentConfig(suite=f"{__name__}:Unseeded", name="")
     for environment in range(3):
         load_guarded(config, 0, "collect-actor", 0, environment)
@@ -178,7 +178,7 @@ def test_an_environment_without_a_seed_is_said_once(caplog: pytest.LogCaptureFix
     ]
 
 
-def test_an_exception_at_the_end_does_no_harm(guard: Guard) -> None:
+def test_an_exception_in_close_is_ignored(guard: Guard) -> None:
     environment, (scripted,) = guard({})
     environment.close()
     assert scripted.closed

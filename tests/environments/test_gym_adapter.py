@@ -9,7 +9,7 @@ Box, Dict, Discrete, Tuple = gym.spaces.Box, gym.spaces.Dict, gym.spaces.Discret
 
 
 class Scripted(gym.Env):
-    """Answers what it was given, and remembers the actions."""
+    """Returns the scripted answers, and records the actions."""
 
     def __init__(self, answers=(), observation_space=None, action_space=None, first=None):
         self.observation_space = observation_space or Box(-1, 1, (2,), np.float32)
@@ -101,7 +101,7 @@ def test_reset_may_return_infos():
     np.testing.assert_array_equal(adapter.reset(), OBSERVATION)
 
 
-def test_a_pair_of_observations_is_no_info():
+def test_a_tuple_observation_is_not_mistaken_for_observation_and_info():
     space = Tuple([Discrete(3), Dict(a=Box(-1, 1, (2,), np.float32))])
     observation = (1, {"a": OBSERVATION})
     for first in (observation, (observation, {"lives": 3})):
@@ -151,7 +151,7 @@ def test_a_space_without_a_spec_is_an_error():
 
 
 class SeededByReset(Scripted):
-    """As later versions of gym want it: only `reset` takes a seed."""
+    """The interface of later versions of gym: only `reset` takes a seed."""
 
     seed = property()  # hasattr is then false, as in environments that never had it
 
@@ -166,7 +166,7 @@ class SeededByReset(Scripted):
 
 
 class SeededBySeed(Scripted):
-    """As old versions want it."""
+    """The interface of old versions of gym: the method `seed`."""
 
     def seed(self, seed=None):
         self.random = np.random.default_rng(seed)
@@ -178,7 +178,7 @@ class SeededBySeed(Scripted):
 
 @pytest.mark.parametrize("environment_class", [SeededByReset, SeededBySeed])
 @pytest.mark.parametrize("wrap", [lambda environment: environment, gym.wrappers.OrderEnforcing])
-def test_either_way_of_seeding_works(environment_class, wrap):
+def test_seeding_works_through_reset_and_through_seed(environment_class, wrap):
     def first_observation(seed):
         adapter = GymAdapter(wrap(environment_class()))
         adapter.seed(seed)

@@ -18,7 +18,7 @@ from actorlearner.errors import ConfigurationError
 
 
 def make_own(name: str) -> gymnasium.Env:
-    """As users write it."""
+    """Makes an environment as users write it."""
     return gymnasium.make(name)
 
 
@@ -78,7 +78,7 @@ def test_pictures() -> None:
     environment.close()
 
 
-def test_an_own_environment_that_was_not_made_for_pictures_says_so() -> None:
+def test_rendering_without_render_mode_raises_render_error() -> None:
     environment = load_environment(
         EnvironmentConfig(suite=f"{__name__}:make_own", name="Pendulum-v1"), seed=1
     )
@@ -88,7 +88,7 @@ def test_an_own_environment_that_was_not_made_for_pictures_says_so() -> None:
 
 
 class Silent(gymnasium.Env[np.ndarray, np.ndarray]):
-    """It lists a mode of rendering that its constructor does not take."""
+    """Its metadata lists a render mode that its constructor does not accept."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
     observation_space = gymnasium.spaces.Box(np.array([0.1, -1.0]), np.array([0.1, 1.0]), dtype=np.float64)
@@ -138,7 +138,7 @@ SPACES = gymnasium.spaces
     ],
 )
 def test_spaces_are_read_as_those_of_gym(space: Any, expected: gym.Space) -> None:
-    """And both as TF-Agents reads gym's."""
+    """Spaces of gymnasium and of gym give the specs that TF-Agents derives from gym's."""
     reference = gym_wrapper.spec_from_gym_space(expected, name="it")
     for own in (space_spec(space, "it"), space_spec(expected, "it")):
         tree.map_structure(assert_same_spec, own, reference, check_types=False)

@@ -86,7 +86,7 @@ def test_steps_of_gym_have_the_named_numbers(flags: tuple[bool, ...]) -> None:
 
 
 class Informed(py_environment.PyEnvironment):
-    """Its info is the number of env steps so far."""
+    """An environment whose info is the number of env steps so far."""
 
     def observation_spec(self) -> Any:
         return array_spec.ArraySpec((), np.float32)
@@ -141,7 +141,7 @@ def test_an_actor_averages_over_its_newest_episodes() -> None:
     assert statistics.average_info == {"energy": 3.5, "sum:energy": 6.5}
 
 
-def test_the_info_of_an_episode_that_is_given_up_counts_nowhere() -> None:
+def test_the_info_of_an_aborted_episode_is_not_in_the_metrics() -> None:
     statistics = EpisodeStatistics(1, info_metrics=("sum:energy",))
     for valid in (False, True):
         every = np.array([True])

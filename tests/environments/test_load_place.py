@@ -1,4 +1,4 @@
-"""What a callable that makes environments is told."""
+"""The arguments of a callable that makes environments."""
 
 import gym
 
@@ -17,7 +17,7 @@ def make_plain():
     return gym.make("CartPole-v1")
 
 
-def test_it_is_told_role_and_index_if_it_takes_them():
+def test_a_callable_receives_role_and_index_if_it_accepts_them():
     module = "tests.environments.test_load_place"
     load_environment(EnvironmentConfig(f"{module}:make_plain", ""), 0, role="collect-actor", index=3)
     config = EnvironmentConfig(f"{module}:make", "", kwargs={"netlist": "a"})

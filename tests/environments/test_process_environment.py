@@ -27,7 +27,7 @@ OWN = EnvironmentConfig(suite="tests.environments.test_process_environment:Meeti
 
 
 class Meeting(gym.Env):
-    """Env steps that end only once another environment has begun one; the action 1 kills the process."""
+    """Its env steps end only after another environment has begun one; the action 1 kills the process."""
 
     observation_space = gym.spaces.Box(-1.0, 1.0, (1,))
     action_space = gym.spaces.Discrete(2)
@@ -62,7 +62,7 @@ def guarded(config, environment=0, own_process=True):
 
 
 def closing(*environments):
-    """Closes them also if the test fails: pytest would wait for their processes for ever."""
+    """Closes environments even if the test fails: pytest would wait for their processes forever."""
     return contextlib.closing(EnvironmentBatch(list(environments)))
 
 
@@ -109,7 +109,7 @@ def test_all_step_at_once_and_a_segmentation_fault_costs_one_episode(tmp_path):
     assert not any(process.is_running() for process in processes)
 
 
-def test_what_cannot_be_made_is_refused_as_in_the_same_process():
+def test_constructor_errors_are_refused_as_in_the_same_process():
     config = dataclasses.replace(OWN, kwargs={"no_such": 1})
     with pytest.raises(ConfigurationError, match="no_such"):
         ProcessEnvironment(config, 0, "collect-actor", 0)

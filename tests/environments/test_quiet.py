@@ -20,7 +20,7 @@ def speak(text: str) -> None:
     ctypes.CDLL(None).printf(f"printf {text}\n".encode())
 
 
-def test_nothing_gets_out_and_everything_comes_back(capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_is_suppressed_inside_the_context_only(capfd: pytest.CaptureFixture[str]) -> None:
     speak("before")
     with quiet_output():
         speak("meanwhile")
@@ -73,13 +73,13 @@ print(len(os.listdir("/proc/self/fd")) - len(before))
 
 
 def test_no_descriptor_is_left_open() -> None:
-    """In a process of its own: threads that other tests have left open and close descriptors here."""
+    """Runs in its own process: leftover threads of other tests open and close descriptors in this one."""
     output = subprocess.run([sys.executable, "-c", _DESCRIPTORS], capture_output=True, text=True, check=True)
     assert output.stdout == "0\n"
 
 
 def test_text_in_the_buffers_of_c() -> None:
-    """C writes it only later, to whatever standard output is then."""
+    """C writes its buffers later, to the standard output of that time."""
     code = (
         "import ctypes; from actorlearner.environments.quiet import quiet_output\n"
         "say = ctypes.CDLL(None).printf\n"
@@ -93,7 +93,7 @@ def test_text_in_the_buffers_of_c() -> None:
 
 
 def test_closed_streams() -> None:
-    """As a daemon has them; nothing may be opened in their place for good."""
+    """The standard streams of a daemon are closed; their descriptors must be free again afterwards."""
     code = (
         "import os; from actorlearner.environments.quiet import quiet_output\n"
         "os.close(1); os.close(2)\n"

@@ -1,4 +1,4 @@
-"""How fast a film of an environment runs: in the time of the simulated world, as the environment tells it."""
+"""The frame rate of an environment's video, which plays in simulated time."""
 
 import math
 import types
@@ -16,12 +16,12 @@ from actorlearner.environments.rendering import frame_rate
     [
         ("Pendulum-v1", 20.0),  # Its metadata says 30.
         ("CartPole-v1", 50.0),
-        ("MountainCarContinuous-v0", 30.0),  # Its metadata alone tells.
+        ("MountainCarContinuous-v0", 30.0),  # Only its metadata has it.
         ("HalfCheetahBulletEnv-v0", 60.0),
         ("MinitaurBulletEnv-v0", 100.0),  # Its metadata says 50.
     ],
 )
-def test_of_real_environments(name: str, rate: float) -> None:
+def test_frame_rate_of_real_environments(name: str, rate: float) -> None:
     with quiet_output():
         import pybullet_envs  # noqa: F401
 
@@ -32,18 +32,18 @@ def environment(metadata: Any = None, **attributes: Any) -> Any:
     return types.SimpleNamespace(unwrapped=types.SimpleNamespace(**attributes), metadata=metadata)
 
 
-def test_of_one_inside_a_py_environment() -> None:
+def test_frame_rate_of_a_gym_environment_inside_a_py_environment() -> None:
     assert frame_rate(types.SimpleNamespace(gym=environment(dt=0.25))) == 4.0
 
 
 @pytest.mark.parametrize("nonsense", [0, -0.1, math.nan, math.inf, "fast", None, 1e-9, 3600])
-def test_nonsense_is_passed_over(nonsense: Any) -> None:
+def test_invalid_time_steps_are_ignored(nonsense: Any) -> None:
     assert frame_rate(environment(dt=nonsense, _time_step=0.1, _action_repeat=5)) == 2.0
     assert frame_rate(environment({"render_fps": 25}, _time_step=0.1, _action_repeat=nonsense)) == 25.0
     assert frame_rate(environment(dt=nonsense)) is None
 
 
 @pytest.mark.parametrize("nonsense", [0, -1, math.nan, math.inf, "fast", None, 1e-9, 1e9])
-def test_nonsense_in_the_metadata_is_passed_over(nonsense: Any) -> None:
+def test_invalid_metadata_is_ignored(nonsense: Any) -> None:
     assert frame_rate(environment({"render_fps": nonsense, "video.frames_per_second": 30})) == 30.0
     assert frame_rate(environment({"render_fps": nonsense})) is None

@@ -19,7 +19,7 @@ def test_seeds_are_the_same_in_every_process_and_version():
     assert int(other.stdout) == seed_for(7, "learner", 2, 1)
 
 
-def test_a_first_life_has_the_seed_of_always_and_each_later_one_another():
+def test_each_restart_changes_the_seed():
     seeds = [seed_for(0, "collect-actor", 0, 0, restart) for restart in range(100)]
     assert seeds[0] == 1627660658
     assert len(set(seeds)) == 100

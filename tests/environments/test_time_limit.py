@@ -43,7 +43,7 @@ def test_episodes_are_truncated_at_the_limit(length, limit, steps, discount):
         assert episode[-1].reward == 0.5
 
 
-def test_it_stands_for_the_environment():
+def test_specs_and_close_are_forwarded_to_the_environment():
     inner = Terminating(3)
     environment = TimeLimit(inner, 2)
     assert (environment.observation_spec, environment.action_spec) == ("observations", "actions")

@@ -29,7 +29,7 @@ class Pictures(gymnasium.ObservationWrapper):
 
 
 def same(**keys):
-    """CartPole as it is, and with these keys, both from the same seed."""
+    """An unchanged CartPole and one with these keys, both with the same seed."""
     return load_environment(CARTPOLE, 3), load_environment(dataclasses.replace(CARTPOLE, **keys), 3)
 
 

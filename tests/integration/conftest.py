@@ -1,4 +1,4 @@
-"""What the tests of whole processes share: starting commands, and seeing to it that none is left."""
+"""Fixtures for tests of complete processes: they start commands and check that none is left."""
 
 import os
 import signal

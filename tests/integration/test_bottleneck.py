@@ -1,4 +1,4 @@
-"""Real runs with a bottleneck that was made on purpose, and what local mode and `status` say of them.
+"""Real runs with a deliberate bottleneck, and the reports of local mode and `status`.
 
 The run with slow environments is in test_local_run.py.
 """
@@ -65,7 +65,7 @@ def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
         learner = role("learner", "learner", "--replay_address", address)
         metrics = tmp_path / "learner" / "metrics" / "learner.jsonl"
         wait_for(lambda: len(records(metrics)) >= 1, "training")
-        actor.freeze()  # Its transitions are enough, and it would take a core for as long as this takes.
+        actor.freeze()  # Replay has enough transitions; the actor would keep a core busy.
         wait_for(lambda: len(records(metrics)) >= 5, "more train steps")
         status = _status(tmp_path / "learner")
         assert _told(status) == ["sampling"], status["waits"]

@@ -1,4 +1,4 @@
-"""A real run with callbacks: each role calls them with what happens in it, and a broken one harms nobody."""
+"""A real run with callbacks: each role calls them with its events; a broken callback affects no other."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ _SETTINGS = ("learn.train_steps=400", "evaluate.interval=200", "learn.checkpoint
 
 
 def told(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
-    """The events that a role's callback was told of, by hook."""
+    """The events that a role's callback received, by hook."""
     by_hook: dict[str, list[dict[str, Any]]] = {}
     for line in (folder / "told" / f"{role}.jsonl").read_text().splitlines():
         event = json.loads(line)
@@ -45,7 +45,7 @@ def told(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
     return by_hook
 
 
-def test_each_role_tells_what_happens_in_it(start: Callable[..., Command], tmp_path: Path) -> None:
+def test_each_role_calls_its_callbacks(start: Callable[..., Command], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_CODE)
     (tmp_path / "told").mkdir()
     run = start(
@@ -103,7 +103,7 @@ def test_a_run_may_be_resumed_with_other_callbacks(start: Callable[..., Command]
     assert [event["train_step"] for event in told(tmp_path, "eval-actor")["on_evaluation"]] == [600]
 
 
-def test_one_that_is_not_there_is_refused_before_anything_starts(
+def test_a_missing_callback_is_refused_before_any_role_starts(
     start: Callable[..., Command], tmp_path: Path
 ) -> None:
     refused = start(*_LOCAL, "--run_dir", "run", "--set", "callbacks=['mine:Absent']")

@@ -26,7 +26,7 @@ def _chaos(start: Callable[..., Command], fresh: bool = False) -> Command:
 
 
 @pytest.mark.long
-def test_a_run_stands_the_death_of_every_role(
+def test_a_run_survives_a_kill_of_every_role(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
     command = _chaos(start, fresh=True)

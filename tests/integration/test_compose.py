@@ -1,4 +1,4 @@
-"""The real image and compose files: they train, grow, heal, let nobody in, and leave nothing behind."""
+"""The real image and compose files: training, scaling, restarts, refused strangers, and clean removal."""
 
 import ipaddress
 import json
@@ -29,7 +29,7 @@ def _published() -> str:
     """An address and port of this machine that containers can reach, as they do another machine's."""
     [bridge] = json.loads(run("docker", "network", "inspect", "bridge"))
     addresses = bridge["IPAM"]["Config"][0]
-    # An engine in its first life tells the subnet alone; its bridge has the first address of it.
+    # A new engine reports only the subnet; its bridge has the first address of it.
     address = addresses.get("Gateway") or next(ipaddress.ip_network(addresses["Subnet"]).hosts())
     return f"{address}:{unused_port()}"
 
@@ -59,7 +59,7 @@ def _indices(actors: Sequence[Container]) -> list[str]:
 
 
 def _kill(container: Container) -> None:
-    """As the kernel does when memory runs out; a kill by the engine would count as a wish to end it."""
+    """Kills it as the kernel's OOM killer does: the engine restarts no container that it killed itself."""
     os.kill(int(container.state["State"]["Pid"]), signal.SIGKILL)
 
 
@@ -73,7 +73,7 @@ def test_the_containers_of_a_run(
 ) -> None:
     project.compose("up", "-d", "--scale", "collect-actor=2")
     server, learner = project.container("replay-server"), project.container("learner")
-    assert server.health == "healthy"  # What the others are started after.
+    assert server.health == "healthy"  # The other containers depend on it.
     project.train_on(learner)
     two = project.containers("collect-actor")
     project.wait(lambda: _indices(two) == ["collect-0.jsonl", "collect-1.jsonl"], "two indices")
@@ -109,7 +109,7 @@ def test_the_containers_of_a_run(
     project.wait(lambda: _started_again(server), "the replay server to be started again")
     project.wait(lambda: server.health == "healthy", "the replay server to be healthy")
     project.train_on(learner)
-    # It has what its last checkpoint had; from nothing it would not be that far yet.
+    # It was restored from its last checkpoint; from an empty table it would not be that far yet.
     assert server.last_record("replay")["inserts"] > inserted / 2
     others = [learner, project.container("eval-actor"), *actors]
     project.wait(lambda: {other.health for other in others} == {"healthy"}, "health")
@@ -195,7 +195,7 @@ def _runs(board: str) -> set[str]:
         return set(json.load(answer))
 
 
-def test_a_configuration_that_is_refused_is_not_tried_again(image: str) -> None:
+def test_a_refused_configuration_is_not_retried(image: str) -> None:
     settings = compose.endless_pendulum(image) | {"ACTORLEARNER_CONFIG": "no_such_file"}
     with compose.project(settings, compose.FILE) as project:
         project.compose("up", "-d", "replay-server")

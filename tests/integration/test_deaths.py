@@ -1,4 +1,4 @@
-"""Any role may be killed at any time, and the run goes on without help; its page and pictures tell of it."""
+"""Any role may be killed at any time: the run recovers by itself, and its report and pictures show it."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     )
 
     def wait_for_train_steps() -> None:
-        """Waits until training has gone on, so that what died before is back and at work."""
+        """Waits for more train steps, so that the roles killed before are restarted and working."""
         wanted = saved_train_step(run) + 400
 
         def trained() -> bool:
@@ -53,7 +53,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     wait_for_train_steps()
     counted = _column(run, "collect-0", "env_steps")[-1]
     kill_role(mark, "eval-actor")
-    kill_role(mark, "collect-actor-0")  # Without which the learner may not train on.
+    kill_role(mark, "collect-actor-0")  # Without it, the learner is blocked.
     wait_for_train_steps()
     kill_role(mark, "learner")
     wait_for_train_steps()
@@ -69,7 +69,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     evaluated = _column(run, "eval", "train_step")
     assert sorted(set(evaluated)) == list(range(0, _TRAIN_STEPS + 1, 1000))
     assert evaluated[-1] == _TRAIN_STEPS
-    env_steps = _column(run, "collect-0", "env_steps")  # But for those that it had not recorded yet.
+    env_steps = _column(run, "collect-0", "env_steps")  # Except for env steps not recorded yet.
     assert env_steps == sorted(env_steps)
     assert env_steps[-1] > counted
     _check_pictures(start, run)

@@ -17,7 +17,7 @@ _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
 
 def lines_of(command: Command) -> list[str]:
-    """What was printed, a line for each check, with its continuations."""
+    """The printed output, one line for each check, joined with its continuation lines."""
     assert max(map(len, command.out.splitlines())) <= 80
     return command.out.replace("\n" + " " * 17, " ").splitlines()
 
@@ -34,7 +34,7 @@ def test_a_machine_that_is_ready(start: Start, tmp_path: Path) -> None:
     assert left == [], "nothing is written"
 
 
-def test_what_fails_is_said_and_the_rest_is_checked(start: Start) -> None:
+def test_a_failed_check_is_reported_and_the_others_are_still_made(start: Start) -> None:
     command = start(
         *("-m", "actorlearner", "doctor", "--config", _PENDULUM, "--run_dir", "/proc/nowhere"),
         *("--set", "replay.capacity=50000000000"),

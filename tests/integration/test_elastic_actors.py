@@ -1,4 +1,4 @@
-"""Collect actors come and go as they like, and the others go on, at the same ratio of learning to acting."""
+"""Collect actors join and leave at any time; the others continue at the same ratio of learning to acting."""
 
 import signal
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def test_actors_come_late_and_leave_and_die_and_the_rest_goes_on(
 
 
 def _check_ratio(config: Config, records: list[dict[str, Any]]) -> None:
-    """Checks that learning was never further ahead of acting, nor behind it, than the rate limiter allows."""
+    """Checks that the ratio of learning to acting stayed within the rate limiter's bounds."""
     size = make_layout(config, load_specs(config.environment)).env_steps_per_item
     limit = plan_rate_limit(config, size)
     assert limit.samples_per_insert is not None

@@ -1,4 +1,4 @@
-"""Environments that fail in a whole run: survived where it can be, named where it cannot."""
+"""Environments that fail in a complete run: the run survives some faults, and the others are reported."""
 
 import math
 from collections.abc import Callable

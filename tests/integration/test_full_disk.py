@@ -1,4 +1,4 @@
-"""A disk that is full to its last byte: the run goes on, and writes everything again once there is room."""
+"""A disk that is full to its last byte: the run continues, and writes all files again once there is room."""
 
 import json
 import os
@@ -37,7 +37,7 @@ _CURVES = ("learner", "collect-0", "eval")
 
 
 def _events(summaries: Path) -> int:
-    """How many events TensorBoard finds; fails on half of one."""
+    """The number of events that TensorBoard finds; fails if one is incomplete."""
     files = sorted(map(str, summaries.glob("events.out.tfevents.*")))
     return sum(1 for _ in tf.data.TFRecordDataset(files))
 
@@ -52,7 +52,7 @@ def _use_up_the_page(path: Path) -> None:
 
 
 def _said(console: Path, line: str) -> list[str]:
-    """What each role has said of which of its outputs, in `role: what`."""
+    """The outputs for which a role has printed `line`, as `role: output`."""
     lines = console.read_text().splitlines()
     return [
         f"{role}: {what}"
@@ -63,7 +63,7 @@ def _said(console: Path, line: str) -> list[str]:
     ]
 
 
-def test_a_full_disk_ends_nothing(start: Callable[..., Command], mark: str, tmp_path: Path) -> None:
+def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     config = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
     command = start(

@@ -50,11 +50,11 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
     wait_for(lambda: healthy("collect-actor", "env step"), "env steps")
     wait_for(lambda: healthy("learner", "train step"), "train steps")
 
-    # Without a learner, the rate limiter soon lets nothing in. That is no fault of the actor's.
+    # Without a learner, the rate limiter soon blocks inserts: the actor waits but is healthy.
     learner.freeze()
     wait_for(lambda: healthy("collect-actor", "waiting for replay to accept"), "the rate limiter")
     assert not health("learner", later_s=LONG_PATIENCE_S + 1).healthy
-    # Without an actor, the learner gets no data: the other way round.
+    # Without an actor, the learner gets no data: it waits but is healthy.
     actor.freeze()
     learner.thaw()
     wait_for(lambda: healthy("learner", "waiting for transitions"), "the learner to want data")

@@ -25,7 +25,7 @@ _SERVER = ("replay-server", 8008)
 
 
 def _render(image: str, folder: Path, config: str = "sac_pendulum") -> list[Object]:
-    """Returns the objects of an overlay of the base, with a certificate that is made for it."""
+    """Returns the objects of an overlay of the base, with a new certificate."""
     shutil.copytree(REPOSITORY / "launch/kubernetes", folder / "kubernetes", ignore=lambda *_: ["run.pem"])
     write_certificate(folder / "kubernetes/base/run.pem", make_certificate())
     added = ("--set", *ENDLESS_PENDULUM)
@@ -63,7 +63,7 @@ def test_the_pods_of_a_run(image: str, pods: Cluster, tmp_path: Path) -> None:
 
     inserted = server.last_record("replay")["inserts"]
     server = _restart(pods, server)
-    # It has what its last checkpoint had; from nothing it would not be that far yet.
+    # It was restored from its last checkpoint; from an empty table it would not be that far yet.
     assert server.last_record("replay")["inserts"] > inserted / 2
     pods.train_on(learner)
     learner = _restart(pods, learner)
@@ -119,7 +119,7 @@ def test_a_refused_configuration_fails_every_job(image: str, tmp_path: Path) -> 
             assert pod.fails_job()
 
 
-def test_what_the_pods_cannot_be_started_with_is_found(tmp_path: Path) -> None:
+def test_unknown_manifest_fields_are_found(tmp_path: Path) -> None:
     objects = _render("any", tmp_path)
     assert [field for thing in objects for field in unknown_fields(thing)] == []
     job = next(thing for thing in objects if thing["kind"] == "Job")

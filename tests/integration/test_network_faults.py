@@ -24,7 +24,7 @@ _AHEAD = 128 + 64
 
 @pytest.fixture(name="hosts")
 def _hosts() -> Iterator[list[Host]]:
-    """Of the replay server and the learner, the eval actor, and each of two collect actors."""
+    """The hosts of the replay server and learner, of the eval actor, and of each of two collect actors."""
     try:
         with connected_hosts(4) as hosts:
             yield hosts
@@ -47,7 +47,7 @@ class _Run:
         return [self.learner, self.evaluator, *self.actors]
 
     def wait_until_all_act(self) -> None:
-        """Waits until the collect actors act with what the learner has trained."""
+        """Waits until the collect actors act with a trained policy."""
         for index in range(len(self.actors)):
             self.cluster.wait_for(f"collect-{index}", "policy_train_step", 1, *self.clients)
 
@@ -80,7 +80,7 @@ def test_a_run_goes_on_without_an_actor_that_is_cut_off_and_takes_it_back(
     wait_for(
         lambda: waits in cluster.log("collect-actor-1", "collect-1"), "the actor to say what it waits for"
     )
-    time.sleep(max(0.0, began + _CUT_S - time.monotonic()))  # So long a cut is what this is about.
+    time.sleep(max(0.0, began + _CUT_S - time.monotonic()))  # The test needs a cut of this length.
     acted = cluster.last("collect-1", "env_steps")
     trained = cluster.last("learner", "train_step")
     healed = time.monotonic()
@@ -96,7 +96,7 @@ def test_a_run_goes_on_without_an_actor_that_is_cut_off_and_takes_it_back(
 
 
 def _cut(host: Host, forgotten: bool) -> None:
-    """Cuts a host off: so that it sees it, or silently, with connections that will not work any more."""
+    """Cuts a host off: either visibly (link down), or silently, with connections that stay broken."""
     if forgotten:
         host.cable.silent = True
         host.cable.forget()

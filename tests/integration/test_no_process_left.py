@@ -1,4 +1,4 @@
-"""The check that ends every test of whole processes: it sees what is left, also grandchildren."""
+"""The check after every test of complete processes: it finds leftover processes, including grandchildren."""
 
 import subprocess
 import sys

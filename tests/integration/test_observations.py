@@ -13,7 +13,7 @@ from tests.support.processes import TINY_RUN, Command, records
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 
-def test_it_trains_and_plays(start: Callable[..., Command], tmp_path: Path) -> None:
+def test_a_run_with_dict_observations_trains_and_plays(start: Callable[..., Command], tmp_path: Path) -> None:
     shutil.copy(camera.__file__, tmp_path / "camera.py")
     (tmp_path / "camera.yaml").write_text(
         "environment: {suite: 'camera:Camera', max_episode_steps: 40}\nagent: {name: sac}\n"

@@ -1,4 +1,4 @@
-"""What a run leaves can be played and filmed: its best policy, a copy of a policy, and a checkpoint."""
+"""Playing and filming the results of a run: its best policy, a copy of a policy, and a checkpoint."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def actorlearner(folder: Path, *arguments: str, fresh: bool = False) -> Command:
     left_out = (
         "DISPLAY",
         "TF_CPP_MIN_LOG_LEVEL",
-    )  # As a user without a display has it, TensorFlow may print.
+    )  # TensorFlow may print, and there is no display, as on many users' machines.
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     command = Command(
         ("-m", "actorlearner", *arguments), folder, environment | {"PYTHONPATH": str(REPOSITORY)}, fresh=fresh
@@ -142,7 +142,7 @@ def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
 
 
 def test_training_was_filmed(run: Path) -> None:
-    """That of train step 1,000 is skipped if the previous video is unfinished."""
+    """The video of train step 1,000 is skipped if the previous one is unfinished."""
     videos = sorted(path.stem for path in (run / "videos").glob("*.mp4"))
     assert videos in (["0"], ["0", "1000"])
     assert sorted(path.stem for path in (run / "videos").glob("*.png")) == videos

@@ -1,4 +1,4 @@
-"""A run on a real Ray cluster of three nodes: a node is lost, and so is the command that started the run."""
+"""A run on a real Ray cluster of three nodes, which loses a node and the command that started it."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def _cluster(start: Callable[..., Command], mark: str, monkeypatch: pytest.Monke
     wait_for(lambda: not marked_processes(mark), "the end of all processes")
 
 
-def test_a_run_outlives_a_node_and_its_command(
+def test_a_run_survives_the_loss_of_a_node_and_of_its_command(
     start: Callable[..., Command], cluster: Cluster, tmp_path: Path
 ) -> None:
     config = numbered_run.write_config(tmp_path, _TRAIN_STEPS, _TRAINING_S, actors=_ACTORS)
@@ -66,7 +66,7 @@ def test_a_run_outlives_a_node_and_its_command(
     for node in nodes:  # One of them may have none of the actors.
         cluster.remove_node(node, allow_graceful=False)
         cluster.add_node(num_cpus=_ACTORS)
-    cluster.wait_for_nodes()  # A command would join a node of this machine that is not known to be gone.
+    cluster.wait_for_nodes()  # Ray may still list the removed node, and a command would connect to it.
     wait_for(lambda: records(metrics)[-1]["train_step"] > before + 100, "training without the command")
     second = command()
     assert second.finish() == 0, second.err

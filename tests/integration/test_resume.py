@@ -60,7 +60,7 @@ def _wait_for_train_step(command: Command, run: Path, train_step: int) -> None:
 
 
 def _kill(command: Command, mark: str) -> None:
-    """Kills local mode, which no role outlives."""
+    """Kills local mode; all roles die with it."""
     command.process.kill()
     command.finish()
     wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
@@ -70,13 +70,13 @@ def _column(run: Path, name: str, key: str) -> list[Any]:
     return [record[key] for record in records(run / "metrics" / f"{name}.jsonl")]
 
 
-def test_after_a_signal_a_run_resumes_where_it_stopped(start: Start, mark: str, tmp_path: Path) -> None:
+def test_a_run_stopped_by_a_signal_resumes_where_it_stopped(start: Start, mark: str, tmp_path: Path) -> None:
     run = tmp_path / _RUN
     command = _local(start, _TRAIN_STEPS, network="host")
     _wait_for_train_step(command, run, 600)
     assert is_reachable(run)
     began = time.monotonic()
-    for pid in marked_processes(mark):  # As whoever stops a service or a job of a cluster does.
+    for pid in marked_processes(mark):  # As a service manager or a cluster's scheduler does.
         os.kill(pid, signal.SIGTERM)
     assert command.finish() == 143, command.err
     assert time.monotonic() - began < 15
@@ -124,7 +124,7 @@ def _check_staleness(run: Path) -> None:
 
 
 def _sampled_steps(run: Path, checkpoint: str) -> int:
-    """How many train steps the batches were for that a checkpoint of replay counts as sampled."""
+    """The number of train steps whose batches a replay checkpoint counts as sampled."""
     return int(sealed_facts(seal_path(run / "checkpoints" / "replay", checkpoint))["samples"]) // _BATCH_SIZE
 
 
@@ -159,9 +159,7 @@ def _curve(run: Path, role: str, tag: str) -> list[int]:
 
 
 @pytest.mark.long
-def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
-    start: Start, mark: str, tmp_path: Path
-) -> None:
+def test_a_killed_run_resumes_from_its_checkpoints(start: Start, mark: str, tmp_path: Path) -> None:
     run = tmp_path / _RUN
     settings = ("replay.checkpoint_interval_s=1",)
     command = _local(start, _TRAIN_STEPS, *settings)
@@ -188,7 +186,7 @@ def test_after_everything_was_killed_a_run_goes_on_from_its_checkpoints(
 
 
 @pytest.mark.long
-def test_damaged_checkpoints_are_named_and_those_before_them_used(
+def test_damaged_checkpoints_are_reported_and_older_ones_restored(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
     run = tmp_path / _RUN

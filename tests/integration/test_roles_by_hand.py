@@ -57,13 +57,13 @@ def test_four_roles_with_four_run_directories_train(
     for line in (*evaluator.err.splitlines(), *server.err.splitlines()):
         assert re.match(r"\d\d:\d\d:\d\d (replay-server|eval-actor): ", line)
     assert learner.err == (tmp_path / "on_learner" / "logs" / "learner.log").read_text()
-    # What it waited for, on a machine that has far too much to do, is said all the same.
+    # On an overloaded machine, it may log what it waits for.
     assert all(" waiting for " in line for line in actor.err.splitlines())
     _check_report(start, tmp_path)
 
 
 def _check_report(start: Callable[..., Command], path: Path) -> None:
-    """One page tells of all roles, whose directories may have been brought together after the run."""
+    """Checks that one page shows all roles, from directories that were copied together after the run."""
     report = start("-m", "actorlearner", "report", "on_learner", "on_actor", "on_evaluator", "on_server")
     assert report.finish() == 0, report.err
     assert report.out == "written: on_learner/report.html\n"
@@ -111,10 +111,10 @@ def test_a_role_of_another_run_or_configuration_is_refused(
     assert second.finish() == 143
 
 
-def test_a_server_that_is_started_again_has_no_policies_of_before(
+def test_a_restarted_server_serves_no_policies_until_the_learner_publishes(
     start: Callable[..., Command], free_port: int
 ) -> None:
-    """They are older than what the learner has; an actor must not act with them in the meantime."""
+    """Old policies are older than the learner's: no actor may act with them before it publishes again."""
 
     def serve() -> tuple[Command, VariableContainer]:
         command = start(*_role("replay-server"), "--port", str(free_port), "--run_dir", "server")
@@ -153,7 +153,7 @@ def test_a_port_in_use_is_refused(start: Callable[..., Command], free_port: int)
     arguments = ["-m", "actorlearner", "replay-server", "--config", _PENDULUM, "--port", str(free_port)]
     first = start(*arguments, "--run_dir", "first")
     assert first.process.stderr is not None
-    # Standard error is a pipe; its lines come as the role says them.
+    # Standard error is a pipe; its lines arrive as the role prints them.
     while "serving" not in first.process.stderr.readline():
         assert first.process.poll() is None
     second = start(*arguments, "--run_dir", "second")

@@ -80,7 +80,7 @@ class Cluster:
         return saved_train_step(self.directory(0))
 
     def wait_for_train_steps(self, learners: list[Command]) -> None:
-        """Waits until training goes on from what was saved before."""
+        """Waits until training continues from the last checkpoint."""
         wanted = self.saved + 100
 
         def trained() -> bool:
@@ -95,7 +95,7 @@ class Cluster:
         assert self.server.finish() == 143, self.server.err
 
 
-def test_a_death_ends_both_learners_and_they_go_on_from_the_chiefs_checkpoint(
+def test_both_learners_end_if_one_dies_and_resume_from_the_chiefs_checkpoint(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
     cluster = Cluster(start, tmp_path)
@@ -134,7 +134,7 @@ def test_a_death_ends_both_learners_and_they_go_on_from_the_chiefs_checkpoint(
 
 
 @pytest.mark.long
-def test_a_stop_of_one_ends_both_and_they_go_on(start: Start, tmp_path: Path) -> None:
+def test_stopping_one_learner_stops_both_and_they_resume(start: Start, tmp_path: Path) -> None:
     cluster = Cluster(start, tmp_path)
     actor = cluster.actor()
     chief, other = cluster.learners()

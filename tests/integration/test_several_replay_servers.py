@@ -71,7 +71,7 @@ def test_training_goes_on_without_the_second_server_and_with_it_once_it_is_back(
 
     wait_for(lambda: train_step() > 0, "training")
     wait_for(lambda: _last(on_second, "replay", "samples") > 0, "the second server to be sampled")
-    # Without this actor the rate limiters hold training back: no step of this test has to be quick.
+    # Without this actor, the rate limiters block training: no step of this test has to be quick.
     actors[0].freeze()
     # What it restores has been sampled. The first checkpoint from here on may have been begun before that.
     older = set(sealed(on_second / "checkpoints" / "replay"))
@@ -90,7 +90,7 @@ def test_training_goes_on_without_the_second_server_and_with_it_once_it_is_back(
 
     def grew(key: str) -> bool:
         figures = [record[key] for record in records(on_second / "metrics" / "replay.jsonl")[seen:]]
-        return bool(figures) and figures[-1] > figures[0] > 0  # Not from nothing: it has its checkpoint.
+        return bool(figures) and figures[-1] > figures[0] > 0  # It was restored from its checkpoint.
 
     wait_for(lambda: grew("inserts") and grew("samples"), "the second server to be written to and sampled")
     actors[0].thaw()

@@ -1,4 +1,4 @@
-"""A run on a real Slurm: time slices that continue each other, and failures that are not repeated."""
+"""A run on a real Slurm: each time slice resumes the previous one, and refused runs are not requeued."""
 
 import os
 import signal
@@ -56,7 +56,7 @@ def _kill(role: str, path: Path) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_run_that_the_time_limit_interrupts_is_one_run(tmp_path: Path) -> None:
+def test_a_run_interrupted_by_the_time_limit_resumes(tmp_path: Path) -> None:
     config = numbered_run.write_config(tmp_path, 1500, _TRAINING_S, actors=2)
     arguments = ("--config", str(config), "--run_dir", "run", "--collect_actors", "2")
     with submitted(tmp_path, *arguments) as job:
@@ -73,7 +73,7 @@ def test_a_run_that_the_time_limit_interrupts_is_one_run(tmp_path: Path) -> None
         assert job.wait_for_end(job.collect, timeout_s=120) == "COMPLETED", job.log(0)
     assert job.log().count("the time limit is near: saving, then requeueing") == 1
     curve = [record["train_step"] for record in records(metrics)]
-    assert curve == sorted(set(curve))  # No train step was taken again.
+    assert curve == sorted(set(curve))  # No train step was rolled back.
     assert curve[-1] == 1500
     env_steps = [record["env_steps"] for record in records(metrics)]
     assert env_steps == sorted(env_steps)

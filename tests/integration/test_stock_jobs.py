@@ -60,7 +60,7 @@ def test_stock_collect_and_eval_jobs_work_with_our_learner(role: Role, address: 
     newest = records(tmp_path / "learner" / "metrics" / "learner.jsonl")[-1]
     assert newest["train_step"] == _TRAIN_STEPS
     assert newest["env_steps"] >= 200
-    assert newest["staleness_mean"] is None  # Stock jobs do not say which policy acted.
+    assert newest["staleness_mean"] is None  # Stock jobs do not record which policy acted.
     greedy_policy = saved_policy(tmp_path / "learner", "greedy_policy")
     evaluation = EvalJob(suite_gym.load("Pendulum-v1"), greedy_policy, address, episodes=2)
     assert -2000 < evaluation.evaluate() < 0

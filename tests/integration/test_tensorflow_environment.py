@@ -1,4 +1,4 @@
-"""An environment of the user's that has used TensorFlow before any role could configure it."""
+"""A user's environment that uses TensorFlow before any role can configure it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ _PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
 
 
 @pytest.mark.long
-def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None:
+def test_a_run_trains_and_plays(start: Start, tmp_path: Path) -> None:
     own = str(tmp_path / "own.yaml")
     text = (
         Path(_PENDULUM)
@@ -27,7 +27,7 @@ def test_a_run_of_it_is_trained_and_played(start: Start, tmp_path: Path) -> None
     train = start(
         *("-m", "actorlearner", "local", "--config", own, "--run_dir", "run", "--set", *TINY_RUN),
         *("learn.train_steps=100", "evaluate.interval=100", "learn.strategy=mirrored:2"),
-        fresh=True,  # As a user has it: local mode makes a tensor, and its roles are no forks of it.
+        fresh=True,  # As for a user: local mode itself creates a tensor, and its roles are not forks of it.
     )
     assert train.finish() == 0, train.err
     assert (

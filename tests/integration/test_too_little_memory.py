@@ -35,7 +35,7 @@ replay:
 
 
 def refusal(command: Command) -> str:
-    """The one line that it says."""
+    """The one line that it prints."""
     assert command.finish() == 2
     (line,) = command.err.splitlines()
     return line
@@ -52,7 +52,7 @@ def test_a_capacity_that_does_not_fit_with_this_environment(
     names: str,
     left: bool,
 ) -> None:
-    """Only the replay server can tell; local mode leaves no run directory, which would be in the way."""
+    """Only the replay server detects it; local mode leaves no run directory behind."""
     port = [str(free_port)] if command == _SERVE else []
     (tmp_path / "large.py").write_text(_LARGE)
     (tmp_path / "exp.yaml").write_text(_LARGE_CONFIG)

@@ -1,4 +1,4 @@
-"""What compose makes of its files: needs compose, but no engine."""
+"""The compose files as compose resolves them: needs compose, but no engine."""
 
 import os
 import subprocess

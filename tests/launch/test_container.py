@@ -1,4 +1,4 @@
-"""What a container runs, and which index a collect actor in it has."""
+"""The command of a container, and the index of a collect actor in it."""
 
 import socket
 import threading
@@ -72,7 +72,7 @@ def test_the_address_of_a_pod_may_be_ipv6(monkeypatch: pytest.MonkeyPatch) -> No
     assert container.own_index() == index("fd00:10:244:1::7", [])
 
 
-def test_an_address_that_is_none_is_refused(
+def test_an_invalid_address_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def unknown(*given: Any, **named: Any) -> NoReturn:
@@ -105,7 +105,7 @@ def test_an_address_that_is_none_is_refused(
         ("", ""),
     ],
 )
-def test_a_role_gets_what_its_container_knows(arguments: str, expected: str) -> None:
+def test_container_settings_become_arguments_of_the_role(arguments: str, expected: str) -> None:
     assert command(arguments.split(), lambda: 6) == ["actorlearner", *expected.split()]
 
 
@@ -152,7 +152,7 @@ def test_machines_tell_their_actors_apart_by_the_first_index(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("value", ["", "-1", "a", "1.5"])
-def test_a_first_index_that_is_none_is_refused(
+def test_an_invalid_first_index_is_refused(
     value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FIRST_ACTOR_INDEX", value)

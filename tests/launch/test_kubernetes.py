@@ -1,4 +1,4 @@
-"""The manifests: what Kubernetes' own schemas say of them, and that their parts fit together."""
+"""The manifests: they match Kubernetes' own schemas, and their parts are consistent."""
 
 import shutil
 import subprocess
@@ -45,7 +45,7 @@ def _gpu() -> Iterator[Object]:
 
 
 def _merged(there: Any, patch: Any) -> Any:
-    """What kustomize makes of the two, as far as these patches go: lists of named things by their names."""
+    """Merges two objects as kustomize does for these patches: lists of named items are merged by name."""
     if isinstance(there, dict) and isinstance(patch, dict):
         both = {key: _merged(there[key], patch[key]) for key in there.keys() & patch.keys()}
         return there | patch | both

@@ -10,7 +10,7 @@ from actorlearner.records.disk import robust_stream
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
-def test_what_nobody_reads_is_dropped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_without_a_reader_is_dropped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C also ends the tee of `actorlearner local | tee log`."""
     reader, writer = os.pipe()
     stream = robust_stream(writer)

@@ -103,7 +103,7 @@ def test_a_signal_to_all_processes_of_a_run_leaves_it_to_the_roles_to_save(
     assert server.alive
 
 
-def test_what_an_environment_has_started_dies_with_its_role(
+def test_processes_started_by_an_environment_die_with_its_role(
     server: ForkServer, directory: RunDirectory, tmp_path: Path
 ) -> None:
     pid_file = tmp_path / "pid"

@@ -20,7 +20,7 @@ def _finish(monkeypatch: pytest.MonkeyPatch, code: int, *lines: str) -> None:
     LocalCommand("--quiet").finish()
 
 
-def test_the_error_of_a_failed_run_is_told_from_incidents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failed_run_is_distinguished_from_incidents(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunError) as failed:
         _finish(monkeypatch, 1, _INCIDENT, "actorlearner: error: learner: the loss is NaN", "last", "lines")
     assert str(failed.value) == "learner: the loss is NaN"

@@ -63,7 +63,7 @@ class Role:
         threading.Thread(target=self._pipe.write_bytes, args=(b"go",), daemon=True).start()
 
     def beat(self, age_s: float) -> None:
-        """Writes its heartbeat of some time ago."""
+        """Writes a heartbeat of some time ago."""
         path = self.directory.heartbeat(self.child.name)
         path.parent.mkdir(parents=True)
         beat = heartbeat.Heartbeat(time.time() - age_s, ready=True, doing="saving", patience_s=60.0)

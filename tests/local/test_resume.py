@@ -74,8 +74,8 @@ def _save(directory: Path, name: str, **facts: int) -> None:
     seal(seal_path(directory, name), [directory / name], facts)
 
 
-def test_how_far_a_run_is(directory: RunDirectory) -> None:
-    """The newest complete checkpoints count; after a stop their seals are enough."""
+def test_saved_state_comes_from_the_newest_complete_checkpoints(directory: RunDirectory) -> None:
+    """The newest complete checkpoints count; with `check=False` (after a stop) seals are trusted."""
     assert read_state(directory) == SavedState(train_step=0, transitions=0, evaluated=-1)
     for train_step, time in ((20, "2026-01-02T03:04:05+00:00"), (100, "2026-01-02T03:04:05.5+00:00")):
         _save(directory.learner_checkpoints, f"ckpt-{train_step}", train_step=train_step)

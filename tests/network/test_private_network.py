@@ -1,4 +1,4 @@
-"""The network of a local run: a private loopback, or the reason why there is none."""
+"""The network of a local run: a private loopback interface, or the reason why there is none."""
 
 import socket
 import subprocess

@@ -17,7 +17,7 @@ def _is_limited(connection: socket.socket) -> bool:
     return milliseconds > 0
 
 
-def test_connections_and_those_accepted_later_are_limited() -> None:
+def test_existing_new_and_accepted_connections_get_timeouts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
         with socket.create_connection(address) as before:
@@ -27,7 +27,7 @@ def test_connections_and_those_accepted_later_are_limited() -> None:
                 assert not _is_limited(after)
                 assert set_timeouts(known) > known
                 assert _is_limited(after)
-            # Both were made before their server's ends are sockets of a process.
+            # Both connections were made before the server's ends were accepted.
             for has_it_from_the_listener in (False, True):
                 accepted, _ = server.accept()
                 with accepted:

@@ -86,7 +86,7 @@ def test_bytes_go_through_both_ways_and_the_end_of_one_ends_the_other(
 def test_a_tunnel_can_be_entered_by_this_user_alone(proxy: str, certificate: Path) -> None:
     (tunnel,) = open_tunnels([proxy], certificate)
     path = Path(tunnel.removeprefix("unix:"))
-    assert path.name == proxy  # What messages call the server.
+    assert path.name == proxy  # The server's name in messages.
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -125,7 +125,7 @@ def test_a_client_that_is_reset_at_once_does_no_harm(
     listener = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(listener.getsockname())
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()  # By a reset, before the proxy looks.
+    client.close()  # By a reset, before the proxy accepts it.
     open_proxy(listener, server.getsockname()[1], certificate)
     (tunnel,) = open_tunnels([f"127.0.0.1:{listener.getsockname()[1]}"], certificate)
     with _connect(tunnel) as client:
@@ -137,7 +137,7 @@ def test_a_client_that_is_reset_at_once_does_no_harm(
     assert "never retrieved" not in caplog.text
 
 
-def test_a_door_trusts_no_server_but_the_runs(
+def test_a_tunnel_refuses_a_server_with_another_certificate(
     server: socket.socket, certificate: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = certificate.with_name("other.pem")
@@ -154,7 +154,7 @@ def test_a_door_trusts_no_server_but_the_runs(
     assert f"TLS with {address} fails, is --tls the file of its run?" in caplog.text
 
 
-def test_a_door_to_a_server_that_is_away_closes_and_works_once_it_is_back(
+def test_a_tunnel_closes_connections_while_the_server_is_down_and_works_again_later(
     server: socket.socket, certificate: Path
 ) -> None:
     listener = socket.socket()

@@ -1,4 +1,4 @@
-"""A collect actor on another node, without Ray: what it leaves there, and what reaches the run."""
+"""A collect actor on another node, without Ray: its files there, and the data that reaches the run."""
 
 import signal
 import sys
@@ -35,7 +35,7 @@ def _report(*, exit_code: int | None = None, heartbeat: bytes = b"", log: bytes 
 
 
 class Node:
-    """In the place of Ray: the actor answers each poll with the next report."""
+    """Replaces Ray: the actor answers each poll with the next report."""
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
@@ -66,7 +66,9 @@ def _task() -> Task:
     return Task("seed: 7\n", make_certificate(), "localhost:1", "")
 
 
-def test_what_a_full_disk_does_not_take_comes_later(tmp_path: Path, node: Node, task: Task) -> None:
+def test_data_that_does_not_fit_on_a_full_disk_is_written_later(
+    tmp_path: Path, node: Node, task: Task
+) -> None:
     with small_disk(tmp_path, mebibytes=1) as disk:
         directory = RunDirectory(disk)
         directory.heartbeats.mkdir()
@@ -88,7 +90,7 @@ def test_what_a_full_disk_does_not_take_comes_later(tmp_path: Path, node: Node, 
         assert (disk / _LOG).read_bytes().endswith(b"\nfour\n")
 
 
-def test_what_is_no_full_disk_is_raised(tmp_path: Path, node: Node, task: Task) -> None:
+def test_errors_other_than_a_full_disk_are_raised(tmp_path: Path, node: Node, task: Task) -> None:
     directory = RunDirectory(tmp_path)
     directory.heartbeat(_NAME).mkdir(parents=True)
     child = RayChild(_NAME, 0, task, directory)

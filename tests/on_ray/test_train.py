@@ -61,7 +61,7 @@ def _waits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return make
 
 
-def test_a_run_that_starts_soon_needs_no_words(
+def test_a_run_that_starts_soon_prints_nothing(
     waits: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     waits(3)
@@ -86,7 +86,7 @@ def test_a_stop_ends_the_wait_for_the_node(waits: Callable[..., None]) -> None:
 
 
 def test_a_run_that_has_started_is_followed_to_its_end(waits: Callable[..., None]) -> None:
-    """Also after a stop, which the run has to be told."""
+    """This holds after a stop, too: the command forwards the stop to the run."""
     stop = Stop()
     stop.request()
     waits(0)

@@ -134,7 +134,9 @@ def wait_until_ended(role: RoleStep) -> bool:
     return not role.running
 
 
-def test_deaths_after_a_long_life_do_not_add_up(slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashes_after_a_long_time_do_not_count_towards_the_limit(
+    slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slurm.write("learner", "exit 5")
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
@@ -250,7 +252,7 @@ def test_an_actor_follows_the_main_job(slurm: FakeSlurm, start: Start) -> None:
     assert not list((slurm.folder / "steps").iterdir())
 
 
-def test_a_wait_does_not_end_with_a_command_that_ran_before() -> None:
+def test_a_wait_is_not_ended_by_an_earlier_child_process() -> None:
     code = (  # In a process with one thread: another one would take the signal.
         "import subprocess, time; from actorlearner.on_slurm import signals; signals.block(); "
         "subprocess.run(['true'], check=True); began = time.monotonic(); "

@@ -13,7 +13,7 @@ from actorlearner.process.tensorflow_setup import without_gc
 
 @pytest.fixture(autouse=True)
 def _only_here() -> Iterator[None]:
-    """Keeps the freeze from holding the garbage of other tests for ever."""
+    """Prevents gc.freeze from keeping the garbage of other tests forever."""
     yield
     gc.unfreeze()
 

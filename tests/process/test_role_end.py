@@ -1,4 +1,4 @@
-"""The end of a role's process: its exit code, and what it leaves in its run directory."""
+"""The end of a role's process: its exit code, and the files left in its run directory."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ _REFUSED = "ConfigurationError(['seed: 0 cannot work; allowed: 1'])"
 
 
 def _end(run_dir: Path, error: str) -> int:
-    """Starts the learner by hand, whose work raises the error, if any; returns its exit code."""
+    """Starts a learner by hand that raises `error`, if given; returns its exit code."""
     command = [sys.executable, "-c", _ROLE, str(run_dir), error]
     return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, check=False).returncode
 
@@ -56,7 +56,7 @@ def test_only_a_role_that_crashed_leaves_its_heartbeat(
         assert is_overdue(path, since=0.0)
 
 
-def test_a_refused_configuration_does_not_stay(tmp_path: Path) -> None:
+def test_a_refused_configuration_is_removed_from_the_run_directory(tmp_path: Path) -> None:
     assert _end(tmp_path, _REFUSED) == 2
     directory = RunDirectory(tmp_path)
     assert not directory.config.exists()
@@ -64,7 +64,7 @@ def test_a_refused_configuration_does_not_stay(tmp_path: Path) -> None:
     directory.prepare(load_config("td3_pendulum", ["seed=1"]))
 
 
-def test_a_run_that_was_there_before_stays(tmp_path: Path) -> None:
+def test_a_refusal_does_not_remove_the_configuration_of_an_existing_run(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     directory.prepare(load_config("td3_pendulum"))
     assert _end(tmp_path, _REFUSED) == 2
@@ -72,6 +72,6 @@ def test_a_run_that_was_there_before_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", ["None", "RunError('no data')", "ValueError('no such shape')"])
-def test_another_end_keeps_the_configuration(tmp_path: Path, error: str) -> None:
+def test_any_other_error_keeps_the_configuration(tmp_path: Path, error: str) -> None:
     _end(tmp_path, error)
     assert RunDirectory(tmp_path).holds_a_run

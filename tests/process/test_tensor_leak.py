@@ -20,7 +20,7 @@ def blocks_left(tensors: int) -> int:
 
 def test_tensors_do_not_leak() -> None:
     assert stop_tensor_leak()
-    blocks_left(_TENSORS)  # What is made once only.
+    blocks_left(_TENSORS)  # Warm-up: allocations that are made only once.
     # A leak is a block a tensor or more. Threads that earlier tests left may allocate some meanwhile.
     assert blocks_left(_TENSORS) < _TENSORS / 2
 

@@ -66,7 +66,7 @@ def test_the_newest_pieces_are_kept(small: Path, monkeypatch: pytest.MonkeyPatch
     assert (small / "lines").read_bytes() == b"005\n006\n"
 
 
-def test_what_is_no_full_disk_is_raised(tmp_path: Path) -> None:
+def test_errors_other_than_a_full_disk_are_raised(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         Appender(tmp_path, "lines").append(b"one\n")
 
@@ -91,7 +91,7 @@ def test_an_outage_is_over_only_when_nothing_fails_for_a_while(
     assert caplog.records[-1].getMessage().startswith("OSError: broken: the lines are not written")
 
 
-def test_a_full_disk_is_told_from_other_errors() -> None:
+def test_is_full_distinguishes_a_full_disk_from_other_errors() -> None:
     assert is_full(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     assert is_full(RuntimeError("writing x; No space left on device"))
     assert not is_full(OSError(errno.EIO, os.strerror(errno.EIO)))
@@ -143,10 +143,10 @@ def test_a_role_prints_logs_and_ends_with_its_log_on_a_full_disk(tmp_path: Path)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 7
     assert "Error" not in done.stderr
-    assert done.stderr.count("logged") == 1  # On the terminal of who started it.
+    assert done.stderr.count("logged") == 1  # On the terminal of the user who started it.
 
 
-def test_a_terminal_that_has_hung_up_stops_nobody() -> None:
+def test_output_to_a_closed_terminal_is_dropped() -> None:
     person, terminal = os.openpty()
     stream = robust_stream(terminal)
     print("seen", file=stream)

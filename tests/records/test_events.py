@@ -1,4 +1,4 @@
-"""The events of a run: written by several processes, and read whatever else stands between them."""
+"""The events of a run: written by several processes, and read despite damaged lines between them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_events_of_several_are_read_in_the_order_of_time(tmp_path: Path) -> None
     ]
 
 
-def test_what_is_no_event_is_left_out(tmp_path: Path) -> None:
+def test_lines_that_are_not_events_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     assert read_events(path) == []
     log = EventLog(path, "learner")
@@ -53,7 +53,7 @@ def test_what_is_no_event_is_left_out(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_a_full_disk_is_an_event_once_there_is_room(small: Path) -> None:
-    """The events are on that disk themselves: their own outage is said, and becomes an event, too."""
+    """The events file is on the full disk as well, so its own outage becomes an event, too."""
     path = small / "folder" / "events.jsonl"
     filler = fill(small)
     log = EventLog(path, "learner")

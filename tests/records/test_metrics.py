@@ -108,7 +108,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_a_rate_is_that_since_the_last_look(clock: Clock) -> None:
+def test_a_rate_is_measured_since_the_last_call(clock: Clock) -> None:
     rate = Rate(0)
     clock.now += 2.0
     assert rate.update(100) == 50.0
@@ -141,7 +141,7 @@ def test_a_record_is_due_after_the_interval(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("spoilt", [b"\0\0\0", b'{"a": 1', b'{"a": 1{"a": 2}', b"[1]", b"\xff"])
-def test_what_a_spoilt_line_takes_with_it_is_itself_only(
+def test_a_damaged_line_does_not_affect_other_records(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, spoilt: bytes
 ) -> None:
     path = tmp_path / "learner.jsonl"
@@ -152,7 +152,7 @@ def test_what_a_spoilt_line_takes_with_it_is_itself_only(
 
 
 def learner_records(*rates: float) -> list[dict[str, Any]]:
-    """The newest of now, two seconds apart, the last at train step 400."""
+    """Learner records two seconds apart; the newest one is of now, at train step 400."""
     ages = reversed([METRICS_INTERVAL_S * index for index in range(len(rates))])
     now = time.time()
     return [

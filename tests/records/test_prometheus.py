@@ -58,7 +58,7 @@ def test_an_ipv6_address_is_named_with_brackets() -> None:
         serve_metrics(("::1", port), lambda: RECORDS)
 
 
-def test_the_newest_of_each_of_a_process_and_of_files(tmp_path: Path) -> None:
+def test_the_newest_record_of_each_role_is_found_in_memory_and_in_files(tmp_path: Path) -> None:
     writer = MetricsWriter(tmp_path / "collect-3.jsonl")
     for env_steps in (1, 2):
         writer.write({"env_steps": env_steps})

@@ -1,4 +1,4 @@
-"""Run directories: what they hold, and whose they are."""
+"""Run directories: their contents, and the run that each belongs to."""
 
 import concurrent.futures
 import dataclasses
@@ -92,7 +92,9 @@ def test_runs_have_different_ids(tmp_path: Path, small_config: Config) -> None:
     assert len(ids) == 2
 
 
-def test_a_directory_that_joins_is_told_its_run_once(directory: RunDirectory, small_config: Config) -> None:
+def test_a_joining_directory_keeps_the_run_id_of_its_server(
+    directory: RunDirectory, small_config: Config
+) -> None:
     directory.prepare(small_config, joins=True)
     assert directory.run_id is None
     directory.run_id = "from a server"
@@ -100,7 +102,7 @@ def test_a_directory_that_joins_is_told_its_run_once(directory: RunDirectory, sm
     assert directory.own_run_id() == "from a server"
 
 
-def test_the_replay_server_of_a_directory_that_joined_nothing_decides(
+def test_a_joining_directory_without_a_run_id_makes_its_own(
     directory: RunDirectory, small_config: Config
 ) -> None:
     directory.prepare(small_config, joins=True)
@@ -170,7 +172,7 @@ def test_a_directory_that_holds_something_else_may_be_used(
     assert (directory.path / "notes.txt").read_text() == "mine"
 
 
-def test_what_was_begun_and_not_finished_is_no_run(
+def test_a_directory_whose_preparation_was_interrupted_holds_no_run(
     directory: RunDirectory, small_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(config: Config) -> str:
@@ -200,7 +202,7 @@ def test_a_directory_that_cannot_be_made_fails_in_one_line(
 def test_what_others_leave_in_a_run_directory_is_not_in_its_way(
     directory: RunDirectory, small_config: Config
 ) -> None:
-    """As Weights & Biases' links, when what they lead to has been cleaned away."""
+    """For example the dangling links that Weights & Biases leaves."""
     directory.prepare(small_config)
     (directory.path / "wandb").mkdir()
     for link in (directory.path / "latest", directory.path / "wandb" / "latest-run"):
@@ -388,9 +390,7 @@ def test_a_run_that_was_there_before_is_not_withdrawn(tmp_path: Path, small_conf
     assert resumed.holds_a_run
 
 
-def test_a_run_that_goes_on_is_looked_at_without_a_change(
-    directory: RunDirectory, small_config: Config
-) -> None:
+def test_check_same_does_not_modify_the_run_directory(directory: RunDirectory, small_config: Config) -> None:
     directory.prepare(small_config)
     paths = directory.config, directory.manifest
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]

@@ -1,4 +1,4 @@
-"""Sealed files: whole, or known not to be."""
+"""Sealed files: every damage is detected."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +28,7 @@ def _sealed(tmp_path: Path) -> Path:
     return path
 
 
-def test_whole_files_give_their_facts(sealed: Path) -> None:
+def test_unsealing_complete_files_returns_their_facts(sealed: Path) -> None:
     assert unseal(sealed) == {"train_step": 7}
 
 
@@ -73,7 +73,7 @@ def test_no_bit_of_the_seal_can_change_unnoticed(tmp_path: Path) -> None:
                 continue
 
 
-def test_a_text_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+def test_a_failed_atomic_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomically(path, "before")
     with pytest.raises(UnicodeEncodeError):
@@ -93,7 +93,7 @@ def sealed_files(directory: Path, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("names", [LEARNERS, REPLAYS])
-def test_what_is_sealed_is_in_the_order_of_its_making(tmp_path: Path, names: list[str]) -> None:
+def test_sealed_names_are_in_order_of_creation(tmp_path: Path, names: list[str]) -> None:
     sealed_files(tmp_path, names[::-1])
     (tmp_path / "unsealed").touch()
     assert sealed(tmp_path) == names
@@ -101,7 +101,7 @@ def test_what_is_sealed_is_in_the_order_of_its_making(tmp_path: Path, names: lis
 
 @pytest.mark.parametrize("names", [LEARNERS, REPLAYS])
 @pytest.mark.parametrize("broken", [[], [0], [2], [1, 2], [0, 1, 2]])
-def test_the_newest_whole_one_is_found_and_those_before_are_not_read(
+def test_newest_complete_skips_damaged_files_and_does_not_read_older_ones(
     tmp_path: Path, names: list[str], broken: list[int]
 ) -> None:
     sealed_files(tmp_path, names)
@@ -115,7 +115,7 @@ def test_the_newest_whole_one_is_found_and_those_before_are_not_read(
     assert left_out == [(name, BrokenError) for name in newer]
 
 
-def test_seals_may_be_believed(tmp_path: Path) -> None:
+def test_newest_complete_can_trust_seals_without_reading_the_files(tmp_path: Path) -> None:
     sealed_files(tmp_path, LEARNERS)
     (tmp_path / "ckpt-1000").unlink()
     found = newest_complete(tmp_path, lambda name, error: pytest.fail(name), sealed_facts)

@@ -68,12 +68,12 @@ def test_points_of_curves_leave_nothing_behind(tmp_path: Path) -> None:
     numbers = itertools.count()
 
     def bytes_left(points: int) -> int:
-        """Of all memory that is in use, also that which Python knows nothing of."""
+        """Writes points; returns the bytes that stay allocated, including those outside Python."""
         before = bytes_in_use()
         for number in itertools.islice(numbers, points):
             summaries.scalars({"curve": 0.5 + number}, number)
         summaries.flush()
         return bytes_in_use() - before
 
-    bytes_left(500)  # What is made once only.
+    bytes_left(500)  # Warm-up: allocations that are made only once.
     assert bytes_left(500) < 500 * 50

@@ -1,4 +1,4 @@
-"""The eval actor evaluates every new policy once, and none if evaluation is off."""
+"""The eval actor evaluates every new policy once, and ends at once if evaluation is off."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A replay server: the last checkpoint, if somebody has started it by hand, and what its curves are over."""
+"""A replay server that was started by hand: its last checkpoint, and the x axis of its curves."""
 
 import dataclasses
 import logging

@@ -1,4 +1,4 @@
-"""Roles are seeded: the same in every run of a seed, and otherwise when they are started again in a run."""
+"""The seeds of roles: equal in all runs with the same seed, and different after a restart within a run."""
 
 import dataclasses
 import random
@@ -35,7 +35,7 @@ _acted: list[Any] = []
 
 
 class Recorded(gym.Wrapper):
-    """CartPole-v1 that keeps what it starts from and what is done in it, and stops its actor in time."""
+    """CartPole-v1 that records its first observations and its actions, and stops its actor in time."""
 
     def __init__(self) -> None:
         super().__init__(gym.make("CartPole-v1"))
@@ -80,7 +80,7 @@ def life(config: Config, address: str, path: Path, index: int = 0) -> list[Any]:
     directory.prepare(config, joins=True)
     collect_actor.run(config, directory, _stop, replay_address=(address,), actor_index=index)
     first_action = next(i for i, (what, *_) in enumerate(_acted) if what == "action")
-    return _acted[first_action - 2 :]  # From the two resets on that acting begins with.
+    return _acted[first_action - 2 :]  # From the two resets at the beginning of acting.
 
 
 def test_a_second_life_starts_and_acts_differently(

@@ -13,7 +13,7 @@ _KWARGS = GOOD.replace("Pendulum-v1", "Pendulum-v1, kwargs: {a: %s}")
 
 
 def _bomb(nest: str) -> str:
-    """Returns aliases of aliases: a hundred million values once they are written out."""
+    """Returns nested YAML aliases that expand to a hundred million values."""
     lines = ["k0: &k0 {x: 1}"]
     for level in range(1, 9):
         lines.append(f"k{level}: &k{level} " + nest % ", ".join([f"*k{level - 1}"] * 10))

@@ -36,7 +36,7 @@ class Cluster:
           start: see the fixture.
           directory: the working directory of the commands.
           address: HOST:PORT of the replay server.
-          interval_s: least seconds between two env steps of an actor.
+          interval_s: the minimum time between two env steps of an actor, in seconds.
           *settings: of the configuration, for `--set`.
         """
         self._start = start
@@ -75,12 +75,12 @@ class Cluster:
         return records(self._directory / name / "metrics" / f"{name}.jsonl")
 
     def last(self, name: str, key: str) -> int:
-        """The newest value of a metric; -1 while there is none."""
+        """The newest value of a metric; -1 before the first record."""
         values = [record[key] for record in self.records(name)]
         return int(values[-1]) if values else -1
 
     def wait_for(self, name: str, key: str, least: int, *running: Command) -> int:
-        """Waits until a metric is at least so much, while these roles run; returns it."""
+        """Waits until a metric reaches a value; fails if one of these roles ends. Returns the metric."""
 
         def reached() -> bool:
             for command in running:
@@ -91,7 +91,7 @@ class Cluster:
         return self.last(name, key)
 
     def log(self, role: str, name: str) -> str:
-        """What a role has said and printed."""
+        """The log and output of a role."""
         return (self._directory / name / "logs" / f"{role}.log").read_text()
 
     def policies_back(self, *indices: int) -> list[str]:

@@ -27,7 +27,7 @@ def endless_pendulum(image: str) -> dict[str, str]:
 
 
 def missing() -> str:
-    """What there has to be, and is not, for containers on this machine; empty if nothing is missing."""
+    """The missing requirements for containers on this machine; empty if there are none."""
     if not shutil.which("docker"):
         return "no docker"
     if subprocess.run(["docker", "info"], capture_output=True, timeout=60, check=False).returncode:
@@ -36,7 +36,7 @@ def missing() -> str:
 
 
 def command() -> list[str]:
-    """What compose is called with here; empty if there is none."""
+    """The command of compose on this machine; empty without compose."""
     for name in (["docker-compose"], ["docker", "compose"]):
         if shutil.which(name[0]):
             version = subprocess.run([*name, "version"], capture_output=True, timeout=60, check=False)
@@ -85,7 +85,7 @@ class Project(Containers):
         return self.compose("ps") + self.compose("logs", "--tail", "10")
 
     def left(self) -> list[str]:
-        """The containers, networks and volumes that there are of this project, by their names."""
+        """The names of this project's existing containers, networks and volumes."""
         label = f"label=com.docker.compose.project={self.name}"
         kinds = (["ps", "-a"], ["network", "ls"], ["volume", "ls"])
         return [name for kind in kinds for name in run("docker", *kind, "-q", "--filter", label).split()]

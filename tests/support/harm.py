@@ -1,4 +1,4 @@
-"""What happens to files: cut off, changed, and a disk without room for them."""
+"""Damage to files: truncation, a changed bit, and a full disk."""
 
 import errno
 from pathlib import Path

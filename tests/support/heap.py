@@ -1,4 +1,4 @@
-"""How much memory the C library has given out: a leak of TensorFlow or Reverb shows in it exactly."""
+"""The memory allocated by the C library: it shows leaks of TensorFlow or Reverb exactly."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ class _Statistics(ctypes.Structure):
 
 
 def bytes_in_use() -> int:
-    """Of the heap of this process, with all its arenas and what was mapped for single allocations."""
+    """The bytes in use on this process's heap: all arenas and all separately mapped allocations."""
     gc.collect()
     statistics = ctypes.CDLL(None).mallinfo2
     statistics.restype = _Statistics

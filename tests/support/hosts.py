@@ -56,7 +56,7 @@ class Cable:
     _connections: set[frozenset[bytes]] = dataclasses.field(default_factory=set)
 
     def forget(self) -> None:
-        """Makes the firewall forget all connections, without a word to either end."""
+        """Makes the firewall forget all connections; neither end is notified."""
         self._connections.clear()
 
     def passes(self, frame: bytes) -> bool:
@@ -164,7 +164,7 @@ class Switch:
                     os.write(host.frames, frame)
 
     def _take(self, source: Host) -> None:
-        """Reads a frame and sees to it that it arrives in time, or not at all."""
+        """Reads a frame and schedules its arrival, or drops it."""
         try:
             frame = os.read(source.frames, _LONGEST_FRAME)
         except OSError:

@@ -1,4 +1,4 @@
-"""What a reader of a report sees of it."""
+"""The visible text of a report."""
 
 import re
 from pathlib import Path

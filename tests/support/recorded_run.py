@@ -1,4 +1,4 @@
-"""Run directories with metrics that are known, as runs leave them."""
+"""Run directories with known metrics, in the form that real runs leave."""
 
 import json
 from collections.abc import Iterable, Sequence

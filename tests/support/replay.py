@@ -128,7 +128,7 @@ class Replay:
 
 
 def sample_until_blocked(replay: Replay) -> int:
-    """Samples items until the rate limiter bars it for a while."""
+    """Samples items until the rate limiter blocks for a while."""
     specs = replay.layout.item_specs
     dataset = reverb.TrajectoryDataset(
         replay.address,

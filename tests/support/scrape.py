@@ -1,4 +1,4 @@
-"""Asking a Prometheus endpoint, and reading its answer as Prometheus does."""
+"""Scrapes a Prometheus endpoint, and parses the answer as Prometheus does."""
 
 import urllib.request
 

@@ -28,7 +28,7 @@ class ServerProcess:
 
     @property
     def data_bytes(self) -> int:
-        """Its memory, also what is swapped out, without the files that are mapped: the kernel drops those."""
+        """Its memory, including swapped pages and excluding mapped files, which the kernel can drop."""
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
         fields = dict(line.split(":", 1) for line in lines)
         return sum(int(fields[name].split()[0]) for name in ("RssAnon", "VmSwap")) * 1024

@@ -10,7 +10,7 @@ _BLOCK = 4096
 
 
 class _Pace:
-    """When the next bytes may pass, for all connections of a link together."""
+    """The time at which the next bytes may pass, shared by all connections of a link."""
 
     def __init__(self, bytes_per_s: float) -> None:
         self._bytes_per_s = bytes_per_s

@@ -24,7 +24,7 @@ def run(*command: str) -> str:
 
 
 def missing() -> str:
-    """What there has to be, and is not, for jobs on this machine; empty if nothing is missing."""
+    """The missing requirements for jobs on this machine; empty if there are none."""
     if not shutil.which("sbatch"):
         return "no sbatch"
     return "" if "up" in run("sinfo", "--noheader", "--format=%a").split() else "no partition is up"

@@ -49,7 +49,7 @@ def make_parts(agent: DqnConfig = DQN) -> AgentParts:
 
 
 def all_variables(parts: AgentParts) -> dict[str, tf.Variable]:
-    """What training changes, by name: both networks, the optimiser's state and the train step."""
+    """All variables that training changes, by name: both networks, the optimiser's state, the train step."""
     agent = parts.agent
     optimizer = agent._optimizer
     trained = agent._q_network.variables

@@ -1,4 +1,4 @@
-"""Search spaces: what a file may hold, what is drawn from it, and what is refused."""
+"""Search spaces: valid files, sampled values, and refusals."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_every_problem_is_a_line_with_its_place(tmp_path: Path) -> None:
         "{low: 0, high: 1, step: 0.1}",
     ],
 )
-def test_what_is_no_range(tmp_path: Path, values: str) -> None:
+def test_invalid_ranges_are_refused(tmp_path: Path, values: str) -> None:
     (problem,) = _problems(tmp_path, f"agent.gamma: {values}")
     assert "is no range of values to search" in problem
     assert "allowed: a list of values, or a mapping with low, high" in problem

@@ -1,4 +1,4 @@
-"""Sweeps of scripted runs: which trials are ended early, what a stop leaves, and what is refused."""
+"""Sweeps of scripted runs: early ends of trials, resuming after a stop, and refusals."""
 
 import json
 import signal
@@ -157,7 +157,7 @@ def test_a_trial_below_the_median_ends_early(
     states = [each.state.name for each in _study(tmp_path).trials]
     assert states == ["COMPLETE"] * 5 + ["PRUNED"]
     assert _study(tmp_path).trials[-1].intermediate_values == {100: 9.0}
-    # The second time, so that it does not save experience that is removed.
+    # Interrupted twice: it must not save experience that will be removed.
     assert [each.interrupts for each in runs] == [0] * 5 + [2]
 
 

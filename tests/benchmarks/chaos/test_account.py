@@ -1,4 +1,4 @@
-"""Accounts of hand-made stores: every kind of loss is told from the others, and planted faults are found."""
+"""Accounts of hand-made stores: each kind of loss is recognised, and planted faults are found."""
 
 import dataclasses
 
@@ -57,7 +57,7 @@ def without(*lost: tuple[int, int]) -> list[tuple[int, int]]:
     return [pair for pair in everything(*ENVIRONMENTS) if pair not in gone]
 
 
-def test_nothing_is_wrong_with_everything() -> None:
+def test_no_loss_is_counted_if_everything_is_stored() -> None:
     expected = dataclasses.replace(NOTHING, produced=PRODUCED, stored=PRODUCED)
     assert account(everything(*ENVIRONMENTS)) == expected
 
@@ -75,17 +75,19 @@ def test_a_planted_loss_is_found() -> None:
 
 @pytest.mark.parametrize("writing", [PACKED, TRAJECTORIES])
 @pytest.mark.parametrize("killed", [True, False])
-def test_what_an_actor_had_not_confirmed_is_told_apart(writing: Writing, killed: bool) -> None:
+def test_unconfirmed_transitions_are_attributed_to_the_end_of_the_actor(
+    writing: Writing, killed: bool
+) -> None:
     margin = writing.unconfirmed(2) // 2  # Of each environment.
     last = [(ordinal, STEPS - 1 - k) for ordinal in (0, 1) for k in range(margin)]
     found = account(without(*last), killed=(7,) if killed else (), writing=writing)
     assert (found.lost_with_actor, found.lost_at_end) == ((2 * margin, 0) if killed else (0, 2 * margin))
     assert found.lost == 0
-    # One env step before is one too many.
+    # A loss one env step earlier is unexplained.
     assert account(without(*last, (0, STEPS - 1 - margin)), killed=(7,), writing=writing).lost == 1
 
 
-def test_a_loss_that_something_stored_came_after_is_no_rest() -> None:
+def test_a_loss_before_a_stored_transition_is_not_attributed_to_the_killed_actor() -> None:
     assert account(without((0, STEPS - 2)), killed=(7,)).lost == 1
     assert account(without((0, STEPS - 2), (0, STEPS - 1)), killed=(7,)).lost_with_actor == 2
 
@@ -97,7 +99,7 @@ def test_only_the_actor_that_was_killed_is_excused() -> None:
     assert (found.lost_with_actor, found.lost_at_end) == (1, 2)
 
 
-def test_what_was_inserted_after_the_checkpoint_is_told_apart() -> None:
+def test_transitions_inserted_after_the_checkpoint_are_lost_with_the_server() -> None:
     gone = [(ordinal, number) for ordinal in (0, 1) for number in range(40, 61)]
     found = account(without(*gone), ServerLoss(saved_at=1_040.0, died_at=1_061.5))
     assert (found.lost_with_server, found.lost) == (len(gone), 0)
@@ -117,7 +119,7 @@ def test_a_server_without_a_checkpoint_loses_everything_before() -> None:
     assert (found.lost_with_server, found.lost) == (62, 0)
 
 
-def test_what_nobody_produced_is_unknown() -> None:
+def test_stored_transitions_that_no_actor_produced_are_unknown() -> None:
     pairs = everything(*ENVIRONMENTS)
     found = account([*pairs, (99, 0), (ENVIRONMENTS[0].identity, STEPS)])
     assert (found.unknown, found.duplicated) == (2, 0)

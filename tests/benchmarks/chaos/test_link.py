@@ -1,4 +1,4 @@
-"""Links between real sockets: what passes, what waits for the end of a cut, and what is lost."""
+"""Links between real sockets: data that passes, waits for the end of a cut, or is lost."""
 
 import socket
 import socketserver
@@ -16,7 +16,7 @@ SHORT_S = 0.3
 
 
 class Echo(socketserver.BaseRequestHandler):
-    """Answers everything with itself, and the end with a last word."""
+    """Echoes all data, and sends a last message when the client has closed its side."""
 
     def handle(self) -> None:
         while data := self.request.recv(1 << 16):

@@ -1,4 +1,4 @@
-"""Numbered environments: what they tell survives float32, replay and the death of their process."""
+"""Numbered environments: their numbers survive float32, replay and the death of their process."""
 
 import dataclasses
 import os
@@ -45,7 +45,9 @@ def configuration(tmp_path: Path, name: str) -> EnvironmentConfig:
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
-def test_it_acts_as_the_other_and_numbers_its_steps(tmp_path: Path, name: str) -> None:
+def test_it_has_the_other_environments_action_space_and_numbers_its_env_steps(
+    tmp_path: Path, name: str
+) -> None:
     other = load_environment(EnvironmentConfig(suite="gym", name=name), seed=0)
     environment = load_environment(configuration(tmp_path, name), seed=0)
     assert environment.action_spec == other.action_spec
@@ -73,7 +75,7 @@ def test_it_acts_as_the_other_and_numbers_its_steps(tmp_path: Path, name: str) -
     assert (np.diff(produced.times) >= 0).all()
 
 
-def test_no_two_are_the_same(tmp_path: Path) -> None:
+def test_identities_are_unique(tmp_path: Path) -> None:
     identities = {Steps(tmp_path).identity for _ in range(100)}
     assert len(identities) == 100
     assert max(identities) < 2**48

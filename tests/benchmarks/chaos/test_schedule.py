@@ -59,7 +59,7 @@ def test_a_kill_has_no_length_and_only_cuts_drop() -> None:
     assert {harm.drops for harm in harms if harm.kind is Kind.CUT} == {True, False}
 
 
-def test_what_a_person_is_told() -> None:
+def test_a_harm_is_described_in_words() -> None:
     assert str(Harm(1.0, "learner", Kind.KILL)) == "kill learner"
     assert str(Harm(1.0, "learner", Kind.STOP, 6.4)) == "stop learner for 6 s"
     assert str(Harm(1.0, "learner", Kind.CUT, 6.4, drops=False)) == "cut learner off for 6 s"

@@ -1,4 +1,4 @@
-"""Every transition is read out of a real checkpoint of replay, and the account of it is right."""
+"""Reads every transition from a real replay checkpoint; their account is correct."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +67,7 @@ def _env_step(number: int, last: bool) -> EnvSteps:
 
 @pytest.fixture(params=["packed", "trajectory"])
 def store(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
-    """With a rate limiter that soon bars sampling, and tables beside that of the experience."""
+    """A server whose rate limiter soon blocks sampling, with other tables beside the experience table."""
     config = with_replay(
         small_config, layout=request.param, min_size=MAX_ROWS, updates_per_env_step=1.0, error_buffer=1_000.0
     )
@@ -89,7 +89,7 @@ def test_every_transition_is_read_once(store: Store) -> None:
     assert found.lost + found.lost_at_end == 0
 
 
-def test_also_where_sampling_is_barred_and_items_were_sampled(store: Store) -> None:
+def test_every_transition_is_read_although_the_limiter_blocks_sampling(store: Store) -> None:
     store.take(range(STEPS))
     held = store.status().size // store.layout.env_steps_per_item
     assert sample_until_blocked(store) > held

@@ -1,4 +1,4 @@
-"""The verdict: good only where nothing is wrong, and a table that fits a terminal."""
+"""The verdict: good only without any fault, and a table that fits a terminal."""
 
 import dataclasses
 import json
@@ -83,7 +83,7 @@ def test_downtimes_last_until_the_role_is_seen_to_work_after_the_harm() -> None:
     }
 
 
-def test_what_downtimes_have_in_common_counts_once() -> None:
+def test_overlapping_downtimes_count_once() -> None:
     assert total_s([]) == 0
     assert total_s([Downtime(10, 20), Downtime(0, 5), Downtime(12, 15), Downtime(18, 22)]) == 17
 

@@ -66,7 +66,7 @@ def test_both_sides_where_neither_waits_for_long() -> None:
     assert names(waits) == [ENVIRONMENTS, TRAINING]
 
 
-def test_both_sides_where_nothing_ties_them() -> None:
+def test_both_sides_without_a_rate_limit() -> None:
     waits = Waits(actors(policy=0.9), learner(sampling=0.5, training=0.4))
     assert names(waits, None) == [POLICY, SAMPLING]
 
@@ -81,7 +81,7 @@ def test_both_sides_where_nothing_ties_them() -> None:
         (0.3, "training: the learner trains 20 % of the time, the actors wait 48 % of their time for the"),
     ],
 )
-def test_where_experience_is_consumed_once_the_side_that_the_other_waits_for_longer(
+def test_the_side_waited_for_longer_if_experience_is_consumed_once(
     learner_waits: float, expected: str
 ) -> None:
     """The sides take turns, so that both wait for long."""
@@ -113,7 +113,7 @@ def test_both_sides_where_policies_may_lag_and_neither_waits() -> None:
     assert [each.name for each in found] == [ENVIRONMENTS, TRAINING]
 
 
-def test_a_side_that_is_known_by_itself() -> None:
+def test_one_side_without_records_of_the_other() -> None:
     assert names(Waits(actors(environments=0.9), None)) == [ENVIRONMENTS]
     assert names(Waits(None, learner(training=0.3, rate_limiter=0.6))) == [LIMITER]
     assert names(Waits(None, None)) == []

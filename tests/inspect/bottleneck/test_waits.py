@@ -1,4 +1,4 @@
-"""Fractions of the time from records of metrics, also of those that do not have them."""
+"""Fractions of the time from metrics records, including records without the keys."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_only_the_window_counts() -> None:
 
 
 def test_the_actors_count_from_when_the_learner_trains() -> None:
-    """It saves the first policies after its first call, for seconds in which no actor may go on."""
+    """After its first call the learner saves its first policies, which blocks the actors for seconds."""
     training = [learner(0, 0.9, None, train_step=10), learner(32, 0.6, 0.6, train_step=30)]
     acting = [actor(0, 0.0, 1.0), actor(28, 0.0, 1.0), actor(31, 0.8, 0.0), actor(34, 0.8, 0.0)]
     waits = recent_waits(training, [acting])
@@ -80,7 +80,7 @@ def test_the_actors_count_from_when_the_learner_trains() -> None:
     assert waits.learner[LIMITER] == pytest.approx(0.6)
 
 
-def test_nothing_is_told_while_the_learner_begins() -> None:
+def test_there_are_no_waits_before_the_learner_trains() -> None:
     acting = [actor(0, 0.0, 1.0), actor(2, 0.0, 1.0)]
     assert recent_waits([learner(0, 0.9, None)], [acting]) == Waits(None, None)
 
@@ -92,7 +92,7 @@ def test_random_actions_say_nothing_of_the_policy() -> None:
     assert waits.actors[ENVIRONMENTS] == pytest.approx(0.3)
 
 
-def test_records_of_earlier_versions_tell_nothing() -> None:
+def test_records_of_earlier_versions_give_no_waits() -> None:
     old = [{"time": NOW, "env_steps": 8}, {"time": NOW + 2, "env_steps": 16}]
     assert recent_waits(old, [old]) == Waits(None, None)
     assert recent_waits([], []) == Waits(None, None)

@@ -1,4 +1,4 @@
-"""Each check of the doctor, on what it is to find."""
+"""Each check of the doctor, with a problem that it must find."""
 
 import dataclasses
 import importlib.metadata
@@ -126,7 +126,7 @@ def test_versions(
     assert found.detail.startswith(expected)
 
 
-def test_an_environment_that_fails_in_the_round_trip_is_to_blame(
+def test_a_failed_round_trip_names_the_environment_that_failed(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(round_trip, "_ENV_STEPS", 30)
@@ -336,7 +336,7 @@ def test_a_disk_that_is_full(experiment: Experiment, monkeypatch: pytest.MonkeyP
     assert not experiment.run_dir.parent.exists(), "nothing is left behind"
 
 
-def test_checkpoints_that_are_there_make_room(
+def test_existing_checkpoints_count_as_free_disk_space(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = shutil.disk_usage(experiment.run_dir.parents[1])
@@ -375,6 +375,8 @@ def test_a_round_trip_that_changes_something(experiment: Experiment, monkeypatch
     assert detail.startswith("sampled transitions differ from the written ones: ")
 
 
-def test_a_replay_server_that_takes_nothing(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_server_that_accepts_no_writes(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(round_trip, "_write", lambda *arguments: (_ for _ in ()).throw(TimeoutError("no")))
     assert check("replay", experiment) == (Status.FAIL, f"TimeoutError: no: {BY_NAME['replay'].repair}")

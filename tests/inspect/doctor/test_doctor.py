@@ -1,4 +1,4 @@
-"""How checks are made one after the other, each in a process that may die, and what is printed."""
+"""The sequence of checks, each in a process that may die, and the printed lines."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def check(name: str, *needs: str) -> Check:
     return Check(name, never, "do something", needs=needs)
 
 
-def test_what_needs_a_failed_check_is_not_made() -> None:
+def test_checks_that_depend_on_a_failed_check_are_skipped() -> None:
     checks = [check("a"), check("b"), check("c", "a"), check("d", "b"), check("e", "d", "a"), check("f", "c")]
     results = {"a": warn("so so"), "b": fail("broken"), "c": ok("good"), "f": ok("good")}
     found = {check.name: result for check, result in examine(checks, lambda check: results[check.name])}

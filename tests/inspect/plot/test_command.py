@@ -1,4 +1,4 @@
-"""`actorlearner plot` as it is called: what it refuses, writes and says."""
+"""The command `actorlearner plot`: refused arguments, written files and printed lines."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> list[str]:
-    """What is said of a call with these arguments, which draws nothing."""
+    """Calls the command, which must draw nothing; returns the problems that it prints."""
     before = sorted(Path().rglob("*"))
     assert cli.main(["plot", *arguments]) == code
     out, err = capsys.readouterr()
@@ -30,7 +30,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) 
     return [line.removeprefix("actorlearner: error: ") for line in err.splitlines()]
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained_run(tmp_path / "run")
     spoilt, _ = trained_run(tmp_path / "spoilt")
     spoilt.config.write_text("seed: many\n")
@@ -119,7 +119,7 @@ def test_the_picture_that_is_asked_for_is_written(tmp_path: Path, capsys: pytest
 
 
 def test_it_needs_no_tensorflow(tmp_path: Path) -> None:
-    """Nor a window, nor the global state of pyplot."""
+    """It also needs no window and does not use pyplot's global state."""
     trained_run(tmp_path / "run")
     script = (
         "import sys; from actorlearner.cli import main as cli; code = cli.main(['plot', 'run']); "

@@ -1,4 +1,4 @@
-"""Which runs are one group, and what groups are called."""
+"""The grouping of runs, and the names of the groups."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The table of a picture has what the picture shows."""
+"""The table of a picture contains every point that the picture shows."""
 
 import csv
 from pathlib import Path

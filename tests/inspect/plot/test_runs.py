@@ -1,4 +1,4 @@
-"""What is read of run directories: of whole and spoilt ones, and of runs that paused or went back."""
+"""Reading run directories: intact and damaged ones, and runs that paused or rolled back."""
 
 import json
 from pathlib import Path
@@ -55,14 +55,14 @@ def test_without_a_replay_server_rare_records_are_no_pause(tmp_path: Path) -> No
     assert list(run.evaluations.times) == [10, 1_010]
 
 
-def test_what_a_learner_took_back_is_not_drawn(tmp_path: Path) -> None:
+def test_evaluations_of_train_steps_rolled_back_are_not_drawn(tmp_path: Path) -> None:
     steps = [0, 100, 200, 300, 200, 300]
     run = read_one(tmp_path, evaluations=[evaluation(t, step, [t]) for t, step in enumerate(steps)])
     assert list(run.evaluations.train_steps) == [0, 100, 200, 300]
     assert [returns[0] for returns in run.evaluations.returns] == [0, 1, 4, 5]
 
 
-def test_what_is_not_known_is_nan(tmp_path: Path) -> None:
+def test_unknown_values_are_nan(tmp_path: Path) -> None:
     run = read_one(tmp_path, evaluations=[evaluation(0, 0, [1])], training=[report(1, 10, staleness=None)])
     assert np.isnan(run.training.staleness_mean).all()
 

@@ -38,7 +38,7 @@ def test_fewer_than_five_runs_have_no_band() -> None:
 
 
 def test_the_band_of_many_runs_is_that_of_the_percentile_bootstrap() -> None:
-    """Of 100 runs, half 0 and half 1: the middle half of a resample is ones by as many as it has above 25."""
+    """For 100 runs, half 0 and half 1: the mean of a resample's middle half is (number of ones - 25) / 50."""
     curve = of_runs(*[0, 1] * 50)
     assert curve.middle == [0.5]
     # The number of ones in a resample is binomial: 40 and 60 of 100 at 2.5 and 97.5 %.

@@ -1,4 +1,4 @@
-"""`actorlearner report` as it is called: what it refuses, and a page of what little a young run has."""
+"""The command `actorlearner report`: refused arguments, and the page of a run with few records."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_what_cannot_be_used_is_refused(
+def test_unusable_arguments_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     trained_run(tmp_path / "run")
@@ -59,7 +59,7 @@ def test_a_run_that_has_just_begun_has_a_page(tmp_path: Path, capsys: pytest.Cap
     assert "Not known: the last minute" in page
 
 
-def test_what_others_wrote_is_shown_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_in_names_and_messages_is_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory, _ = trained_run(tmp_path / "<b>run</b>")
     EventLog(directory.events, "learner").record(WARNED, "<script>alert('&')</script>")
     assert cli.main(["report", "<b>run</b>", "--out", "page.html"]) == 0
@@ -69,7 +69,7 @@ def test_what_others_wrote_is_shown_as_text(tmp_path: Path, capsys: pytest.Captu
     assert "&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;" in page
 
 
-def test_the_newest_troubles_are_shown(tmp_path: Path) -> None:
+def test_only_the_newest_events_are_shown(tmp_path: Path) -> None:
     directory, _ = trained_run(tmp_path / "run")
     log = EventLog(directory.events, "learner")
     for number in range(205):

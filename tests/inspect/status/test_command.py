@@ -1,4 +1,4 @@
-"""The command as a process: exit codes, JSON, and looking again until Ctrl-C."""
+"""The command as a process: exit codes, JSON, and repeated polls until Ctrl-C."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ from actorlearner.inspect.status.show_status import print_status
 from actorlearner.records.run_directory import RunDirectory
 
 
-def test_watching_a_server_outlasts_its_silence(
+def test_watching_continues_while_the_server_does_not_answer(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @dataclasses.dataclass
@@ -43,7 +43,7 @@ def test_watching_a_server_outlasts_its_silence(
     assert shown.err.splitlines() == ["it did not answer"]
 
 
-def test_a_look_at_a_directory_imports_no_tensorflow(directory: RunDirectory) -> None:
+def test_the_status_of_a_directory_imports_no_tensorflow(directory: RunDirectory) -> None:
     code = (
         "import sys; from actorlearner.cli.main import main; "
         f"code = main(['status', {str(directory.path)!r}, '--json']); "
@@ -67,7 +67,7 @@ def test_a_look_at_a_directory_imports_no_tensorflow(directory: RunDirectory) ->
         (["--replay_address", "a"], "--replay_address: 'a' cannot be used; allowed: HOST:PORT"),
     ],
 )
-def test_what_is_no_run_is_refused(
+def test_unusable_arguments_are_refused(
     arguments: list[str],
     said: str,
     tmp_path: Path,

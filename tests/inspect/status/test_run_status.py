@@ -1,4 +1,4 @@
-"""What a run directory tells: of a run in its middle, of one that ended, and of one of an earlier version."""
+"""The status from run directories: of a running run, a finished one, and one of an earlier version."""
 
 import json
 import shutil
@@ -49,14 +49,14 @@ def test_figures_of_all_roles_are_put_together(directory: RunDirectory) -> None:
     assert status.best_evaluation == {"train_step": 0, "average_return": -100.25}
     assert status.collect_return == -1234.5
     assert status.faults == 6
-    assert status.restarts == 2  # That the learner is of a second generation may come of a resume.
+    assert status.restarts == 2  # The learner's second generation may be due to a resume.
     assert status.replay["samples_per_insert_wanted"] == 256.0
     [bottleneck] = status.bottlenecks
     assert bottleneck.name == "training"
     assert "the actors wait 62 %" in bottleneck.why
 
 
-def test_roles_by_their_signs_of_life(directory: RunDirectory) -> None:
+def test_the_state_of_each_role_follows_from_its_heartbeat(directory: RunDirectory) -> None:
     write_heartbeat(directory, "eval-actor", "starting", ready=False)
     roles = {role.name: role for role in look(directory).roles}
     assert {name: role.state for name, role in roles.items()} == {
@@ -85,7 +85,7 @@ def test_a_run_without_roles_has_finished_or_does_not_run(directory: RunDirector
     assert look(directory).state == FINISHED
 
 
-def test_the_learners_own_directory_has_no_evaluations(directory: RunDirectory) -> None:
+def test_a_learner_in_its_own_directory_finishes_without_evaluations(directory: RunDirectory) -> None:
     for path in (*directory.heartbeats.iterdir(), directory.metrics("eval")):
         path.unlink()
     newest = directory.metrics("learner").read_text().replace("9000", "10000")
@@ -142,7 +142,7 @@ def test_the_metrics_of_info_have_a_row(directory: RunDirectory) -> None:
 def test_rates_of_long_ago_are_not_those_of_now(
     directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A learner that waits for its batch gives signs of life, but writes no record."""
+    """A learner that waits for its batch writes heartbeats but no records."""
     monkeypatch.setattr(run_status.time, "time", lambda: NOW + 40)
     write_heartbeat(directory, "learner", "waiting for replay", time=NOW + 39)
     status = look(directory)
@@ -154,7 +154,7 @@ def test_rates_of_long_ago_are_not_those_of_now(
 def test_rates_last_longer_where_records_are_far_apart(
     directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with a call of the training graph that takes a minute."""
+    """For example when a call of the training graph takes a minute."""
     old, new = (json.loads(line) for line in directory.metrics("learner").read_text().splitlines())
     old["time"] = new["time"] - 60
     directory.metrics("learner").write_text(f"{json.dumps(old)}\n{json.dumps(new)}\n")
@@ -179,7 +179,7 @@ def test_no_line_is_wider_than_the_terminal(directory: RunDirectory, width: int)
     assert all(len(line.rstrip()) <= width for line in shown.splitlines()), shown
 
 
-def test_lines_say_it_all(directory: RunDirectory) -> None:
+def test_the_printed_lines_show_every_figure(directory: RunDirectory) -> None:
     shown = " ".join(text(look(directory)).split())
     for part in (
         "train step 9,000 of 10,000 (90 %), 0:00:10 left",

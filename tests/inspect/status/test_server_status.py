@@ -1,4 +1,4 @@
-"""What a replay server tells to whoever reaches it."""
+"""The status that a replay server returns to any client."""
 
 import dataclasses
 import socket
@@ -59,7 +59,7 @@ def _serve(config: Config, free_port: int) -> Iterator[Replay]:
     server.stop()
 
 
-def test_it_tells_of_replay_variables_and_rates(
+def test_the_status_has_replay_variables_and_rates(
     replay: Replay, config: Config, values: list[np.ndarray], eventually: Eventually
 ) -> None:
     reader = ServerStatusReader(replay.address)
@@ -71,7 +71,7 @@ def test_it_tells_of_replay_variables_and_rates(
     container = VariableContainer(replay.client)
     container.push(PolicyVariables(30, values, generation=2))
     container.push_evaluation(EvaluationRequest(PolicyVariables(20, values), env_steps=5))
-    # More than the rate limiter lets in, where writing does not wait for that.
+    # Writes more than the rate limiter accepts; in the packed layout, writing does not wait for it.
     packed = config.replay.layout == "packed"
     writer = replay.layout.writer(replay.client, 8)
     for number in range(0, 20 * 64 if packed else 8, 8):
@@ -100,7 +100,7 @@ def _queue(small_config: Config, free_port: int) -> Iterator[Replay]:
     yield from _serve(dataclasses.replace(small_config, agent=agent), free_port)
 
 
-def test_of_experience_that_is_consumed_once_the_server_knows_one_side(queue: Replay) -> None:
+def test_no_bottleneck_is_shown_for_experience_that_is_consumed_once(queue: Replay) -> None:
     reader = ServerStatusReader(queue.address)
     reader.read()
     status = reader.read()
@@ -111,7 +111,9 @@ def test_of_experience_that_is_consumed_once_the_server_knows_one_side(queue: Re
     assert "bottleneck" not in shown
 
 
-def test_a_server_that_only_accepts_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_accepts_connections_but_does_not_answer_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(server_status, "ANSWER_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
