@@ -118,9 +118,8 @@ def play_episodes(
 ) -> list[PlayedEpisode] | None:
     """Plays whole episodes, one in each of N environments at a time, with one policy call for all.
 
-    Environment j plays the episodes j, j + N, j + 2N, ..., so the episodes that count are fixed in advance:
-    counting those that end first would favour short episodes. An episode in which the environment fails is
-    discarded and replaced by another one.
+    Environment j plays the episodes j, j + N, j + 2N, ...: a fixed choice, because taking the first episodes
+    to end would favour short ones. If an environment fails, its episode is discarded and played again.
 
     Args:
       environments: N of them, at most `episodes`.

@@ -64,7 +64,7 @@ class Pace:
     def policy_arrived(self, train_step: int) -> None:
         """Adds the share of a new policy, and one share for each policy that this actor has missed.
 
-        The first policy, also that of a restarted learner, adds as many shares as the policy lag allows.
+        The first policy of a learner, new or restarted, adds as many shares as the policy lag allows.
         """
         shares, now = self._max_shares, self._clock()
         if self._train_step is not None and train_step > self._train_step:

@@ -54,7 +54,7 @@ class DqnConfig(ActionValueConfig):
     )
     sequence_length: int = setting(20, "With an LSTM, env steps in a sequence.", at_least=2)
     sequence_stride: int = setting(
-        10, "With an LSTM, env steps from the start of a sequence to that of the next.", at_least=1
+        10, "With an LSTM, env steps between the starts of two consecutive sequences.", at_least=1
     )
     burn_in: int = setting(
         4,

@@ -1,4 +1,4 @@
-"""What on-policy algorithms share: the interface of their agents, and generalised advantages."""
+"""The interface of on-policy agents, and generalised advantage estimation."""
 
 import abc
 from typing import Any

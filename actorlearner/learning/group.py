@@ -137,7 +137,7 @@ class Workers(Group):
 
     @property
     def stopped(self) -> bool:
-        """Whether any learner voted to stop in the last call of the training graph.
+        """True if any learner voted to stop in the last call of the training graph.
 
         If so, blocks up to _REPORT_S until the stopped learner's report sets this learner's exit code.
         """

@@ -81,7 +81,7 @@ class GroupLink:
 
     @property
     def others_have_left(self) -> bool:
-        """Whether all peers have ended normally."""
+        """True once all peers have ended normally."""
         return all(peer.left for peer in self._peers)
 
     def leave(self) -> None:

@@ -106,7 +106,7 @@ class Learner:
 
     @property
     def waiting_for_data(self) -> bool:
-        """Whether training waits for its next batch, or for another learner's.
+        """True while training waits for its next batch, or another learner waits for one.
 
         Safe to read from another thread. While it is True, no train step is in progress, so the variables
         are consistent.

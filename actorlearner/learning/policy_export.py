@@ -1,6 +1,7 @@
 """The policies as SavedModels, which run without this package."""
 
 import logging
+import threading
 import time
 from pathlib import Path
 
@@ -32,11 +33,13 @@ class PolicyExport:
         self._config = config
         self._policies: list[PolicyDirectory] = []
         self._saved = -1
+        # At a stop the main thread saves, while the training thread may be saving as well.
+        self._lock = threading.Lock()
         self._outage = Outage("policies", directory)
 
     @property
     def begun(self) -> bool:
-        """Whether this learner has traced the policies, as the first `save` does."""
+        """True once this learner has traced the policies; the first `save` does that."""
         return bool(self._policies)
 
     def save(self) -> bool:
@@ -47,6 +50,10 @@ class PolicyExport:
         Returns:
           Whether they exist. A disk that is full or fails is logged, and the earlier policies stay.
         """
+        with self._lock:
+            return self._save()
+
+    def _save(self) -> bool:
         started = time.monotonic()
         train_step = int(self._parts.train_step.numpy())
         if train_step == self._saved:

@@ -72,12 +72,12 @@ class ForkServer:
 
     @property
     def alive(self) -> bool:
-        """Whether the fork server runs."""
+        """True while the fork server runs."""
         return self._process.poll() is None
 
     @property
     def importing(self) -> bool:
-        """Whether the fork server has not forked yet, because it still imports."""
+        """True until the first fork: the fork server still imports."""
         return not any(fork.forked_as for fork in self._forks)
 
     @property

@@ -19,7 +19,7 @@ _SERVER_INFO = "/deepmind.reverb.ReverbService/ServerInfo"
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """Whether one process is healthy (it makes progress, or waits as it should), and the reason."""
+    """The health of one process: a healthy one makes progress, or waits as it should."""
 
     name: str
     healthy: bool

@@ -23,7 +23,7 @@ NAN_OBSERVATION = OBSERVATION | {"state": np.array([0.0, np.nan], np.float32)}
 
 
 class Scripted:
-    """Returns the scripted answers, and raises those that are exceptions."""
+    """Returns the scripted answers in turn; an answer that is an exception is raised."""
 
     observation_spec = specs.Array([2], np.float32)
     action_spec = specs.Array([1], np.float32)

@@ -1,8 +1,10 @@
 """Saved policies act as the agent's do, without this package."""
 
 import os
+import threading
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -101,6 +103,32 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     PolicyExport(directory, parts, CONFIG).save()
     check_saved(directory, parts)
     assert sorted(path.name for path in directory.iterdir()) == NAMES
+
+
+def test_two_threads_do_not_save_at_the_same_time(tmp_path: Path) -> None:
+    parts = make_parts()
+    export = PolicyExport(tmp_path, parts, CONFIG)
+    saving: list[int] = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def prepare(extras: object) -> None:
+        saving.append(int(parts.train_step))
+        began.set()
+        assert go_on.wait(60)
+
+    export._policies = [cast(Any, SimpleNamespace(prepare=prepare, replace=lambda: None))]
+    first = threading.Thread(target=export.save)
+    first.start()
+    assert began.wait(60)
+    parts.train_step.assign(5)
+    second = threading.Thread(target=export.save)
+    second.start()
+    second.join(0.3)
+    assert saving == [0]
+    go_on.set()
+    for thread in (first, second):
+        thread.join(60)
+    assert saving == [0, 5]
 
 
 def test_a_full_disk_keeps_earlier_policies(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The time for which the experience table blocks: that of the side that waits, as fractions between polls."""
+"""The fractions of the time between two polls in which the rate limiter blocked inserts or sampling."""
 
 import dataclasses
 from collections.abc import Iterator
