@@ -20,7 +20,7 @@ from tests.support.ports import unused_port
 Eventually = Callable[..., None]
 
 _INTEGRATION_S = 900.0
-"""More than such a test waits for: at this limit all of pytest ends, and says less than the test would."""
+"""Longer than all waits of such a test. At this limit all of pytest ends, with a less helpful message."""
 
 
 class _KeepsSharedTogether(LoadScopeScheduling):
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _time_limit_s(item: pytest.Item) -> float:
-    """What a test says of itself; and those of whole runs may take longer than all others."""
+    """The test's own timeout; tests of complete runs get a longer one."""
     if item.get_closest_marker("integration"):
         item.add_marker(pytest.mark.timeout(_INTEGRATION_S))
     marker = item.get_closest_marker("timeout")

@@ -31,7 +31,7 @@ def find(
     harmer: Harmer,
     problems: Sequence[str],
 ) -> Findings:
-    """Reads the files of the run, including its whole last replay checkpoint.
+    """Reads the files of the run, including its complete last replay checkpoint.
 
     Args:
       config: the experiment.
@@ -78,13 +78,13 @@ def _account(
 ) -> Account:
     use_cpu(threads=1)
     layout = make_layout(config, load_specs(config.environment))
-    whole = newest_checkpoint(directory.replay_checkpoints)
-    if whole is None:
+    checkpoint = newest_checkpoint(directory.replay_checkpoints)
+    if checkpoint is None:
         problems.append("there is no complete checkpoint of replay")
         stored = []
     else:
         with quiet_output():  # Reverb prints to stdout.
-            stored = read_items(whole[0], layout, free_port())
+            stored = read_items(checkpoint[0], layout, free_port())
     size = layout.env_steps_per_item
     if sum(len(part.reward) for part in stored) > (items(config.replay.capacity, size) - 1) * size:
         problems.append("replay is full, so lost transitions cannot be counted")

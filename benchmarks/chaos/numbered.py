@@ -74,9 +74,9 @@ def read_produced(directory: Path) -> list[Produced]:
     produced = []
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         pid, _, identity = path.name.removesuffix(_SUFFIX).split("-")
-        whole = path.stat().st_size // _RECORD.size
-        records = np.fromfile(path, _RECORD_DTYPE, count=whole)
-        assert np.array_equal(records["number"], np.arange(whole)), path
+        complete = path.stat().st_size // _RECORD.size
+        records = np.fromfile(path, _RECORD_DTYPE, count=complete)
+        assert np.array_equal(records["number"], np.arange(complete)), path
         produced.append(Produced(int(pid), int(identity, 16), records["time"]))
     return produced
 

@@ -82,8 +82,8 @@ class Watch:
 
     def _ended(self, child: Supervised, on_purpose: bool) -> None:
         if child.name == SERVER:
-            whole = newest_checkpoint(self._checkpoints)
-            self.losses.append(ServerLoss(_saved_at(whole[0]) if whole else 0.0, time.time()))
+            checkpoint = newest_checkpoint(self._checkpoints)
+            self.losses.append(ServerLoss(_saved_at(checkpoint[0]) if checkpoint else 0.0, time.time()))
         if child.exit_code != 0 and not on_purpose:
             child.receive()  # Reads its last messages.
             self.unasked.append(f"{child.name} died by itself: {child.reason}")

@@ -48,7 +48,7 @@ def measure(name: str, contender: Contender, job: Job, path: Path) -> bool:
         )
         code, printed, peak_bytes = _run(command, log)
         if code:
-            with contextlib.suppress(FileNotFoundError):  # Why, where our roles say so.
+            with contextlib.suppress(FileNotFoundError):  # Our roles log why.
                 shutil.copytree(run_dir / "logs", beside(path, ".logs"), dirs_exist_ok=True)
             return False
         records = ours.records(run_dir) if of_ours else parse(printed.splitlines())

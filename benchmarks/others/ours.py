@@ -29,7 +29,7 @@ def suite(environment: str) -> str:
 
 
 def records(run_dir: Path) -> list[dict[str, Any]]:
-    """Returns the progress and the evaluations of a run; an evaluation's time says nothing of training."""
+    """Returns the progress and the evaluations of a run; an evaluation's time is not training time."""
     directory = RunDirectory(run_dir)
     progress = [
         {"kind": "progress", "time": record["time"], "env_steps": record["env_steps"],

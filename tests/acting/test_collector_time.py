@@ -1,6 +1,6 @@
 """Where a collect actor's time goes: each part made the longest by far, with a real replay server.
 
-The clock of shares and records goes on only where a test says so: a busy machine makes no difference.
+The clock of shares and records advances only where a test advances it: a busy machine makes no difference.
 """
 
 import dataclasses
@@ -98,7 +98,7 @@ def _fractions(
             return random(*observed)
 
         class Writer:
-            """The real one, in the time that the test says; a flush that is given up takes all it may."""
+            """The real writer, in the time that the test sets; a flush that fails takes its whole timeout."""
 
             def __init__(self) -> None:
                 self._writer = layout.writer(client, _ENVIRONMENTS)
@@ -125,18 +125,18 @@ def _fractions(
         )
         collector = Collector(parts)
 
-        def told() -> list[dict[str, Any]]:
+        def recorded() -> list[dict[str, Any]]:
             records = read_records(directory.metrics("collect-0"))
             if len(records) >= _RECORDS:
                 stop.request()  # Also where it waits for the rate limiter.
             return records
 
-        monkeypatch.setattr(Collector, "ended", property(lambda self: len(told()) >= _RECORDS))
+        monkeypatch.setattr(Collector, "ended", property(lambda self: len(recorded()) >= _RECORDS))
         while not collector.ended:
             takes(between_s)
             collector.step(policy, PolicyOrder(generation=0, train_step=0))
         server.stop()
-        waits = recent_waits([], [told()[2:]])  # The first env steps connect, and fill the error buffer.
+        waits = recent_waits([], [recorded()[2:]])  # The first env steps connect, and fill the error buffer.
         assert waits.actors is not None
         assert 0.5 < sum(waits.actors.values()) < 1.01
         return dict(waits.actors)

@@ -1,4 +1,4 @@
-"""Episodes that are played as a whole."""
+"""Complete episodes."""
 
 from types import SimpleNamespace
 from typing import Any

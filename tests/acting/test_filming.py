@@ -21,7 +21,7 @@ LENGTH = 12
 
 
 class Clock(gym.Env):
-    """Its pictures tell the env step; an episode has LENGTH of them."""
+    """Its pictures show the env step; an episode has LENGTH of them."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Discrete(2)

@@ -80,7 +80,7 @@ def loss(agent, **parts) -> float:
 
 
 def test_burn_in_invalid_and_truncated_env_steps_do_not_contribute_to_the_loss(agent):
-    whole = loss(agent)
+    unchanged = loss(agent)
     flags, rewards = np.zeros((B, T), np.bool_), np.zeros((B, T), np.float32)
     rewards[:, :BURN_IN] = 100.0
     zeros = np.zeros((B, T), np.float32)
@@ -91,7 +91,7 @@ def test_burn_in_invalid_and_truncated_env_steps_do_not_contribute_to_the_loss(a
     assert loss(agent, valid=invalid, reward=rewards) == loss(agent, valid=invalid, reward=zeros)
     assert loss(agent, last=flags, reward=rewards) == loss(agent, last=flags, reward=zeros), "a truncation"
     terminated = np.where(flags, 0.0, 1.0).astype(np.float32)
-    assert loss(agent, last=flags, discount=terminated, reward=rewards) > whole, "a termination counts"
+    assert loss(agent, last=flags, discount=terminated, reward=rewards) > unchanged, "a termination counts"
 
 
 def test_targets_are_lambda_returns():

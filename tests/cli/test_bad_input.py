@@ -64,7 +64,7 @@ def test_complaints_detects_a_case_that_is_not_refused(tmp_path: Path) -> None:
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty working directory, in a process in which no role can be started."""
 
-    def start_role(*arguments: object, **told: object) -> int:
+    def start_role(*arguments: object, **options: object) -> int:
         return 0
 
     for name, function in (

@@ -29,8 +29,8 @@ def _local(start: Start, *settings: str) -> Command:
 
 def _status(run: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "actorlearner", "status", str(run), "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    status: dict[str, Any] = json.loads(told.stdout)
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    status: dict[str, Any] = json.loads(completed.stdout)
     return status
 
 

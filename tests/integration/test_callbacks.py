@@ -18,9 +18,9 @@ from actorlearner.callbacks import Callback
 
 class Recorder(Callback):
     def record(self, hook, event=None):
-        told = {} if event is None else dataclasses.asdict(event)
-        line = json.dumps({"hook": hook, "run_id": self.context.run_id, **told}, default=str)
-        with (pathlib.Path("told") / f"{self.context.role}.jsonl").open("a") as file:
+        fields = {} if event is None else dataclasses.asdict(event)
+        line = json.dumps({"hook": hook, "run_id": self.context.run_id, **fields}, default=str)
+        with (pathlib.Path("events") / f"{self.context.role}.jsonl").open("a") as file:
             file.write(line + "\\n")
 
     def on_episode(self, episode): self.record("on_episode", episode)
@@ -36,10 +36,10 @@ _LOCAL = ("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" 
 _SETTINGS = ("learn.train_steps=400", "evaluate.interval=200", "learn.checkpoint_interval=200")
 
 
-def told(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
+def events_of(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
     """The events that a role's callback received, by hook."""
     by_hook: dict[str, list[dict[str, Any]]] = {}
-    for line in (folder / "told" / f"{role}.jsonl").read_text().splitlines():
+    for line in (folder / "events" / f"{role}.jsonl").read_text().splitlines():
         event = json.loads(line)
         by_hook.setdefault(event["hook"], []).append(event)
     return by_hook
@@ -47,7 +47,7 @@ def told(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
 
 def test_each_role_calls_its_callbacks(start: Callable[..., Command], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_CODE)
-    (tmp_path / "told").mkdir()
+    (tmp_path / "events").mkdir()
     run = start(
         *(*_LOCAL, "--run_dir", "run", "--set", *TINY_RUN, *_SETTINGS, "collect.actors=2"),
         "collect.envs_per_actor=1",
@@ -60,7 +60,7 @@ def test_each_role_calls_its_callbacks(start: Callable[..., Command], tmp_path: 
         assert "callbacks: no network access outside this run; --network host enables it\n" in run.out
     run_id = json.loads((tmp_path / "run" / "manifest.json").read_text())["run_id"]
 
-    learner = told(tmp_path, "learner")
+    learner = events_of(tmp_path, "learner")
     published = [event["train_step"] for event in learner["on_publish"]]
     assert published == sorted(published)
     assert published[-1] == 400
@@ -70,37 +70,37 @@ def test_each_role_calls_its_callbacks(start: Callable[..., Command], tmp_path: 
 
     evaluations = records(tmp_path / "run" / "metrics" / "eval.jsonl")
     keys = ("train_step", "env_steps", "returns", "lengths")
-    evaluated = told(tmp_path, "eval-actor")["on_evaluation"]
+    evaluated = events_of(tmp_path, "eval-actor")["on_evaluation"]
     assert [{key: event[key] for key in keys} for event in evaluated] == [
         {key: record[key] for key in keys} for record in evaluations
     ]
 
     lengths = []
     for index in range(2):
-        actor = told(tmp_path, f"collect-actor-{index}")
+        actor = events_of(tmp_path, f"collect-actor-{index}")
         episodes = actor.get("on_episode", [])
         last = records(tmp_path / "run" / "metrics" / f"collect-{index}.jsonl")[-1]
         assert len(episodes) == last["episodes"]
         lengths += [event["length"] for event in episodes]
         assert actor["close"][0]["run_id"] == run_id
     assert set(lengths) == {200}
-    assert all(len(told(tmp_path, role)["close"]) == 1 for role in ("learner", "eval-actor"))
+    assert all(len(events_of(tmp_path, role)["close"]) == 1 for role in ("learner", "eval-actor"))
 
 
 @pytest.mark.long
 def test_a_run_may_be_resumed_with_other_callbacks(start: Callable[..., Command], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_CODE)
-    (tmp_path / "told").mkdir()
+    (tmp_path / "events").mkdir()
     settings = (*TINY_RUN, *_SETTINGS, "collect.actors=1")
     first = start(*_LOCAL, "--run_dir", "run", "--set", *settings)
     assert first.finish() == 0, first.err
-    assert not any((tmp_path / "told").iterdir())
+    assert not any((tmp_path / "events").iterdir())
     longer = start(
         *(*_LOCAL, "--run_dir", "run", "--set", *settings),
         *("learn.train_steps=600", "callbacks=['mine:Recorder']"),
     )
     assert longer.finish() == 0, longer.err
-    assert [event["train_step"] for event in told(tmp_path, "eval-actor")["on_evaluation"]] == [600]
+    assert [event["train_step"] for event in events_of(tmp_path, "eval-actor")["on_evaluation"]] == [600]
 
 
 def test_a_missing_callback_is_refused_before_any_role_starts(

@@ -148,7 +148,7 @@ def _ports(container: Container) -> list[dict[str, str]]:
 
 
 def _copy_certificate(server: Container, file: Path) -> bytes:
-    """Copies the certificate as the documentation says."""
+    """Copies the certificate as documented."""
     run("docker", "cp", f"{server.id}:/certificate/run.pem", str(file))
     assert file.stat().st_mode & 0o777 == 0o600
     os.chown(file, _USER, _USER)

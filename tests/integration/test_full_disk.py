@@ -51,15 +51,15 @@ def _use_up_the_page(path: Path) -> None:
             file.write(last.ljust(room - 1) + b"\n")
 
 
-def _said(console: Path, line: str) -> list[str]:
+def _printed_outputs(console: Path, line: str) -> list[str]:
     """The outputs for which a role has printed `line`, as `role: output`."""
     lines = console.read_text().splitlines()
     return [
         f"{role}: {what}"
         for role in _WHAT
         for what in _WHAT[role]
-        for said in lines
-        if said.startswith(f"{role}: {line.format(what)}")
+        for printed in lines
+        if printed.startswith(f"{role}: {line.format(what)}")
     ]
 
 
@@ -90,9 +90,9 @@ def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tm
 
     def is_full() -> bool:
         fill(run)  # Again, because a checkpoint that was being written when it was full has been removed.
-        return running() and set(_said(console, "the disk is full: the {} are not written to ")) == set(
-            everything
-        )
+        return running() and set(
+            _printed_outputs(console, "the disk is full: the {} are not written to ")
+        ) == set(everything)
 
     wait_for(
         lambda: saved(300) and (run / "policies" / "policy").exists(),
@@ -126,14 +126,16 @@ def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tm
     )
     wait_for(lambda: saved(kept + 300), "a checkpoint after there was room again")
     wait_for(
-        lambda: running() and set(_said(console, "the {} are written to ")) == set(everything),
-        "all roles to say that everything is written again",
+        lambda: running() and set(_printed_outputs(console, "the {} are written to ")) == set(everything),
+        "all roles to log that everything is written again",
     )
     assert (run / "policies").stat().st_mtime > freed
     assert sorted(marked_processes(mark)) == processes
     os.kill(command.process.pid, signal.SIGTERM)
     assert command.process.wait(30) == 143, console.read_text()
-    said = console.read_text()
-    assert "died" not in said
-    assert sorted(_said(console, "the disk is full: the {} are not written to ")) == everything, said
-    assert sorted(_said(console, "the {} are written to ")) == everything, said
+    output = console.read_text()
+    assert "died" not in output
+    assert sorted(_printed_outputs(console, "the disk is full: the {} are not written to ")) == everything, (
+        output
+    )
+    assert sorted(_printed_outputs(console, "the {} are written to ")) == everything, output

@@ -66,14 +66,16 @@ def test_roles_are_healthy_while_they_work_or_wait_and_not_when_they_hang(
         "replay-server", False, f"{address} does not answer (deadline_exceeded)"
     )
     command = (sys.executable, "-m", "actorlearner", "health", "--run_dir", str(tmp_path / "replay-server"))
-    told = subprocess.run(
+    completed = subprocess.run(
         [*command, "--role", "replay-server", "--replay_address", address],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (told.returncode, told.stdout.startswith("replay-server: NOT HEALTHY: ")) == (1, True), told
+    assert (completed.returncode, completed.stdout.startswith("replay-server: NOT HEALTHY: ")) == (1, True), (
+        completed
+    )
     server.thaw()
     wait_for(lambda: healthy("replay-server", "serving"), "the replay server to serve again")
 

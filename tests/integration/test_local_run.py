@@ -119,8 +119,8 @@ def _may_be_private() -> bool:
 
 def _status(run: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "actorlearner", "status", str(run), "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    status: dict[str, Any] = json.loads(told.stdout)
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    status: dict[str, Any] = json.loads(completed.stdout)
     return status
 
 
@@ -156,8 +156,10 @@ def test_a_run_is_watched_and_ctrl_c_saves_and_leaves_nothing(
     assert max(saved) == records(run / "metrics" / "learner.jsonl")[-1]["train_step"]
     stopped = f"stopped at train step {max(saved):,}; saved: train step {max(saved):,}, with "
     assert stopped in command.out
-    said = "network: the replay server's port is open" if reachable else "network: private; nothing outside"
-    assert said in command.out
+    expected = (
+        "network: the replay server's port is open" if reachable else "network: private; nothing outside"
+    )
+    assert expected in command.out
     assert not (reachable and _may_be_private())
     assert "bottleneck     environments: the actors step environments " in command.out
     after = _status(run)

@@ -78,7 +78,7 @@ def test_a_run_goes_on_without_an_actor_that_is_cut_off_and_takes_it_back(
     cluster.wait_for("learner", "train_step", before + 2 * _AHEAD, *run.clients)
     waits = "waiting for the replay server, which does not answer; transitions are kept until it does"
     wait_for(
-        lambda: waits in cluster.log("collect-actor-1", "collect-1"), "the actor to say what it waits for"
+        lambda: waits in cluster.log("collect-actor-1", "collect-1"), "the actor to log what it waits for"
     )
     time.sleep(max(0.0, began + _CUT_S - time.monotonic()))  # The test needs a cut of this length.
     acted = cluster.last("collect-1", "env_steps")

@@ -27,7 +27,7 @@ def test_a_process_and_its_child_are_seen_until_they_end_and_by_their_own_test_a
         text=True,
     )
     assert parent.stdout is not None
-    # The child itself says its number: Linux shows a process's environment only some time after it started.
+    # The child itself prints its process ID: Linux shows an environment only some time after the start.
     child = int(parent.stdout.readline())
     assert set(marked_processes(mark)) == {parent.pid, child}
     assert marked_processes("another mark") == []

@@ -143,7 +143,7 @@ def test_a_second_server_of_another_run_or_configuration_is_refused(
     )
     assert replaced in actor.err.splitlines()[-1]
     assert f"has replay server 2 in run {run_ids[1]}" in refusal(act("acting"))
-    assert refusal(act("anew")).endswith("with another configuration: seed: 0 here, 9 there")
+    assert refusal(act("again")).endswith("with another configuration: seed: 0 here, 9 there")
     for server in (first, other):
         server.interrupt(signal.SIGTERM)
         assert server.finish() == 143

@@ -61,8 +61,8 @@ def test_a_new_run_has_nothing_to_restore(tmp_path: Path) -> None:
 
 
 def test_resumed_training_equals_uninterrupted_training(tmp_path: Path) -> None:
-    whole = make_parts()
-    learner = make_learner(tmp_path, whole, lambda: fixed_dataset(BATCH, STEPS))
+    uninterrupted = make_parts()
+    learner = make_learner(tmp_path, uninterrupted, lambda: fixed_dataset(BATCH, STEPS))
     learner.train(STOPPED_AT)
     learner.train(STEPS - STOPPED_AT)
 
@@ -85,7 +85,7 @@ def test_resumed_training_equals_uninterrupted_training(tmp_path: Path) -> None:
     assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
     assert_equal(values_of(resumed), at_stop)
     learner.train(STEPS - STOPPED_AT)
-    assert_equal(values_of(resumed), values_of(whole))
+    assert_equal(values_of(resumed), values_of(uninterrupted))
 
 
 def names_of(parts: AgentParts, directory: Path) -> set[str]:
@@ -386,8 +386,8 @@ def test_a_full_disk_keeps_earlier_checkpoints(tmp_path: Path, caplog: pytest.Lo
             assert not checkpoint.save()
             assert {path.name for path in disk.iterdir()} == {*kept, "filler"}
         assert checkpoint.describe() == "the checkpoint of train step 3"
-        said = f"the disk is full: the checkpoints are not written to {disk} for now"
-        assert caplog.text.count(said) == 1
+        message = f"the disk is full: the checkpoints are not written to {disk} for now"
+        assert caplog.text.count(message) == 1
         filler.unlink()
         assert checkpoint.save()
         assert checkpoint.describe() == "the checkpoint of train step 7"

@@ -1,4 +1,4 @@
-"""What a TF_CONFIG says of a group of learners, and what is refused."""
+"""How a TF_CONFIG describes a group of learners, and what is refused."""
 
 import json
 from typing import Any

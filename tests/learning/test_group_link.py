@@ -21,7 +21,7 @@ Eventually = Callable[..., None]
 
 
 class Learner:
-    """One learner's end, and what it was told."""
+    """One learner's end, and the reports that it received."""
 
     def __init__(self, addresses: tuple[str, ...], index: int, fingerprint: str) -> None:
         self.stop = Stop()
@@ -128,9 +128,16 @@ def test_connections_of_other_programs_are_ignored(three: Group, eventually: Eve
             return False
         return True
 
-    for said in (b"", b"GET / HTTP/1.1\r\n\r\n", b'{"index": 0}\n', b'{"index": "1"}\n', b"[]\n", b"\xff\n"):
+    for greeting in (
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b'{"index": 0}\n',
+        b'{"index": "1"}\n',
+        b"[]\n",
+        b"\xff\n",
+    ):
         eventually(connected)
-        strangers[-1].sendall(said)
+        strangers[-1].sendall(greeting)
     others = [three.gather(first), three.gather(last)]
     assert gathering.result(PATIENCE_S)
     chief.link.begin()

@@ -169,7 +169,7 @@ def test_a_new_generation_drops_the_sequences_of_earlier_learners(run: Run) -> N
 @pytest.mark.parametrize(
     ("fragments", "batch_size", "whole_sequences", "minibatch"),
     [(3, 4, False, 4), (6, 3, False, 3), (6, 3 * LENGTH, True, 3)],
-    ids=["an odd number of fragments", "an odd minibatch", "an odd minibatch of whole sequences"],
+    ids=["an odd number of fragments", "an odd minibatch", "an odd minibatch of complete sequences"],
 )
 def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
     fragments: int, batch_size: int, whole_sequences: bool, minibatch: int

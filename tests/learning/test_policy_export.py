@@ -48,7 +48,7 @@ def check_saved(directory: Path, parts: AgentParts) -> None:
 
 @pytest.fixture
 def full_saves(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths that a saver has written a whole SavedModel to."""
+    """The paths that a saver has written a complete SavedModel to."""
     paths = []
     save = policy_saver.PolicySaver.save
 
@@ -153,7 +153,7 @@ def test_a_full_disk_keeps_earlier_policies(tmp_path: Path) -> None:
                 kept = tf.saved_model.load(str(disk / "policies" / name))
                 if int(kept.get_train_step()) == 7:
                     np.testing.assert_array_equal(actions(kept), saved)
-                else:  # Those that fit, as a whole.
+                else:  # Only complete files that fit.
                     np.testing.assert_array_equal(actions(kept), actions(parts.agent.policy))
             assert sorted(path.name for path in (disk / "policies").iterdir()) == NAMES
         filler.unlink()

@@ -38,7 +38,7 @@ from actorlearner.learning.strategy import make_strategy
 from actorlearner.replay.packed import SampleInfo
 
 strategy = make_strategy("mirrored:2", 6)
-whole = SampleInfo(
+all_items = SampleInfo(
     key=tf.range(6),
     probability=tf.constant([0.1, 0.02, 0.5, 0.3, 0.004, 0.2], tf.float64),
     table_size=tf.fill([6], tf.constant(10, tf.int64)),
@@ -48,7 +48,7 @@ priorities = Priorities(0.6, importance_exponent=0.4)
 
 def half(context):
     first = 3 * context.replica_id_in_sync_group
-    return tf.nest.map_structure(lambda part: part[first : first + 3], whole)
+    return tf.nest.map_structure(lambda part: part[first : first + 3], all_items)
 
 
 @tf.function
@@ -60,7 +60,7 @@ found = strategy.experimental_local_results(
     weights(strategy.experimental_distribute_values_from_function(half))
 )
 print(json.dumps({
-    "whole": importance_weights(whole, priorities).numpy().tolist(),
+    "all_items": importance_weights(all_items, priorities).numpy().tolist(),
     "halves": [part.numpy().tolist() for part in found],
 }))
 """
@@ -142,8 +142,8 @@ def test_weights_are_divided_by_the_largest_of_all_replicas() -> None:
     )
     assert done.returncode == 0, done.stderr
     weights = json.loads(done.stdout.splitlines()[-1])
-    assert max(weights["whole"]) == 1.0
-    np.testing.assert_allclose(np.concatenate(weights["halves"]), weights["whole"], rtol=1e-6)
+    assert max(weights["all_items"]) == 1.0
+    np.testing.assert_allclose(np.concatenate(weights["halves"]), weights["all_items"], rtol=1e-6)
 
 
 def test_priorities_do_not_depend_on_the_scale_of_errors() -> None:

@@ -57,8 +57,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     }
     try:
         for name, process in running.items():
-            said, _ = process.communicate()
-            assert process.returncode == 0, f"{name}: {said}"
+            printed, _ = process.communicate()
+            assert process.returncode == 0, f"{name}: {printed}"
     finally:
         for process in running.values():
             process.kill()
@@ -136,7 +136,7 @@ def test_learners_of_a_group_have_the_same_variables_and_losses(results: Results
 def test_no_learner_changes_a_variable_before_all_have_their_data(
     results: Results, name: str, agent: str
 ) -> None:
-    """So that a checkpoint of the chief is whole while another learner waits."""
+    """So that the chief can complete a checkpoint while another learner waits."""
     found = part(results[name], agent)
     assert len(part(found, "stopped")) > 10
     assert_close(part(found, "starved"), part(found, "stopped"))

@@ -1,4 +1,4 @@
-"""The learner's wait for transitions tells which replay server has none."""
+"""The learner's wait for transitions reports which replay server has none."""
 
 import dataclasses
 
@@ -35,7 +35,7 @@ class StopsAtOnce(Stop):
 
 
 @pytest.mark.parametrize(
-    ("held", "said"),
+    ("held", "message"),
     [
         (
             {"a:1": 300, "b:1": 0, "c:1": 7},
@@ -50,12 +50,12 @@ def test_a_server_that_no_actor_writes_to_is_named(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     held: dict[str, int],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.setattr(waiting, "_REPORT_INTERVAL_S", 0.0)
     config = with_replay(small_config, min_size=300)
     assert not learner._wait_for_replay(config, Replay(held), StopsAtOnce(), Outputs())
-    assert said in caplog.text
+    assert message in caplog.text
 
 
 def test_the_wait_ends_once_every_server_has_min_size(small_config: Config) -> None:

@@ -43,7 +43,7 @@ LOST = {
 
 
 class Role:
-    """A process that saves when it is told to end, which takes until `finish` is called."""
+    """A process that saves when it is asked to end, which takes until `finish` is called."""
 
     def __init__(self, name: str, path: Path) -> None:
         self._pipe, self.saved = path / "pipe", path / "saved"

@@ -130,7 +130,7 @@ def test_a_signal_that_does_not_interrupt_the_wait_ends_it() -> None:
 
 
 def test_other_signals_request_no_stop() -> None:
-    # Of a simulator's timer, say; a handler in Python is told on the same pipe, which they fill here.
+    # For example of a simulator's timer. Python's signal handlers are woken by the same pipe, which is full.
     result = run_script(
         """
         stop = Stop()

@@ -1,4 +1,4 @@
-"""Checkpoints of a real replay server: restored whole, or the one before."""
+"""Checkpoints of a real replay server: restored completely, or the previous one."""
 
 import json
 import shutil

@@ -28,7 +28,7 @@ from tests.support.ports import unused_port
 from tests.support.replay import LONG_S, Replay
 
 GAMMA = 0.5
-"""With small whole rewards all sums are exact, in whatever order they are added."""
+"""With small integer rewards all sums are exact, in any order."""
 
 FLOATS = tf.TensorSpec([2], tf.float32)
 OBSERVATIONS: dict[str, Any] = {

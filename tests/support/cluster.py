@@ -1,6 +1,6 @@
 """The roles of a run started one by one, each with a run directory of its own, in numbered environments.
 
-They share nothing but the replay server's address, as on several machines; the numbers tell afterwards what
+They share nothing but the replay server's address, as on several machines; the numbers show afterwards what
 became of every transition.
 """
 

@@ -118,7 +118,7 @@ class Replay:
         return tree.map_structure(np.asarray, decode_items(items, self.layout))
 
     def numbers(self) -> list[int]:
-        """The numbers of the transitions in the table, after checking each as a whole."""
+        """The numbers of the transitions in the table, after checking all values of each."""
         found = self.transitions()
         expected = stored(numbered(found.reward.astype(np.int64)))
         if isinstance(self.layout, TrajectoryLayout):  # It does not keep the policy's train step.

@@ -37,7 +37,7 @@ def make_variables() -> list[tf.Variable]:
 
 
 def version(train_step: int, generation: int = 0) -> PolicyVariables:
-    """A version whose values tell its train step."""
+    """A version whose values are its train step."""
     values = [np.full(shape, train_step, dtype) for shape, dtype in SHAPES]
     return PolicyVariables(train_step, values, generation)
 

@@ -268,19 +268,19 @@ def warnings_of_slow_evaluations(
     container: PausedContainer, publisher: Publisher, evaluated: int, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
     """Queues two policies more than the server keeps, of which so many are evaluated by then."""
-    said: list[str] = []
-    monkeypatch.setattr(publisher_module, "warn", said.append)
+    warnings: list[str] = []
+    monkeypatch.setattr(publisher_module, "warn", warnings.append)
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Only what the warning asks for.
     for _ in range(EVALUATIONS_KEPT + 2):
         container.let.release()
     publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)] * EVALUATIONS_KEPT)
     assert publisher.flush(LONG_S)
-    assert not said
+    assert not warnings
     container.evaluated = evaluated
     for _ in range(2):
         publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)])
         assert publisher.flush(LONG_S)
-    return said
+    return warnings
 
 
 def test_slow_evaluations_cause_one_warning(
@@ -352,7 +352,7 @@ def test_a_takeover_replaces_the_queued_evaluations(
 def test_a_failing_takeover_pauses_between_attempts_and_ends_at_a_stop(
     container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where every try fails at once, it neither takes a whole core nor ignores a SIGTERM."""
+    """Attempts that fail at once neither take a whole core nor ignore a SIGTERM."""
     tries = []
 
     def fail() -> None:
@@ -392,8 +392,8 @@ def test_a_learner_takes_over_once_the_server_is_back(
     publisher.take_over([publisher.request(env_steps=60)], Stop())
     assert publisher.flush(LONG_S)
     assert [what for what, _, _ in container.pushed] == ["evaluation after 60 env steps"]
-    said = "waiting for the replay server to drop the evaluations that an earlier learner queued"
-    assert beats == [said] * 2
+    wait = "waiting for the replay server to drop the evaluations that an earlier learner queued"
+    assert beats == [wait] * 2
 
 
 def test_a_failed_push_is_repeated_after_a_pause(

@@ -127,17 +127,17 @@ def test_stored_transitions_that_no_actor_produced_are_unknown() -> None:
 
 def test_observations_that_do_not_belong_together_are_torn() -> None:
     pairs = everything(*ENVIRONMENTS)
-    whole = stored(pairs)
-    assert whole.next_observation.shape == (PRODUCED, 4)
+    complete = stored(pairs)
+    assert complete.next_observation.shape == (PRODUCED, 4)
     for torn in (
         observation(ENVIRONMENTS[1].identity, 6, 3),  # Of another environment.
         observation(ENVIRONMENTS[0].identity, 6, 4),  # Of the next episode.
         observation(ENVIRONMENTS[0].identity, 7, 3),  # Of a later env step.
         observation(ENVIRONMENTS[0].identity, 5, 3),  # Of the same one.
     ):
-        following = whole.next_observation.copy()
+        following = complete.next_observation.copy()
         following[5] = torn
-        parts = [whole._replace(next_observation=following)]
+        parts = [complete._replace(next_observation=following)]
         found = make_account(ENVIRONMENTS, parts, writing=PACKED, killed=(), losses=())
         assert found.torn == 1
 

@@ -63,5 +63,5 @@ def test_a_harm_is_described_in_words() -> None:
     assert str(Harm(1.0, "learner", Kind.KILL)) == "kill learner"
     assert str(Harm(1.0, "learner", Kind.STOP, 6.4)) == "stop learner for 6 s"
     assert str(Harm(1.0, "learner", Kind.CUT, 6.4, drops=False)) == "cut learner off for 6 s"
-    told = str(Harm(1.0, "collect-actor-10", Kind.CUT, 10.0, drops=True))
-    assert told == "cut collect-actor-10 off for 10 s, then drop its connections"
+    description = str(Harm(1.0, "collect-actor-10", Kind.CUT, 10.0, drops=True))
+    assert description == "cut collect-actor-10 off for 10 s, then drop its connections"

@@ -29,7 +29,7 @@ STEPS = 2 * MAX_ROWS + 7
 
 
 class Store(Replay):
-    """A replay server that can be saved and read whole."""
+    """A replay server that can be saved and read completely."""
 
     checkpoints: ReplayCheckpoints
 
@@ -42,9 +42,9 @@ class Store(Replay):
 
     def account(self, steps: int) -> Account:
         assert self.checkpoints.save(ReplayServer(self.client, self.layout))
-        whole = newest_checkpoint(self.checkpoints.directory)
-        assert whole is not None
-        parts = read_items(whole[0], self.layout, unused_port())
+        checkpoint = newest_checkpoint(self.checkpoints.directory)
+        assert checkpoint is not None
+        parts = read_items(checkpoint[0], self.layout, unused_port())
         writing = Writing(self.layout.env_steps_per_item, shared=True, n_step=1)
         produced = [Produced(1, IDENTITY, times=np.arange(steps, dtype=np.float64))]
         return make_account(produced, parts, writing=writing, killed=(), losses=())

@@ -52,7 +52,7 @@ def test_lines() -> None:
 
 @pytest.fixture
 def worker(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Worker]:
-    """Checks an environment that breaks as the test's parameter says."""
+    """Checks an environment that breaks in the way of the test's parameter."""
     environment = EnvironmentConfig(
         suite="tests.support.faulty:make_broken", name="", kwargs={"how": request.param}
     )

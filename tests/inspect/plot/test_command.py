@@ -46,7 +46,7 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("out", "said"),
+    ("out", "message"),
     [
         ("plot.pdf", "allowed: a file that ends in .png or .svg"),
         ("plot", "allowed: a file that ends in .png or .svg"),
@@ -57,14 +57,14 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_other_files_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str, message: str
 ) -> None:
     trained_run(tmp_path / "run")
     Path("there.png").mkdir()
     Path("file").touch()
     (line,) = refused(capsys, "run", f"--out={out}")
     assert line.startswith(f"--out: {out!r} cannot be used")
-    assert line.endswith(said)
+    assert line.endswith(message)
 
 
 def test_no_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,8 +84,8 @@ def test_more_groups_than_colours_are_refused(tmp_path: Path, capsys: pytest.Cap
     names = [f"run{i}" for i in range(len(COLOURS) + 1)]
     for i, name in enumerate(names):
         trained_run(tmp_path / name, f"learn.batch_size={i + 1}")
-    said = "RUN_DIR: 8 configurations cannot be told apart; allowed: 7 in one picture"
-    assert refused(capsys, *names) == [said]
+    message = "RUN_DIR: 8 configurations cannot be told apart; allowed: 7 in one picture"
+    assert refused(capsys, *names) == [message]
 
 
 def test_one_run_gets_its_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

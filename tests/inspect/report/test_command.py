@@ -16,7 +16,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["absent"],
@@ -34,7 +34,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_unusable_arguments_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     trained_run(tmp_path / "run")
     (tmp_path / "there.html").mkdir()
@@ -42,7 +42,7 @@ def test_unusable_arguments_are_refused(
     out, err = capsys.readouterr()
     (line,) = err.splitlines()
     assert out == ""
-    assert said in line
+    assert message in line
 
 
 def test_a_run_that_has_just_begun_has_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,13 +49,13 @@ def test_the_status_of_a_directory_imports_no_tensorflow(directory: RunDirectory
         f"code = main(['status', {str(directory.path)!r}, '--json']); "
         "sys.exit(3 if {'tensorflow', 'reverb', 'numpy', 'grpc'} & set(sys.modules) else code)"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
-    status = json.loads(told.stdout)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
+    status = json.loads(completed.stdout)
     assert (status["train_step"], len(status["actors"]), len(status["roles"])) == (9_000, 2, 4)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "RUN_DIR: it is missing; allowed: a run directory, or --replay_address instead"),
         (["."], "RUN_DIR: . is no run directory; allowed: one with config.yaml"),
@@ -69,14 +69,14 @@ def test_the_status_of_a_directory_imports_no_tensorflow(directory: RunDirectory
 )
 def test_unusable_arguments_are_refused(
     arguments: list[str],
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["status", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_watching_goes_on_until_ctrl_c(directory: RunDirectory) -> None:
