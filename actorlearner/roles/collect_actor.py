@@ -158,7 +158,7 @@ def _act_initially(
 ) -> None:
     """Acts with `policy` until the actors of this server have inserted `collect.initial_random_steps`."""
     wanted = config.collect.initial_random_steps
-    while not collector.ended and (missing := wanted - _env_steps_in_replay(replay)) > 0:
+    while not collector.ended and (missing := _missing_env_steps(wanted, replay)) > 0:
         # Takes half of this actor's share, then checks again: the other actors may be faster or slower.
         share = missing / collect_actors(config.collect) / envs_per_actor(config.collect)
         for _ in range(math.ceil(share / 2)):
@@ -167,11 +167,12 @@ def _act_initially(
             collector.step(policy, RANDOM)
 
 
-def _env_steps_in_replay(replay: ReplayServer) -> int:
+def _missing_env_steps(wanted: int, replay: ReplayServer) -> int:
+    """Returns the env steps that replay still lacks; 1 at most if its server does not answer."""
     try:
-        return replay.status(_STATUS_TIMEOUT_S).inserts
-    except UNREACHABLE:
-        return 0  # Unknown: acting continues, and the writer keeps what it cannot send.
+        return wanted - replay.status(_STATUS_TIMEOUT_S).inserts
+    except UNREACHABLE:  # The writer keeps what it cannot send, and the next check follows soon.
+        return min(1, wanted)
 
 
 def _act_with_policy(
