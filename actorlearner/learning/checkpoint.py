@@ -72,6 +72,7 @@ class LearnerCheckpoint:
         self._outage = Outage("checkpoints", directory)
         self._check_restored: Callable[[], None] = lambda: None
         self._saved = -1
+        self._saved_by = -1
         self.generation = -1
         # At a stop the main thread saves, while the training thread may be saving as well.
         self._lock = threading.Lock()
@@ -91,8 +92,8 @@ class LearnerCheckpoint:
             return False
         name, facts = complete
         self._check_restored = read_completely(self._checkpoint, self._directory / name)
-        self._saved = facts["train_step"]
-        self.generation = max(self.generation, facts["generation"])
+        self._saved, self._saved_by = facts["train_step"], facts["generation"]
+        self.generation = max(self.generation, self._saved_by)
         _log.info("restored train step %d", self._saved)
         return True
 
@@ -133,10 +134,14 @@ class LearnerCheckpoint:
             _log.error("the generation of this learner was not recorded: %s", one_line(error))
 
     def pending_evaluations(self) -> list[EvaluationRequest]:
-        """Reads the evaluations that were pending when the restored checkpoint was saved."""
+        """Reads the evaluations that were pending when the restored checkpoint was saved.
+
+        They have the generation of the learner that saved them: their train steps are not taken again, so the
+        eval actor must not repeat those that it has recorded since.
+        """
         if self._saved < 0:
             return []
-        return read_pending_evaluations(self._pending_evaluations(self._saved), self.generation)
+        return read_pending_evaluations(self._pending_evaluations(self._saved), self._saved_by)
 
     def describe(self) -> str:
         """Names the newest checkpoint, for messages."""

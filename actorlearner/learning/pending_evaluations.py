@@ -40,7 +40,7 @@ def read_pending_evaluations(path: Path, generation: int) -> list[EvaluationRequ
 
     Args:
       path: the file.
-      generation: the generation of the learner that will queue them, see PolicyVariables.
+      generation: the generation of the learner that wrote them, see PolicyVariables.
 
     Raises:
       OSError: the file cannot be read.

@@ -301,10 +301,12 @@ def test_pending_evaluations_are_saved_and_restored(tmp_path: Path) -> None:
         for train_step in (10, 20)
     ]
     parts.train_step.assign(25)
+    checkpoint.begin_generation(published=2)
     checkpoint.save(requests)
     restored = LearnerCheckpoint(tmp_path, make_parts())
     restored.restore()
-    restored.generation = 3
+    restored.begin_generation(published=3)
+    assert restored.generation == 4
     for actual, expected in zip(restored.pending_evaluations(), requests, strict=True):
         assert actual.env_steps == expected.env_steps
         assert actual.version.order == (3, expected.version.train_step)
