@@ -6,7 +6,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # Before TensorFlow is impor
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
+from actorlearner.process import heartbeat
 from tests.support.ports import unused_port
 
 Eventually = Callable[..., None]
@@ -70,6 +71,16 @@ def eventually() -> Eventually:
             time.sleep(0.01)
 
     return eventually
+
+
+@pytest.fixture
+def patience_s(tmp_path: Path) -> Iterator[Callable[[], float]]:
+    """A function that returns the patience of this process's newest heartbeat, in seconds."""
+    path = tmp_path / "heartbeat.json"
+    heartbeat.begin(path)
+    heartbeat.beat("a short step")
+    yield lambda: heartbeat.read_heartbeat(path).patience_s
+    heartbeat.end()
 
 
 @pytest.fixture

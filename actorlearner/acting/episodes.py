@@ -12,7 +12,7 @@ from actorlearner.environments.batch import stack
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.info import EpisodeInfo
-from actorlearner.process.heartbeat import beat, patience_after
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
 from actorlearner.process.stop import Stop
 from actorlearner.records.notify import warn
 
@@ -66,6 +66,7 @@ class EpisodeInPlay:
         self._max_steps = max_steps
         self._policy = policy
         self._info = EpisodeInfo(info_metrics)
+        beat("resetting an environment", patience_s=LONG_PATIENCE_S)
         self.observation: Nest = environment.reset()
         self.episode_return, self.length = 0.0, 0
         self.over = self.failed = self._cut_off = False

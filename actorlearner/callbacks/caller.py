@@ -12,6 +12,7 @@ from actorlearner.config.own_code import load_own
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 
@@ -77,6 +78,7 @@ class Callbacks:
           RunError: a callback's `__init__` raised.
         """
         for name, make in self._classes.items():
+            beat(f"creating callback {name}", patience_s=LONG_PATIENCE_S)
             context = Context(self._role, directory.run_id or "", directory.path, self._config)
             try:
                 self._callbacks[name] = make(context)

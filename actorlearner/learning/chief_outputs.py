@@ -73,6 +73,7 @@ class ChiefOutputs(Outputs):
 
     def restore(self, specs: EnvironmentSpecs, strategy: tf.distribute.Strategy) -> None:
         """Restores the newest complete checkpoint, or copies the weights of `agent.start_from`."""
+        beat("restoring the newest checkpoint", patience_s=LONG_PATIENCE_S)
         path = self._config.agent.start_from
         if not self._checkpoint.restore() and path is not None:
             warm_start(path, self._parts, specs, strategy)

@@ -22,6 +22,7 @@ from actorlearner.environments.load import episode_limit
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.process.cores import collect_actors, envs_per_actor
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import COLLECT_ACTOR
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
@@ -187,6 +188,7 @@ def _act_with_policy(
     """Acts with the collect policy and the newest variables that have arrived."""
     if collector.ended:
         return
+    beat("making the policy", patience_s=LONG_PATIENCE_S)
     parts = make_agent(config, specs, actor=(actor_index, collect_actors(config.collect)))
     policy = PolicyFunction(parts.agent.collect_policy, specs, envs_per_actor(config.collect))
     update = assigner(parts.policy_variables, parts.train_step)

@@ -25,7 +25,7 @@ from actorlearner.environments.info import info_of_episodes
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 from actorlearner.errors import ConfigurationError
-from actorlearner.process.heartbeat import beat
+from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import EVAL_ACTOR
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
@@ -198,6 +198,7 @@ def _play_best(
     record = best.record
     if record is None or record.fresh is not None or stop.requested:
         return
+    beat("loading the best policy", patience_s=LONG_PATIENCE_S)
     try:
         policy = load_source(PolicySource(directory.best_policy, False, config, directory), specs)
     except ConfigurationError as error:

@@ -1,5 +1,6 @@
 """Complete episodes."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from actorlearner.acting import episodes
+from actorlearner.process.heartbeat import LONG_PATIENCE_S
 from actorlearner.process.stop import Stop
 
 
@@ -86,6 +88,20 @@ def test_long_episodes_are_cut_off_with_their_return_so_far() -> None:
     assert played(environments, 4, max_steps=4) == [
         *((6.0, 3, False), (10.0, 4, False), (10.0, 4, True), (10.0, 4, True)),
     ]
+
+
+def test_a_slow_reset_may_take_longer_than_other_steps(patience_s: Callable[[], float]) -> None:
+    """A simulator's reset may take minutes, during which the eval actor writes no heartbeat."""
+    environment: Any = Numbered(0, [2, 1])
+    reset, found = environment.reset, list[float]()
+
+    def slow_reset() -> np.ndarray:
+        found.append(patience_s())
+        return reset()
+
+    environment.reset = slow_reset
+    played([environment], 2)
+    assert found == [LONG_PATIENCE_S] * 2
 
 
 def test_episodes_have_their_info() -> None:

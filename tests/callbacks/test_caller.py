@@ -1,7 +1,7 @@
 """Callbacks are called in order; neither exceptions in them nor slow ones harm their role."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.callbacks import Callback, Checkpoint, Context, Episode, Evaluation, Publication, caller
 from actorlearner.callbacks.caller import Callbacks, find_callback
 from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.process.heartbeat import LONG_PATIENCE_S
 from actorlearner.records.run_directory import RunDirectory
 
 HERE = __name__
@@ -123,6 +124,18 @@ def test_an_exception_is_reported_once_and_the_others_are_called(
         f"callback {HERE}:Raising.on_episode raised ValueError: no episodes, please; the run continues",
         f"callback {HERE}:Raising.close raised OSError: it does not close; the run continues",
     ]
+
+
+def test_creating_a_callback_may_take_longer_than_other_steps(
+    directory: RunDirectory, patience_s: Callable[[], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may connect to a server, and the role writes no heartbeat meanwhile."""
+    found: list[float] = []
+    monkeypatch.setattr(Recorder, "__init__", lambda self, context: found.append(patience_s()))
+    called = callbacks("Recorder")
+    called.begin(directory)
+    called.close(stopped=True)
+    assert found == [LONG_PATIENCE_S]
 
 
 def test_a_callback_that_cannot_be_created_ends_the_role(directory: RunDirectory) -> None:
