@@ -57,8 +57,7 @@ class TrainingVideos:
         self._warned = False
         for left in self._folder.glob(".[0-9]*"):
             left.unlink()
-        filmed = [int(path.stem) for path in self._folder.glob("*.mp4") if path.stem.isdigit()]
-        self._last = max(filmed, default=-1)
+        self._filmed = [int(path.stem) for path in self._folder.glob("*.mp4") if path.stem.isdigit()]
 
     @property
     def pending(self) -> bool:
@@ -66,9 +65,13 @@ class TrainingVideos:
         return self._version is not None
 
     def begin(self, version: PolicyVariables) -> None:
-        """Starts a video of a policy if one is due and no other is unfinished."""
+        """Starts a video of a policy if one is due and no other is unfinished.
+
+        A restarted learner takes train steps again: videos of these train steps are filmed again.
+        """
         train_step = version.train_step
-        if self._interval is None or train_step // self._interval <= self._last // self._interval:
+        before = max((filmed for filmed in self._filmed if filmed < train_step), default=-1)
+        if self._interval is None or train_step // self._interval <= before // self._interval:
             return
         if self._version is not None:
             _log.info("no video of train step %d: the previous one is unfinished", train_step)
@@ -79,7 +82,8 @@ class TrainingVideos:
                     "ones may be skipped, too; raise evaluate.video_interval"
                 )
             return
-        self._version, self._last = version, train_step
+        self._version = version
+        self._filmed.append(train_step)
 
     def work(self, seconds: float) -> None:
         """Works on the unfinished video, if any, for about `seconds`; overwrites the policy's variables."""

@@ -120,6 +120,23 @@ def test_one_video_is_filmed_in_each_interval(videos: Callable[..., TrainingVide
     assert len(means) == 2 * (LENGTH + 1)
 
 
+def test_train_steps_that_are_taken_again_are_filmed_again(
+    videos: Callable[..., TrainingVideos], tmp_path: Path
+) -> None:
+    def written(train_step: int) -> int:
+        return (tmp_path / "videos" / f"{train_step}.mp4").stat().st_mtime_ns
+
+    first = videos()
+    for train_step in (0, 100, 200, 300):
+        film(first, train_step)
+    before = {train_step: written(train_step) for train_step in (100, 200, 300)}
+    film(first, 150)  # The learner has rolled back to train step 100.
+    film(first, 200)
+    film(videos(), 300)
+    assert [train_step for train_step, at in before.items() if written(train_step) > at] == [200, 300]
+    assert not (tmp_path / "videos" / "150.mp4").exists()
+
+
 def test_skipped_videos_cause_one_warning(
     videos: Callable[..., TrainingVideos], caplog: pytest.LogCaptureFixture
 ) -> None:
