@@ -71,6 +71,11 @@ class Group:
         """Whether training ends now; equal for all learners after the same call of the training graph."""
         return self._stop.requested
 
+    @property
+    def may_abandon_training(self) -> bool:
+        """Whether a stopped learner may end while a train step waits for data."""
+        return True
+
     def all_have_data(self) -> list[tf.Operation]:
         """Returns operations of the graph that block until every learner has its next batch."""
         return []
@@ -147,6 +152,15 @@ class Workers(Group):
             _log.info("stopping, because another learner was stopped")
             self._stop.request(signal.SIGTERM)
         return True
+
+    @property
+    def may_abandon_training(self) -> bool:
+        """True for the chief, and for the others once the chief has ended.
+
+        The chief may be between two calls of the training graph, for example writing a checkpoint, while the
+        others wait for it. Its next call needs them: in that call all learners agree on stopping.
+        """
+        return self._cluster.is_chief or self._link.others_have_left
 
     def all_have_data(self) -> list[tf.Operation]:
         """Returns a collective that blocks until every learner has its batch; it also sums the votes to stop.

@@ -93,7 +93,7 @@ def train_on_thread(
     body: Callable[[], None],
     learner: Learner,
     stop: Stop,
-    data: str,
+    group: Group,
     check: Callable[[], None],
 ) -> Callable[[], bool]:
     """Runs training on a thread, and waits for it.
@@ -106,7 +106,7 @@ def train_on_thread(
       body: trains; runs on the thread.
       learner: takes the train steps.
       stop: ends training.
-      data: what a train step waits for, for messages.
+      group: the group of this learner; names the data, and decides whether the thread may be abandoned.
       check: raises an error that ends training, even while training waits for data.
 
     Returns:
@@ -137,11 +137,11 @@ def train_on_thread(
     while thread.is_alive():
         thread.join(timeout=0.1)
         if starvation.lasts():
-            if stop.requested:
-                _log.info("stopping while training waits for %s", data)
+            if stop.requested and group.may_abandon_training:
+                _log.info("stopping while training waits for %s", group.data)
                 break
             # The call that follows may take long, and writes no heartbeat.
-            beat(f"waiting for {data}", patience_s=LONG_PATIENCE_S)
+            beat(f"waiting for {group.data}", patience_s=LONG_PATIENCE_S)
         check()
     if failure:
         raise failure[0]

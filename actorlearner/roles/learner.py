@@ -125,7 +125,7 @@ def _run_training(
     beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
     outputs.begin_training(learner)
     return train_on_thread(
-        lambda: train(config, group, learner, outputs, start_up), learner, stop, group.data, outputs.check
+        lambda: train(config, group, learner, outputs, start_up), learner, stop, group, outputs.check
     )
 
 

@@ -15,6 +15,7 @@ from tf_agents.train import learner as stock_learner
 from actorlearner.agents.experience import as_transition
 from actorlearner.learning import training_loop
 from actorlearner.learning.checkpoint import LearnerCheckpoint
+from actorlearner.learning.group import Group
 from actorlearner.learning.learner import DataStatistics, Learner
 from actorlearner.process.stop import Stop
 from tests.support.training import (
@@ -246,7 +247,8 @@ def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: p
     learner = make_learner(tmp_path, parts, lambda: with_info(dataset), layout_with(decode))
     stop = Stop()
     stop.request()
-    settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, "data", lambda: None)
+    group = Group(tf.distribute.get_strategy(), stop)
+    settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, group, lambda: None)
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove
 

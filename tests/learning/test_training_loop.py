@@ -17,7 +17,8 @@ from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.errors import RunError
 from actorlearner.learning import chief_outputs, learner_metrics, training_loop
 from actorlearner.learning.chief_outputs import ChiefOutputs
-from actorlearner.learning.group import Group
+from actorlearner.learning.cluster import Cluster
+from actorlearner.learning.group import Group, Workers
 from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import train, train_on_thread
@@ -152,6 +153,7 @@ def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
 def test_an_error_ends_training_that_waits_for_data() -> None:
     data = threading.Event()
     learner = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
+    stop = Stop()
 
     def check() -> None:
         raise RunError("another learner has taken over this run")
@@ -159,10 +161,31 @@ def test_an_error_ends_training_that_waits_for_data() -> None:
     began = time.monotonic()
     try:
         with pytest.raises(RunError, match="another learner has taken over this run"):
-            train_on_thread(data.wait, learner, Stop(), "data", check=check)
+            train_on_thread(data.wait, learner, stop, Group(tf.distribute.get_strategy(), stop), check)
     finally:
         data.set()
     assert time.monotonic() - began < 1.0
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_stopped_learner_that_waits_for_its_chief_stays_until_the_chief_has_ended(
+    index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chief may be writing a checkpoint; its next call of the training graph needs the others."""
+    monkeypatch.setattr(training_loop, "_STARVED_AFTER_S", 0.0)
+    data, stop = threading.Event(), Stop()
+    learner = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
+    link = SimpleNamespace(others_have_left=False)
+    group = Workers(tf.distribute.get_strategy(), stop, Cluster(("localhost:1", "localhost:2"), index), link)
+    stop.request()
+    chief_ends = threading.Timer(0.5, setattr, (link, "others_have_left", True))
+    chief_ends.start()
+    try:
+        train_on_thread(data.wait, learner, stop, group, lambda: None)
+        assert link.others_have_left == (index > 0)
+    finally:
+        data.set()
+        chief_ends.join()
 
 
 def test_slow_calls_get_a_longer_heartbeat_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
