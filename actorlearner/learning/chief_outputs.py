@@ -130,16 +130,20 @@ class ChiefOutputs(Outputs):
         self._profiler.update(self._train_step)
 
     def after_call(self, train_step: int, loss: LossInfo) -> None:
-        """Publishes, saves and records what is due after a call of the training graph."""
+        """Publishes, saves and records what is due after a call of the training graph.
+
+        `after_training` publishes the last policy.
+        """
         learn = self._config.learn
         self._metrics.spent("graph")
         self._evaluate_initial_policy()
         if self._due(self._config.evaluate.interval, train_step):
             self.publish_for_evaluation()
-        if self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step):
+        last = self._last(train_step)
+        if not last and (self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step)):
             self._publisher.publish()
         self._metrics.spent("publish")
-        self._metrics.add(train_step, loss, last=self._last(train_step))
+        self._metrics.add(train_step, loss, last=last)
         if self._due(learn.checkpoint_interval, train_step) or time.monotonic() >= self._save_due_at:
             self._save()
             self._save_due_at = time.monotonic() + _SAVE_AFTER_S
@@ -156,12 +160,15 @@ class ChiefOutputs(Outputs):
     def after_training(self) -> None:
         """Writes the last record; after the run's last train step, also saves the results of the run.
 
-        Blocks while the disk has no room for them, until a stop.
+        Blocks while the disk has no room for them, until a stop. The last policy is published after it is
+        saved, because it ends the actors: a learner that died before would need them again.
         """
         self._metrics.write()
         if self._last(self._train_step):
-            wait_for_room("the last checkpoint and policies", self._save, self._stop)
+            saved = wait_for_room("the last checkpoint and policies", self._save, self._stop)
             wait_for_room("the last metrics", self._metrics.flush, self._stop)
+            if saved:
+                self._publisher.publish()
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
         """Writes the last checkpoint and policies, unless they are written, and delivers the last policy.

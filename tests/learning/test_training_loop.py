@@ -126,6 +126,30 @@ def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_request
     assert len(requests) == requested
 
 
+@pytest.mark.parametrize("room", [True, False])
+def test_the_last_policy_is_published_once_it_is_saved(room: bool, tmp_path: Path) -> None:
+    """It ends the actors. A learner that died before it had saved would need them again."""
+    learn = LearnConfig(train_steps=4, batch_size=6, train_steps_per_call=2, publish_interval=2)
+    parts, stop = make_parts(), Stop()
+    outputs = make_outputs(RunDirectory(tmp_path), parts, Config(learn=learn), stop)
+    done: list[tuple[str, int]] = []
+
+    def save(evaluations: object) -> bool:
+        done.append(("save", int(parts.train_step)))
+        if not room:
+            stop.request()
+        return room
+
+    outputs._checkpoint.save = save
+    outputs._publisher.publish = lambda: done.append(("publish", int(parts.train_step)))
+    learner = FakeLearner(parts)
+    outputs.begin_training(learner)
+    train(outputs._config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
+    assert done[:2] == [("publish", 2), ("save", 4)]
+    assert (("publish", 4) in done) == room
+    assert len([each for each in done if each[0] == "publish"]) == 1 + room
+
+
 @pytest.mark.parametrize(("after_s", "expected"), [(600.0, [4, 8, 10]), (0.0, [*range(2, 11, 2)])])
 def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
     after_s: float, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
