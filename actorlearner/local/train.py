@@ -105,8 +105,7 @@ def train(
     try:
         _watch(supervisor, progress, console, logs, stop)
     except ConfigurationError:
-        if not supervisor.any_was_ready:
-            directory.discard()
+        directory.discard()
         raise
     except RunError as error:
         supervisor.events.record(FAILED, str(error))

@@ -173,12 +173,15 @@ class RunDirectory:
     def discard(self) -> None:
         """Removes the directory after a refused start, so that a corrected start can use the same path.
 
-        Parent directories that this object created are removed too, if empty. A directory that existed before
-        is left without the configuration, as by `withdraw`; one that contains more is left as it is.
+        A role may refuse the configuration when others have begun: what they have written is removed, too,
+        unless there is a policy or a learner's checkpoint. Parent directories that this object created are
+        removed too, if empty. A directory that existed before is left without the configuration, as by
+        `withdraw`; one that contains more is left as it is.
         """
         if not self._made:
             self.withdraw()
-        if not self._made or not self._is_bare:
+        others = (self.metrics("").parent, self.summaries("replay").parent, self.replay_checkpoints.parent)
+        if not self._made or self.learner_checkpoints.exists() or not self._is_bare(*others):
             return
         shutil.rmtree(self.path)
         for above in self._made[1:]:
@@ -191,16 +194,14 @@ class RunDirectory:
 
         Nothing is removed if the directory contains more than a refused start leaves, or held a run before.
         """
-        if self._is_new and self._is_bare:
+        if self._is_new and self._is_bare():
             self.config.unlink(missing_ok=True)
             self.manifest.unlink(missing_ok=True)
 
-    @property
-    def _is_bare(self) -> bool:
-        """Whether the directory contains nothing but what a refused start writes."""
-        files = {self.config.name, self.manifest.name, self.events.name, self.lock.name}
-        ours = files | {self.log("").parent.name, self.heartbeats.name}
-        return not {path.name for path in self.path.iterdir()} - ours
+    def _is_bare(self, *others: Path) -> bool:
+        """Returns whether the directory contains only what a refused start writes, and perhaps `others`."""
+        ours = {self.config, self.manifest, self.events, self.lock, self.log("").parent, self.heartbeats}
+        return ours.union(others).issuperset(self.path.iterdir())
 
     def check_same(self, config: Config) -> None:
         """Checks that the run in this directory has exactly this configuration; writes nothing.

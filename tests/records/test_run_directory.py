@@ -306,6 +306,9 @@ def test_what_a_refused_start_has_left_is_discarded(tmp_path: Path, small_config
     log = directory.log("learner")
     log.parent.mkdir()
     log.touch()
+    # One role may refuse the configuration when others already work: the learner, `agent.start_from`.
+    for made in (directory.metrics("replay"), directory.summaries("replay"), directory.replay_checkpoints):
+        made.mkdir(parents=True)
     directory.discard()
     assert [path.name for path in tmp_path.rglob("*")] == ["above"]
     directory.prepare(small_config)  # Another may take its place.
@@ -323,10 +326,11 @@ def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Co
     resumed.prepare(small_config)
     resumed.discard()
     assert resumed.holds_a_run
-    (path / "metrics").mkdir()
-    directory.discard()
-    assert directory.holds_a_run
-    (path / "metrics").rmdir()
+    for kept in (directory.policies, directory.learner_checkpoints, path / "notes.txt"):
+        kept.mkdir(parents=True)
+        directory.discard()
+        assert directory.holds_a_run
+        kept.rmdir()
     (tmp_path / "runs" / "another").mkdir()
     directory.discard()
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["another"]
