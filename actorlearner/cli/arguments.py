@@ -207,7 +207,8 @@ def checked_certificate(arguments: argparse.Namespace, problems: list[str]) -> P
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
     """Adds --quiet, --verbose, --metrics_port and --metrics_host."""
-    parser.add_argument("--quiet", action="store_true", help="print only what goes wrong")
+    text = "print only what goes wrong, and where a new run directory is"
+    parser.add_argument("--quiet", action="store_true", help=text)
     parser.add_argument(
         "--verbose", action="store_true", help="print everything that goes to the logs as well"
     )

@@ -64,7 +64,10 @@ def run_local(
             _print(console, "callbacks: no network access outside this run; --network host enables it")
         return Supervisor(config, directory, private_network)
 
-    console = _console(quiet=verbosity is Verbosity.QUIET)
+    quiet = verbosity is Verbosity.QUIET
+    if quiet and not run_dir:  # Nothing else says where the run is.
+        print(f"run directory: {directory.path}", flush=True)
+    console = _console(quiet=quiet)
     return train(config, directory, stop, console, start, verbose=verbosity is Verbosity.VERBOSE)
 
 

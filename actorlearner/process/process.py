@@ -42,7 +42,7 @@ class Verbosity(enum.Enum):
     """How much a run prints on the terminal; logs/ always holds everything.
 
     Attributes:
-      QUIET: errors and incidents.
+      QUIET: errors and incidents, and where a new run directory is.
       NORMAL: the progress as well.
       VERBOSE: all log lines, also those of libraries; in local mode the progress as well.
     """
@@ -119,7 +119,8 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
     global _process
     _process = process = _RoleProcess(name, directory, start.verbosity)
     if start.run_dir is None:
-        _log.info("run directory: %s", directory.path)
+        # A warning, so that --quiet prints it: nothing else says where the role writes.
+        _log.warning("run directory: %s", directory.path)
     try:
         if start.metrics is not None:
             from actorlearner.records.prometheus import serve_metrics

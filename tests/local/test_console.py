@@ -1,12 +1,32 @@
 """The console of a run: it goes on when nobody reads what it prints."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from actorlearner.local.train import _console
 from actorlearner.records.disk import robust_stream
+
+_QUIET = """
+from actorlearner.agents.configuration import load_config
+from actorlearner.local import train
+from actorlearner.process.process import Verbosity
+
+train.train = lambda *_, **__: 0
+train.run_local(load_config("td3_pendulum"), {run_dir!r}, "experiment", "host", Verbosity.QUIET)
+"""
+
+
+@pytest.mark.parametrize("run_dir", [None, "run"])
+def test_quiet_prints_only_where_a_new_run_directory_is(tmp_path: Path, run_dir: str | None) -> None:
+    command = [sys.executable, "-c", _QUIET.format(run_dir=run_dir)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    new = "".join(f"run directory: {path}\n" for path in tmp_path.glob("runs/experiment-*"))
+    assert done.stdout + done.stderr == new
+    assert bool(new) is (run_dir is None)
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])

@@ -56,6 +56,14 @@ def test_only_a_role_that_crashed_leaves_its_heartbeat(
         assert is_overdue(path, since=0.0)
 
 
+def test_a_quiet_role_prints_only_where_its_new_run_directory_is(tmp_path: Path) -> None:
+    role = _ROLE.replace("sys.argv[1]", "None").replace("{})", "{}, process.Verbosity.QUIET)")
+    command = [sys.executable, "-c", role, "", "None"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    (path,) = tmp_path.glob("runs/experiment-*")
+    assert done.stdout + done.stderr.partition(" ")[2] == f"learner: run directory: {path}\n"
+
+
 def test_a_refused_configuration_is_removed_from_the_run_directory(tmp_path: Path) -> None:
     assert _end(tmp_path, _REFUSED) == 2
     directory = RunDirectory(tmp_path)
