@@ -6,12 +6,15 @@ import signal
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_TERMINATED
 from actorlearner.on_slurm import signals
 from actorlearner.on_slurm.role_step import RoleStep, end_steps
 from actorlearner.on_slurm.slurm_commands import UNKNOWN, find, log, requeue, time_limit
 from actorlearner.process.role_names import COLLECT_ACTOR
+from actorlearner.records.metrics import MetricsWriter
+from actorlearner.records.run_directory import RunDirectory
 
 _AGAIN_S = 60.0
 _ASK_S = 5.0
@@ -26,15 +29,19 @@ def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
       actors: the number of collect actors of the run.
       arguments: flags that every role gets.
     """
+    index = os.environ["SLURM_ARRAY_TASK_ID"]
     with tempfile.TemporaryDirectory(prefix="actorlearner-") as run_dir:
-        return _CollectJob(main_id, actors, [*arguments, "--run_dir", run_dir]).run()
+        if slices := int(os.environ.get("SLURM_RESTART_COUNT", "0")):
+            # Earlier time slices left no records. Without any, the actor would repeat its first seeds.
+            metrics = MetricsWriter(RunDirectory(Path(run_dir)).metrics(f"collect-{index}"))
+            metrics.write({"env_steps": slices, "episodes": 0, "faults": 0})
+        return _CollectJob(main_id, index, actors, [*arguments, "--run_dir", run_dir]).run()
 
 
 class _CollectJob:
     """The collect actor of this task, and what is known about the main job."""
 
-    def __init__(self, main_id: str, actors: int, arguments: Sequence[str]) -> None:
-        index = os.environ["SLURM_ARRAY_TASK_ID"]
+    def __init__(self, main_id: str, index: str, actors: int, arguments: Sequence[str]) -> None:
         self._job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{index}"  # SLURM_JOB_ID may mean the whole array.
         self._main_id = main_id
         self._arguments = [*arguments, "--actor_index", index]

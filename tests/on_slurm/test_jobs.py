@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.acting.collect_metrics import recorded_env_steps
 from actorlearner.network.certificate import CERTIFICATE_VARIABLE
 from actorlearner.on_slurm.role_step import RoleStep
 from actorlearner.on_slurm.slurm_commands import Job, find, requeue
+from actorlearner.records.run_directory import RunDirectory
 from tests.support.fake_slurm import RUNNING, FakeSlurm
 from tests.support.processes import REPOSITORY, wait_for
 
@@ -250,6 +252,18 @@ def test_an_actor_follows_the_main_job(slurm: FakeSlurm, start: Start) -> None:
     assert "waiting for the replay server of the main job 7, which is PENDING" in err
     assert slurm.calls()[-1] == "scontrol requeue 8_2"  # One task, not the array.
     assert not list((slurm.folder / "steps").iterdir())
+
+
+@pytest.mark.parametrize("requeues", [0, 1, 2])
+def test_an_actor_takes_other_seeds_in_each_time_slice(slurm: FakeSlurm, start: Start, requeues: int) -> None:
+    slurm.write("collect-actor", _SERVES)
+    process = start("collect", "7", "4", SLURM_RESTART_COUNT=str(requeues))
+    (call,) = wait_for(lambda: slurm.calls("srun"), "the actor")
+    run_dir = call.partition(" --run_dir ")[2].split()[0]
+    # The actor derives its seeds from this number; see `seed_for`.
+    assert recorded_env_steps(RunDirectory(Path(run_dir)), actor_index=2) == requeues
+    process.terminate()
+    assert _end(process)[0] == 143
 
 
 def test_a_wait_is_not_ended_by_an_earlier_child_process() -> None:
