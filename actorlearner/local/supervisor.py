@@ -141,8 +141,8 @@ class Supervisor:
         """How long each phase of a role's start took, for each role that has reported it."""
         return {name: child.start_up for name, child in self._children.items() if child.start_up}
 
-    def check(self) -> list[str]:
-        """Checks every role, and restarts those that died; returns the lines to print.
+    def check(self) -> Iterator[str]:
+        """Checks every role, and restarts those that died; yields the lines to print.
 
         Raises:
           ConfigurationError: a role refused the configuration.
@@ -155,12 +155,12 @@ class Supervisor:
         now = time.monotonic()
         for child in self._children.values():
             child.receive()
-        lines = [line for name in self._children for line in self._check(name, now)]
+        for name in self._children:
+            yield from self._check(name, now)
         for name, due in list(self._restart_at.items()):
             if now >= due:
                 del self._restart_at[name]
                 self._start(name)
-        return lines
 
     def _check(self, name: str, now: float) -> Iterator[str]:
         child = self._children[name]

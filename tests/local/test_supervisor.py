@@ -65,25 +65,35 @@ def _supervisor(small_config: Config, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_role_that_crashes_twice_alike_at_its_start_is_not_restarted(supervisor: Any) -> None:
     supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
-    supervised.check()
+    list(supervised.check())
     with pytest.raises(
         RunError, match="replay-server failed twice in the same way before it was ready: Value"
     ):
-        supervised.check()
+        list(supervised.check())
+
+
+def test_the_last_warnings_of_a_role_that_fails_for_good_are_shown(supervisor: Any) -> None:
+    supervised = supervisor(iter(lambda: "ValueError: no such shape", None))
+    list(supervised.check())
+    supervised.child("replay-server").warnings.append("the disk is full")
+    checked = supervised.check()
+    assert next(checked) == "replay-server: the disk is full"
+    with pytest.raises(RunError, match="failed twice in the same way"):
+        next(checked)
 
 
 def test_a_role_that_crashes_differently_each_time_is_restarted(supervisor: Any) -> None:
     supervised = supervisor(map("RuntimeError: attempt {}".format, range(100)))
     for _ in range(5):
-        supervised.check()
+        list(supervised.check())
 
 
 def test_restarts_leave_no_open_pipes(supervisor: Any) -> None:
     supervised = supervisor(map("RuntimeError: attempt {}".format, range(1_000)))
-    supervised.check()
+    list(supervised.check())
     before, started = len(os.listdir("/proc/self/fd")), len(supervised.started)
     for _ in range(5):
-        supervised.check()
+        list(supervised.check())
     assert len(supervised.started) == started + 5 * len(supervised.names)
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -104,7 +114,7 @@ def test_the_heartbeats_of_killed_roles_are_removed_at_the_end(
 
 def test_what_roles_report_while_they_end_is_shown(supervisor: Any) -> None:
     supervised = supervisor(map("attempt {}".format, range(100)))
-    supervised.check()  # Has read the first error of each role, and started new processes.
+    list(supervised.check())  # Has read the first error of each role, and started new processes.
     lines: list[str] = []
     supervised.shut_down(Stop(), lines.append)
     names = supervised.names
@@ -138,7 +148,7 @@ def test_a_starting_role_is_given_up_when_it_makes_no_progress(
         path.parent.mkdir(parents=True, exist_ok=True)
         beat = Heartbeat(time.time() - 900.0, ready=True, doing="making environment 3")
         path.write_text(json.dumps(dataclasses.asdict(beat)))
-    assert supervised.check() == []
+    assert list(supervised.check()) == []
     path.write_text(json.dumps(dataclasses.asdict(dataclasses.replace(beat, time=time.time() - 1_000.0))))
     with pytest.raises(RunError, match=f"{name} is not ready, and made no progress for 960 s"):
-        supervised.check()
+        list(supervised.check())
