@@ -37,8 +37,11 @@ def log(line: str) -> None:
 
 def slurm(*command: str) -> subprocess.CompletedProcess[str]:
     """Runs one of Slurm's commands; a failed result if it does not answer."""
+    environment = os.environ | {"SLURM_TIME_FORMAT": "standard"}  # `find` reads no other format.
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=False)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=ANSWER_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", f"no answer within {ANSWER_S:.0f} s")
 

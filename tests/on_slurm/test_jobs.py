@@ -89,6 +89,18 @@ def test_what_slurm_shows_of_a_job(slurm: FakeSlurm) -> None:
     assert find("7") == Job("UNKNOWN")
 
 
+def test_the_time_limit_is_known_whatever_time_format_the_user_has_set(
+    slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
+    show = "[[ $SLURM_TIME_FORMAT == standard ]] && date=1970-01-01T; " + f"echo {RUNNING.strip()}"
+    slurm.write("bin/scontrol", "#!/bin/bash\n" + show.replace("EndTime=Unknown", "EndTime=${date}00:00:00"))
+    (slurm.folder / "bin" / "scontrol").chmod(0o755)
+    found = find("7")
+    assert found is not None
+    assert found.time_limit == time.mktime((1970, 1, 1, 0, 0, 0, 0, 0, 0))
+
+
 def test_a_job_is_requeued_unless_somebody_cancelled_it(
     slurm: FakeSlurm, capsys: pytest.CaptureFixture[str]
 ) -> None:
