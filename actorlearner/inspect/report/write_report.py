@@ -34,19 +34,25 @@ def best_video(directory: RunDirectory) -> tuple[Path | None, str]:
     best = read_best(directory.best_policy)
     if best is None:
         return None, "There is no best policy yet."
-    path = directory.videos / f"{directory.best_policy.name}-{best.train_step}.mp4"
+    path = directory.videos / f"best-{best.train_step}.mp4"
     if not path.exists():
-        why = _film(directory.best_policy, path)
+        why = _film(directory.best_policy)
         if why:
             return None, f"The best policy was not filmed: {why}"
-    return path, f"policies/best, train step {best.train_step:,}"
+        # Its name has the train step of the filmed policy: a running run may have found a better one.
+        path = max(directory.videos.glob("best-*.mp4"), key=lambda video: video.stat().st_mtime)
+    return path, f"policies/best, train step {int(path.stem.removeprefix('best-')):,}"
 
 
-def _film(policy: Path, path: Path) -> str:
-    """Films an episode in another process, which imports TensorFlow; returns an error message or ""."""
+def _film(policy: Path) -> str:
+    """Films an episode into the directory of videos, in another process, which imports TensorFlow.
+
+    Returns:
+      An error message, or "".
+    """
     print("filming an episode of the best policy ...", file=sys.stderr)
     parent = os.getpid()
-    flags = ("--episodes", "1", "--fps", str(_FPS), "--out", str(path))
+    flags = ("--episodes", "1", "--fps", str(_FPS))
     process = subprocess.run(
         module_command("actorlearner", "video", str(policy), *flags),
         stdin=subprocess.DEVNULL,

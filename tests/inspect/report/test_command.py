@@ -1,11 +1,15 @@
 """The command `actorlearner report`: refused arguments, and the page of a run with few records."""
 
 import re
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from actorlearner.acting.best_record import BestRecord, EpisodeStatistics, write_best
 from actorlearner.cli import main as cli
+from actorlearner.inspect.report import write_report
 from actorlearner.records.events import WARNED, EventLog
 from tests.support.recorded_run import evaluation, recorded_run, trained_run
 
@@ -117,3 +121,28 @@ def test_the_metrics_of_info_have_pictures(tmp_path: Path) -> None:
     page = Path("run/report.html").read_text()
     assert "<figcaption>energy of the greedy policy</figcaption>" in page
     assert '<td class="number">0.00100</td>' in page
+
+
+def test_the_caption_names_the_filmed_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best policy of a running run may change while the process that films it starts."""
+    directory, _ = trained_run(tmp_path / "run")
+    assets = directory.best_policy / "assets.extra"
+    assets.mkdir(parents=True)
+
+    def find(train_step: int) -> None:
+        write_best(directory.best_policy, BestRecord(train_step, EpisodeStatistics([1.0], [1])))
+
+    def film(command: list[str], **settings: Any) -> subprocess.CompletedProcess[str]:
+        """Films the newest best policy, as `actorlearner video` does."""
+        find(2_000)
+        chosen = command[command.index("--out") + 1] if "--out" in command else ""
+        video = Path(chosen or directory.videos / "best-2000.mp4")
+        video.parent.mkdir()
+        video.write_bytes(b"film")
+        return subprocess.CompletedProcess(command, 0)
+
+    find(1_000)
+    monkeypatch.setattr(subprocess, "run", film)
+    video, caption = write_report.best_video(directory)
+    assert video == directory.videos / "best-2000.mp4"
+    assert caption == "policies/best, train step 2,000"
