@@ -84,6 +84,8 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("alembic").setLevel(logging.ERROR)
     warnings.simplefilter("ignore", ExperimentalWarning)  # Of the heartbeats.
+    # Of a train step that a restarted learner takes, and the eval actor evaluates, again.
+    warnings.filterwarnings("ignore", message="The reported value is ignored")
     url = storage_url or f"sqlite:///{directory.absolute() / 'study.db'}"
     warmup = int(_WARMUP_SHARE * plan.config.learn.train_steps)
     try:

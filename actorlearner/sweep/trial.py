@@ -18,7 +18,6 @@ from actorlearner.local.local_command import LocalCommand
 from actorlearner.process.stop import Stop
 from actorlearner.records.formatting import return_text
 from actorlearner.records.lines import Tail, read_objects
-from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.sweep.space import Parameter
 
@@ -100,10 +99,11 @@ class Objective:
                 # A stopped trial keeps its replay, because it is resumed; these trials are not.
                 _discard_replay(run)
                 raise
-            if not Run(run.path, config).finished:
+            ended = Run(run.path, config)
+            if not ended.finished:
                 raise RunError(f"the run in {run.path} was stopped before its end")
             _discard_replay(run)
-            scores.append(_score(run))
+            scores.append(_score(ended))
         return sum(scores) / len(scores)
 
     def _train(self, trial: optuna.Trial, run: RunDirectory, overrides: list[str], steps_before: int) -> None:
@@ -167,8 +167,8 @@ def _trained(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (record for record in records if record["train_step"] > 0)
 
 
-def _score(run: RunDirectory) -> float:
-    returns = [float(record["average_return"]) for record in _trained(read_records(run.metrics("eval")))]
+def _score(run: Run) -> float:
+    returns = [float(record["average_return"]) for record in _trained(run.evaluations())]
     last = returns[-SCORED_EVALUATIONS:]
     return sum(last) / len(last)
 

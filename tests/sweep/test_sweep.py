@@ -238,6 +238,23 @@ def test_a_run_that_somebody_else_stopped_has_no_score(
         run(lambda gamma, seed: (0, 1), trials=3)
 
 
+def test_evaluations_of_rolled_back_train_steps_have_no_score(
+    run: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A learner that died was started again from train step 200: train step 300 was evaluated twice."""
+    evaluations = RunDirectory(tmp_path / "study" / "trials" / "0" / "seed-0").metrics("eval")
+
+    def finish(self: ScriptedRun) -> None:
+        with evaluations.open("a") as file:
+            for train_step, mean in ((300, 3), (400, 4)):
+                file.write(json.dumps({"train_step": train_step, "average_return": mean}) + "\n")
+
+    monkeypatch.setattr(ScriptedRun, "finish", finish)
+    run(lambda gamma, seed: (0, 1, 2, 9), trials=1)
+    (only,) = _study(tmp_path).trials
+    assert only.value == 3.0
+
+
 def test_train_steps_are_searched(run: Callable[..., list[Path]], tmp_path: Path) -> None:
     """A trial's runs end at its own train steps, which also separate the evaluations of its seeds."""
     train_steps = Parameter("learn.train_steps", ("learn.train_steps",), "space.yaml:2", choices=("200",))
