@@ -26,6 +26,7 @@ _GRACE_S = 30
 _FAILURE = "failure"
 _PLAN = "plan"
 _MAX_FIRST_FAILURES = 3
+_CAUGHT = (StoppedError, ConfigurationError, RunError)
 
 _WARMUP_SHARE = 0.25
 
@@ -60,15 +61,27 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
         _print(_outcome(study, trial))
         write_results(study, plan, directory)
 
+    taken_over = False
+
     def run(trial: optuna.Trial) -> float:
+        nonlocal taken_over
         try:
             return objective(trial)
         except (ConfigurationError, RunError) as error:
             trial.set_user_attr(_FAILURE, one_line(error))
             raise
+        finally:
+            taken_over = study.get_trials(deepcopy=False)[trial.number].state is not TrialState.RUNNING
+            if taken_over:
+                _print(f"trial {trial.number}: another session has taken it over")
 
     while len(_ended(study)) < plan.trials and not stop.requested:
-        study.optimize(run, n_trials=1, catch=(StoppedError, ConfigurationError, RunError), callbacks=[ended])
+        try:
+            study.optimize(run, n_trials=1, catch=_CAUGHT, callbacks=[ended])
+        except Exception:  # Optuna raises several for a trial that has ended already.
+            if not taken_over:
+                raise
+            taken_over = False
         _check_first_failures(study)
     for line in table_lines(study, plan):
         _print(line)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.storages import RetryHeartbeatStaleTrialCallback
+from optuna.trial import TrialState
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.errors import ConfigurationError, RunError
@@ -253,6 +255,26 @@ def test_evaluations_of_rolled_back_train_steps_have_no_score(
     run(lambda gamma, seed: (0, 1, 2, 9), trials=1)
     (only,) = _study(tmp_path).trials
     assert only.value == 3.0
+
+
+def test_a_trial_that_another_session_took_over_ends(
+    run: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It does so after 30 s without a heartbeat, for example while this machine was suspended."""
+    gammas = []
+
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        gammas.append(gamma)
+        if len(gammas) == 1:
+            other = _study(tmp_path)
+            other.tell(0, state=TrialState.FAIL)
+            RetryHeartbeatStaleTrialCallback()(other, other.trials[0])
+        return (0, 1, 1, 1, 1)
+
+    started = run(returns, trials=2)
+    assert [each.state.name for each in _study(tmp_path).trials] == ["FAIL", "COMPLETE", "COMPLETE"]
+    assert started[0] == started[1]
+    assert "trial 0: another session has taken it over" in capsys.readouterr().out
 
 
 def test_train_steps_are_searched(run: Callable[..., list[Path]], tmp_path: Path) -> None:
