@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import warnings
 from pathlib import Path
@@ -110,7 +111,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
         )
         study = optuna.create_study(
             storage=storage,
-            study_name=directory.name,
+            study_name=os.path.basename(os.path.abspath(directory)),  # Also of `.`, which has no name.
             direction="maximize",
             load_if_exists=True,
             # Evaluations of the first quarter are too noisy to prune by.

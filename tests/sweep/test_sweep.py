@@ -87,6 +87,7 @@ def _run(
         space: tuple[Parameter, ...] = (_GAMMA,),
         while_saving: Callable[[], None] = lambda: None,
         draws: bool = False,
+        directory: Path = tmp_path / "study",
     ) -> list[Path]:
         if not draws:  # A picture takes a second.
             monkeypatch.setattr(results, "_picture", lambda *_: b"")
@@ -99,7 +100,7 @@ def _run(
 
         monkeypatch.setattr(trial, "LocalCommand", start)
         plan = Plan(config, overrides, load_config(config, overrides), space, trials, seeds)
-        sweep.run_sweep(plan, tmp_path / "study", None)
+        sweep.run_sweep(plan, directory, None)
         return started
 
     monkeypatch.setattr(trial, "_POLL_INTERVAL_S", 0.0)
@@ -284,6 +285,15 @@ def test_train_steps_are_searched(run: Callable[..., list[Path]], tmp_path: Path
     (only,) = _study(tmp_path).trials
     assert only.state.name == "COMPLETE"
     assert only.intermediate_values == {100: 1.0, 200: 2.0, 300: 1.0, 400: 2.0}
+
+
+def test_a_sweep_continues_in_the_working_directory(
+    run: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given as `.`, which has no last part."""
+    run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1)
+    monkeypatch.chdir(tmp_path / "study")
+    assert not run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, directory=Path())
 
 
 def test_a_study_of_another_plan_is_refused(run: Callable[..., list[Path]]) -> None:
