@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from actorlearner.config.resolved import canonical, differences
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
 from actorlearner.process.stop import Stop
-from actorlearner.records.formatting import return_text
+from actorlearner.records.formatting import plural, return_text
 from actorlearner.sweep.results import table_lines, write_results
 from actorlearner.sweep.trial import Objective, Plan, StoppedError
 
@@ -45,7 +45,7 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
 
     Raises:
       ConfigurationError: the study was begun with another plan, or its database cannot be opened.
-      RunError: the first trials all failed.
+      RunError: the first trials, or all, failed.
     """
     stop = Stop()
     stop.install()
@@ -83,7 +83,7 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
             if not taken_over:
                 raise
             taken_over = False
-        _check_first_failures(study)
+        _check_first_failures(study, min(plan.trials, _MAX_FIRST_FAILURES))
     for line in table_lines(study, plan):
         _print(line)
     if stop.requested:
@@ -156,12 +156,12 @@ def _ended(study: optuna.Study) -> list[FrozenTrial]:
     ]
 
 
-def _check_first_failures(study: optuna.Study) -> None:
-    """Raises a RunError if the sweep's first trials have all failed."""
+def _check_first_failures(study: optuna.Study, most: int) -> None:
+    """Raises a RunError if the sweep's first `most` trials have all failed."""
     ended = _ended(study)
     failures = [trial.user_attrs[_FAILURE] for trial in ended if _FAILURE in trial.user_attrs]
-    if len(failures) >= _MAX_FIRST_FAILURES and len(failures) == len(ended):
-        raise RunError(f"the first {len(failures)} trials failed; the last one: {failures[-1]}")
+    if len(failures) >= most and len(failures) == len(ended):
+        raise RunError(f"the first {plural(len(failures), 'trial')} failed; the last one: {failures[-1]}")
 
 
 def _outcome(study: optuna.Study, trial: FrozenTrial) -> str:

@@ -226,12 +226,15 @@ def test_a_failed_trial_counts_and_the_sweep_goes_on(run: Callable[..., list[Pat
     assert not any(path.exists() for path in (RunDirectory(path).replay_checkpoints for path in started))
 
 
-def test_a_sweep_in_which_nothing_works_ends(run: Callable[..., list[Path]]) -> None:
+@pytest.mark.parametrize(("trials", "failed"), [(20, "3 trials"), (1, "1 trial")])
+def test_a_sweep_in_which_nothing_works_fails(
+    run: Callable[..., list[Path]], trials: int, failed: str
+) -> None:
     def returns(gamma: float, seed: int) -> Sequence[float]:
         raise RunError("learner: the loss is not finite")
 
-    with pytest.raises(RunError, match=r"the first 3 trials failed; the last one: .*the loss is not finite"):
-        run(returns, trials=20)
+    with pytest.raises(RunError, match=rf"the first {failed} failed; the last one: .*the loss is not finite"):
+        run(returns, trials=trials)
 
 
 def test_a_run_that_somebody_else_stopped_has_no_score(
