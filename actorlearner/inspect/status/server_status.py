@@ -181,9 +181,9 @@ class ServerStatusReader:
             return
         if self._versions is not None:
             self._changed, self._new = now, True
-        self._versions = versions
         container = VariableContainer(self._client)
         self._variables = self._answer(lambda: within(ANSWER_S, container.pull)) if versions else None
+        self._versions = versions
 
     def _rates(self, status: ReplayStatus, now: float) -> tuple[float | None, float | None]:
         last, self._last = self._last, (now, status)

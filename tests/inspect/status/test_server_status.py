@@ -19,6 +19,7 @@ from actorlearner.inspect.status.view import rendered, server_rows
 from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
+from actorlearner.replay.reverb_calls import NoAnswerError
 from actorlearner.variables.container import (
     EvaluationRequest,
     PolicyVariables,
@@ -92,6 +93,22 @@ def test_the_status_has_replay_variables_and_rates(
     assert "train step 30 of 100 (30 %)" in shown
     assert ("the learner's side" in shown) == packed
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
+
+
+def test_a_policy_that_does_not_arrive_is_read_again(
+    replay: Replay, values: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = ServerStatusReader(replay.address)
+    VariableContainer(replay.client).push(PolicyVariables(30, values))
+    with monkeypatch.context() as patch:
+        patch.setattr(VariableContainer, "pull", _unanswered)
+        with pytest.raises(RunError, match="does not answer"):
+            reader.read()
+    assert reader.read().train_step == 30
+
+
+def _unanswered(container: VariableContainer) -> PolicyVariables:
+    raise NoAnswerError
 
 
 @pytest.fixture(name="queue")
