@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 
 from actorlearner.acting.best_record import read_best
 from actorlearner.agents.configuration import load_config
-from actorlearner.records.metrics import read_records
+from actorlearner.records.metrics import read_records, without_rolled_back
 from actorlearner.records.run_directory import RunDirectory
 from benchmarks.evidence_curves import read_directory
 from benchmarks.evidence_tables import comparison, endings, picture
@@ -75,7 +75,7 @@ def keep(experiment: str, run_dir: Path, machine: str, commit: str) -> Path:
     """Writes the curve of a run; returns the file."""
     directory = RunDirectory(run_dir)
     config = load_config(str(directory.config))
-    evaluations = read_records(directory.metrics("eval"))
+    evaluations = without_rolled_back(read_records(directory.metrics("eval")))
     if not evaluations:
         raise SystemExit(f"{run_dir}: no evaluation there")
     manifest = json.loads(directory.manifest.read_text())

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from actorlearner.records.metrics import read_records
+from actorlearner.records.metrics import read_records, without_rolled_back
 from actorlearner.records.run_directory import RunDirectory
 from benchmarks.others.contenders import TASKS
 from benchmarks.others.job import PPO_ENV_STEPS, PPO_EPOCHS, Job
@@ -39,7 +39,7 @@ def records(run_dir: Path) -> list[dict[str, Any]]:
     evaluations = [
         {"kind": "evaluation", "time": record["time"], "env_steps": record["env_steps"],
          "returns": record["returns"]}
-        for record in read_records(directory.metrics("eval"))
+        for record in without_rolled_back(read_records(directory.metrics("eval")))
     ]  # fmt: skip
     return progress + evaluations
 

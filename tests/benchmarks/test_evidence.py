@@ -23,6 +23,8 @@ def _run(path: Path, seed: int, returns: dict[int, list[float]]) -> Path:
         {"time": 1767225600 + 60 * i, "train_step": 10 * i, "env_steps": env_steps, "returns": values}
         for i, (env_steps, values) in enumerate(returns.items())
     ]
+    rolled_back = {"time": 1767225599, "train_step": 10, "env_steps": 0, "returns": [99.0]}
+    records.insert(0, rolled_back)
     directory.metrics("eval").parent.mkdir()
     directory.metrics("eval").write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
