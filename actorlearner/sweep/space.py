@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +54,13 @@ class Parameter:
             return trial.suggest_int(self.name, self.low, self.high, log=self.log)
         return trial.suggest_float(self.name, self.low, self.high, log=self.log)
 
-    def extremes(self) -> tuple[Value, ...]:
-        """Returns every choice, or both ends of the range."""
-        return self.choices or (self.low, self.high)
+    def to_check(self) -> tuple[Value, ...]:
+        """Returns every choice, or both ends of the range and, unless they are integers, a value between."""
+        if self.choices:
+            return self.choices
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return self.low, self.high
+        return self.low, self.high, self.low + (self.high - self.low) / math.pi  # Not an integer.
 
     def text(self, value: Value) -> str:
         """Returns a drawn value as YAML, a number with six digits."""
@@ -71,7 +76,7 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
 
     Args:
       path: the YAML file: key to values.
-      check: called with the overrides of one value at a time: every choice, and both ends of every range.
+      check: called with the overrides of one value at a time: see `Parameter.to_check`.
 
     Raises:
       ConfigurationError: with all problems of the file, and of the values in it.
@@ -81,7 +86,7 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
     parameters = [_parameter(name, value, document, problems) for name, value in document.tree.items()]
     space = tuple(parameter for parameter in parameters if parameter is not None)
     for parameter in space:
-        for value in parameter.extremes():
+        for value in parameter.to_check():
             problems += _problems(value, parameter, check)
     if problems:
         raise ConfigurationError(list(dict.fromkeys(problems)))

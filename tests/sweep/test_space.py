@@ -80,6 +80,13 @@ def test_invalid_ranges_are_refused(tmp_path: Path, values: str) -> None:
     assert "allowed: a list of values, or a mapping with low, high" in problem
 
 
+def test_a_range_of_an_integer_needs_integers(tmp_path: Path) -> None:
+    """Both ends of 1.0e+2 to 1.0e+4 are integers; of the values between them, hardly any is."""
+    (problem,) = _problems(tmp_path, "learn.batch_size: {low: 1.0e+2, high: 1.0e+4, log: true}")
+    assert "is of the wrong type" in problem
+    assert "allowed: integer" in problem
+
+
 @pytest.mark.parametrize("keys", ["seed", "agent.gamma, seed"])
 def test_the_seed_is_not_searched(tmp_path: Path, keys: str) -> None:
     assert _problems(tmp_path, f"{keys}: [0, 1]") == (
