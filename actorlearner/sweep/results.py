@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.inspect.plot.figure import COLOURS
-from actorlearner.records.formatting import duration, return_text
+from actorlearner.records.formatting import duration, plural, return_text
 from actorlearner.records.seal import write_atomically
 from actorlearner.sweep.space import Parameter
 from actorlearner.sweep.trial import SCORED_EVALUATIONS, Plan
@@ -37,7 +37,7 @@ def table_lines(study: optuna.Study, plan: Plan) -> Iterator[str]:
         values = ", ".join(f"{each.name} {each.text(trial.params[each.name])}" for each in plan.space)
         yield f"{return_text(_value(trial)):>10}  trial {trial.number:<4} {values}"
     pruned = sum(trial.state is TrialState.PRUNED for trial in trials)
-    yield f"{len(complete)} trials complete, {pruned} pruned"
+    yield f"{plural(len(complete), 'trial')} complete, {pruned} pruned"
 
 
 def write_results(study: optuna.Study, plan: Plan, directory: Path) -> None:

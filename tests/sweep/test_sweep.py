@@ -245,7 +245,10 @@ def test_a_run_that_somebody_else_stopped_has_no_score(
 
 
 def test_evaluations_of_rolled_back_train_steps_have_no_score(
-    run: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., list[Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A learner that died was started again from train step 200: train step 300 was evaluated twice."""
     evaluations = RunDirectory(tmp_path / "study" / "trials" / "0" / "seed-0").metrics("eval")
@@ -259,6 +262,7 @@ def test_evaluations_of_rolled_back_train_steps_have_no_score(
     run(lambda gamma, seed: (0, 1, 2, 9), trials=1)
     (only,) = _study(tmp_path).trials
     assert only.value == 3.0
+    assert "\n1 trial complete, 0 pruned\n" in capsys.readouterr().out
 
 
 def test_a_trial_that_another_session_took_over_ends(
