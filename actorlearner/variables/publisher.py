@@ -203,39 +203,48 @@ class Publisher:
         return PolicyVariables(train_step, values, self._generation)
 
     def _push_until_failure(self) -> None:
-        polled = time.monotonic()
+        report = WaitReport()
         try:
             while True:
-                self._push_next()
-                if time.monotonic() - polled >= _POLL_INTERVAL_S:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._pending, _POLL_INTERVAL_S)
+                try:
+                    # Before every push: what a restarted server has lost must come first, and this call fails
+                    # sooner than a push if the server does not answer.
                     self._poll()
-                    polled = time.monotonic()
+                    self._push_next()
+                    report = WaitReport()
+                except UNREACHABLE as error:
+                    if self._pending:
+                        report.log(f"the replay server to take the policy variables ({one_line(error)})")
+                    time.sleep(_RETRY_S)  # Some failures are immediate.
         except Exception as error:
             with self._changed:
                 self._failure = error  # Raised again on the training thread.
                 self._changed.notify_all()
 
     def _push_next(self) -> None:
-        """Pushes the next evaluation, version or end; waits for one, up to _POLL_INTERVAL_S."""
+        """Pushes the next evaluation, version or end, if any; pushing twice does no harm."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._pending, _POLL_INTERVAL_S):
-                return
             request = self._evaluations[0] if self._evaluations else None
             newest, end = self._newest, self._end
         # Entries stay queued until the server has stored them: `pending_evaluations` must not miss one.
         if request is not None:
             self._warn_of_slow_evaluations()
-            self._push_evaluation(request)
+            self._container.push_evaluation(request)
             with self._changed:
                 self._evaluations_pushed.append(self._evaluations.popleft())
         elif newest is not None:
-            self._push(newest)
-            self._published(newest)
+            self._container.push(newest)
+            self._versions += 1
+            if newest is not self._newest_pushed:
+                self._published(newest)
             with self._changed:
+                self._newest_pushed = newest
                 if self._newest is newest:
                     self._newest = None
         elif end is not None:
-            self._push_end(end)
+            self._container.push_end(end)
             with self._changed:
                 self._end_pushed, self._end = end, None
         with self._changed:
@@ -244,52 +253,16 @@ class Publisher:
     def _warn_of_slow_evaluations(self) -> None:
         """Warns once if the server's queue is full, so that it will drop an evaluation."""
         if len(self._evaluations_pushed) == EVALUATIONS_KEPT and not self._warned:
-            self._poll()  # Some may have been evaluated since.
-            if len(self._evaluations_pushed) == EVALUATIONS_KEPT:
-                self._warned = True
-                warn(
-                    f"{EVALUATIONS_KEPT} policies wait for their evaluation, and further ones replace the "
-                    "oldest: raise evaluate.interval, or lower evaluate.episodes"
-                )
-
-    def _push(self, version: PolicyVariables) -> None:
-        self._until_stored("to take the policy variables", lambda: self._container.push(version))
-        self._newest_pushed = version
-        self._versions += 1
-
-    def _push_evaluation(self, request: EvaluationRequest) -> None:
-        self._until_stored("to take the policy variables", lambda: self._container.push_evaluation(request))
-
-    def _push_end(self, end: RunEnd) -> None:
-        self._until_stored("to take the end of the run", lambda: self._container.push_end(end))
-
-    def _until_stored(self, what: str, push: Callable[[], None]) -> None:
-        """Pushes until the server has stored it, without a deadline; pushing twice does no harm.
-
-        Pauses _RETRY_S between two attempts, because some failures are immediate.
-
-        Args:
-          what: completes "waiting for the replay server ..." in messages.
-          push: the call of the container.
-        """
-        report = WaitReport()
-        while True:
-            try:
-                # Fails sooner than a push if the server does not answer.
-                self._container.status(_TIMEOUT_S)
-                push()
-                return
-            except UNREACHABLE as error:
-                report.log(f"the replay server {what} ({one_line(error)})")
-            time.sleep(_RETRY_S)
+            self._warned = True
+            warn(
+                f"{EVALUATIONS_KEPT} policies wait for their evaluation, and further ones replace the "
+                "oldest: raise evaluate.interval, or lower evaluate.episodes"
+            )
 
     def _poll(self) -> None:
-        """Pushes again what a restarted server has lost; raises a RunError if another learner took over."""
-        try:
-            versions, waiting = self._container.status(_TIMEOUT_S)
-            newest = self._container.pull() if versions > self._versions else None
-        except UNREACHABLE:
-            return  # The next push reports it.
+        """Queues again what a restarted server has lost; raises a RunError if another learner took over."""
+        versions, waiting = self._container.status(_TIMEOUT_S)
+        newest = self._container.pull() if versions > self._versions else None
         if newest is not None and newest.generation > self._generation:
             raise RunError(
                 f"another learner, which is at train step {newest.train_step}, has taken over this run"
@@ -297,20 +270,19 @@ class Publisher:
         lost = versions < self._versions
         self._versions = versions
         if lost:
-            self._push_again()
+            self._queue_again()
             return
         with self._changed:  # Drops the versions that were evaluated: each is a whole policy in memory.
             while len(self._evaluations_pushed) > waiting:
                 self._evaluations_pushed.popleft()
 
-    def _push_again(self) -> None:
-        """Pushes everything that a restarted server has lost."""
-        if self._newest_pushed is None:
-            return
+    def _queue_again(self) -> None:
+        """Queues everything that a restarted server has lost, before everything that is queued already."""
         _log.warning("the replay server restarted: publishing the policy variables again")
-        # The newest version comes last: `_poll` counts only these, so a server with it has the evaluations.
-        for request in self._evaluations_pushed:
-            self._push_evaluation(request)
-        self._push(self._newest_pushed)
-        if self._end_pushed is not None:
-            self._push_end(self._end_pushed)
+        with self._changed:
+            # Evaluations are pushed before the newest version. `_poll` counts only the latter, so a server
+            # with it has the evaluations.
+            self._evaluations.extendleft(reversed(self._evaluations_pushed))
+            self._evaluations_pushed.clear()
+            self._newest = self._newest or self._newest_pushed
+            self._end = self._end or self._end_pushed

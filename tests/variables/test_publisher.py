@@ -212,6 +212,27 @@ def test_versions_that_a_server_lost_are_pushed_again(
     ]
 
 
+def test_a_restarted_server_gets_all_evaluations_in_order(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
+) -> None:
+    """The eval actor skips a train step that comes after a later one."""
+    for _ in range(20):
+        container.let.release()
+    for train_step in (10, 20):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.publish()
+        assert publisher.flush(LONG_S)
+    container.versions, container.pushed = 0, []  # As of a server that begins with nothing.
+    train_to(parts, 30)
+    publisher.publish_for_evaluation(env_steps=30)
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [
+        *((f"evaluation after {k} env steps", k, float(k)) for k in (10, 20, 30)),
+        ("newest", 20, 20.0),
+    ]
+
+
 def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
     parts: AgentParts,
     container: PausedContainer,
