@@ -139,7 +139,7 @@ def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoRetur
         process.fail([with_source(line, known) for line in error.problems], EXIT_USAGE)
     except RunError as error:
         process.fail([str(error)], EXIT_FAILED)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # The user's code may raise anything.
         traceback.print_exc()  # Standard error is the log file by now.
         first_line = (str(error).strip().splitlines() or [""])[0]
         process.fail([f"{type(error).__name__}: {first_line}"], EXIT_FAILED, state="crashed")

@@ -43,6 +43,7 @@ def _end(run_dir: Path, error: str) -> int:
         ("RunError('the loss is not finite')", 1, False),
         (_REFUSED, 2, False),
         ("ValueError('no such shape')", 1, True),
+        ("SystemExit()", 1, True),  # As of a simulator whose window is closed.
     ],
 )
 def test_only_a_role_that_crashed_leaves_its_heartbeat(
