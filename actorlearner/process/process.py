@@ -169,16 +169,17 @@ class _RoleProcess:
         self._name = name
         self._ending = threading.RLock()
         """Never released: the first thread that ends the process decides the message and the exit code."""
+        # TensorFlow (a file for each traced function) and Reverb would delete their temporary files in the
+        # interpreter's shutdown, which never happens. So they get a directory that this class removes.
+        self._temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
+        tempfile.tempdir = self._temporary.name
+        # Before the output is redirected: on a full disk, the error is printed on the terminal.
+        heartbeat.begin(directory.heartbeat(name))
         log = directory.log(name)
         self._terminal = _redirect_output(log)
         _configure_logging(name, self._terminal, verbosity)
         is_verbose = verbosity is Verbosity.VERBOSE
         self._follower = LogFollower(log, self._terminal) if is_verbose else None
-        # TensorFlow (a file for each traced function) and Reverb would delete their temporary files in the
-        # interpreter's shutdown, which never happens. So they get a directory that this class removes.
-        self._temporary = tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True)
-        tempfile.tempdir = self._temporary.name
-        heartbeat.begin(directory.heartbeat(name))
         self._events = EventLog(directory.events, name)
         self._events.record(STARTED)
         on_warning(lambda line: self._events.record(WARNED, line))

@@ -30,10 +30,15 @@ process.run_role("learner", lambda: run, start)
 _REFUSED = "ConfigurationError(['seed: 0 cannot work; allowed: 1'])"
 
 
-def _end(run_dir: Path, error: str) -> int:
-    """Starts a learner by hand that raises `error`, if given; returns its exit code."""
+def _run(run_dir: Path, error: str) -> "subprocess.CompletedProcess[str]":
+    """Runs a learner by hand that raises `error`, if given."""
     command = [sys.executable, "-c", _ROLE, str(run_dir), error]
-    return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, check=False).returncode
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+
+
+def _end(run_dir: Path, error: str) -> int:
+    """Runs a learner as `_run` does; returns its exit code."""
+    return _run(run_dir, error).returncode
 
 
 @pytest.mark.parametrize(
@@ -84,3 +89,10 @@ def test_a_refusal_does_not_remove_the_configuration_of_an_existing_run(tmp_path
 def test_any_other_error_keeps_the_configuration(tmp_path: Path, error: str) -> None:
     _end(tmp_path, error)
     assert RunDirectory(tmp_path).holds_a_run
+
+
+def test_a_role_that_cannot_write_its_heartbeat_reports_it_on_the_terminal(tmp_path: Path) -> None:
+    RunDirectory(tmp_path).heartbeats.touch()  # Fails as a full disk does.
+    ended = _run(tmp_path, "None")
+    assert ended.returncode == 1
+    assert "File exists" in ended.stderr
