@@ -75,7 +75,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     last_policies = LastPolicies(server.client, config.learn.train_steps, save)
     last_policies.restored(learner_rolls_back=_learner_rolls_back(directory, config))
     announce(server.client, run_id, config)
-    _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay))
+    _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay, layout.experience))
     start_up.ended("tables")
     start_up.report("ready")
     _serve(server, config, directory, save, last_policies, stop)
@@ -127,7 +127,9 @@ def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpo
         ) from error
 
 
-def _describe(replay: ReplayConfig) -> str:
+def _describe(replay: ReplayConfig, experience: Experience) -> str:
+    if experience.iteration is not None:
+        return "each sequence is sampled once"
     ratio = replay.updates_per_env_step
     limit = "no rate limit" if ratio is None else f"{ratio:g} train steps for each env step"
     return f"sampling from {replay.min_size} transitions on, {limit}"

@@ -81,3 +81,11 @@ def test_its_curves_are_over_train_steps(
     stop.request()  # It still writes the last record.
     replay_server._serve(server, config, directory, lambda: True, SimpleNamespace(), stop)
     assert written == [train_step]
+
+
+def test_the_log_names_the_limits_that_apply(small_config: Config) -> None:
+    replay = dataclasses.replace(small_config.replay, min_size=1_000, updates_per_env_step=0.5)
+    limits = "sampling from 1000 transitions on, 0.5 train steps for each env step"
+    assert replay_server._describe(replay, Experience()) == limits
+    on_policy = Experience(4, 4, iteration=Iteration(env_steps=24, epochs=3, max_policy_lag=0))
+    assert replay_server._describe(replay, on_policy) == "each sequence is sampled once"
