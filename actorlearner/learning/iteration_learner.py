@@ -1,6 +1,6 @@
 """Trains on-policy agents: gathers the sequences of one iteration, and trains on them for several epochs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -35,11 +35,11 @@ class IterationLearner(Learner):
         *,
         group: Group,
         writer: tf.summary.SummaryWriter,
-        write_priorities: WriteErrors | None = None,
+        write_priorities: Sequence[WriteErrors] = (),
     ) -> None:
         """Takes the arguments of Learner; an element of `dataset` is one sequence, as a row.
 
-        `write_priorities` is never called: sequences are consumed in the order of their insertion.
+        `write_priorities` are never called: sequences are consumed in the order of their insertion.
 
         Raises:
           ConfigurationError: the replicas cannot share the examples equally.

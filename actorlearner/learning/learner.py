@@ -5,7 +5,7 @@ The graph also measures how long training waits for data and how old the data is
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Learner:
         *,
         group: Group,
         writer: tf.summary.SummaryWriter,
-        write_priorities: WriteErrors | None = None,
+        write_priorities: Sequence[WriteErrors] = (),
     ) -> None:
         """Traces the training graph, which takes seconds; takes no train step.
 
@@ -66,8 +66,8 @@ class Learner:
           learn: the learner's part of the configuration.
           group: this learner's strategy, and its collectives with other learners.
           writer: receives the agent's TensorBoard summaries; the caller flushes it.
-          write_priorities: receives the keys and the errors of the units of each call, if they are drawn by
-            priority.
+          write_priorities: each receives the keys and the errors of the units of each call, if they are drawn
+            by priority.
         """
         self.train_step = parts.train_step
         self._agent = parts.agent
@@ -122,9 +122,9 @@ class Learner:
         """
         with self._training_context():
             losses, drawn = self._train_steps(tf.constant(train_steps), self._batches)
-        if self._write_priorities is not None:
+        for write in self._write_priorities:
             keys, errors = drawn
-            self._write_priorities(keys.numpy().ravel(), errors.numpy().ravel())
+            write(keys.numpy().ravel(), errors.numpy().ravel())
         return losses
 
     def take_statistics(self) -> DataStatistics:

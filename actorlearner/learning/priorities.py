@@ -3,7 +3,6 @@
 import logging
 import queue
 import threading
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import tensorflow as tf
 from actorlearner.agents.experience import Priorities
 from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import SampleInfo
-from actorlearner.replay.reverb_calls import UNREACHABLE, within
+from actorlearner.replay.reverb_calls import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 
@@ -21,7 +20,6 @@ MIN_PRIORITY = 1e-3
 """The smallest priority: a unit whose error is 0 must still be sampled occasionally."""
 
 _PENDING_CALLS = 4
-_TIMEOUT_S = 5.0
 _SCALE_DECAY = 0.999
 """The largest recent error fades by this factor with each call of the training graph."""
 
@@ -41,15 +39,16 @@ def importance_weights(drawn: SampleInfo, priorities: Priorities) -> tf.Tensor:
 
 
 class PriorityWriter:
-    """Writes priorities to the replay servers, on a thread of its own.
+    """Writes priorities to one replay server, on a thread of its own.
 
-    Units that were removed meanwhile are skipped. If the servers are slower than training, or do not answer,
-    updates are dropped: their units keep their priorities until they are drawn again.
+    Units of other servers, and units that were removed meanwhile, are skipped. If the server is slower than
+    training, or does not answer, updates are dropped: their units keep their priorities until they are drawn
+    again.
     """
 
-    def __init__(self, clients: Sequence[reverb.Client], table: str, stop: Stop) -> None:
-        """Starts the thread, a daemon."""
-        self._clients = clients
+    def __init__(self, client: reverb.Client, table: str, stop: Stop) -> None:
+        """Starts the thread, a daemon: a server that does not answer blocks it."""
+        self._client = client
         self._table = table
         self._stop = stop
         self._largest = 0.0
@@ -77,11 +76,7 @@ class PriorityWriter:
             keys, errors = self._calls.get()
             # Of a unit that was sampled twice, the later error counts.
             updates = dict(zip(keys.tolist(), self.priorities(errors).tolist(), strict=True))
-            for client in self._clients:  # A server ignores the keys of the others.
-                self._write(client, updates)
-
-    def _write(self, client: reverb.Client, updates: dict[int, float]) -> None:
-        try:
-            within(_TIMEOUT_S, lambda: client.mutate_priorities(self._table, updates=updates))
-        except UNREACHABLE:
-            _log.debug("%d priorities are not written: the replay server does not answer", len(updates))
+            try:
+                self._client.mutate_priorities(self._table, updates=updates)
+            except UNREACHABLE:
+                _log.debug("%d priorities are not written: the replay server has ended", len(updates))

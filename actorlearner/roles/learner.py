@@ -172,9 +172,9 @@ def _make_learner(
         # It gathers single sequences, and makes its own minibatches.
         learner_class, own, per_replica = IterationLearner, 1, 1
     addresses = [server.address for server in servers]
-    priority_writer = None
+    writers = []
     if layout.experience.priorities is not None:
-        priority_writer = PriorityWriter([server.client for server in servers], layout.table, stop)
+        writers = [PriorityWriter(server.client, layout.table, stop) for server in servers]
     return learner_class(
         parts,
         lambda: experience_dataset(addresses, layout, own, per_replica),
@@ -182,7 +182,7 @@ def _make_learner(
         config.learn,
         group=group,
         writer=writer,
-        write_priorities=priority_writer,
+        write_priorities=writers,
     )
 
 
