@@ -237,6 +237,7 @@ def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop
 
     def removed() -> bool:
         try:
+            container.status(_STATUS_TIMEOUT_S)  # Fails sooner than the next call.
             container.remove_evaluation(request)
         except UNREACHABLE:
             return False

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import reverb
@@ -57,3 +58,18 @@ def test_train_steps_that_a_restarted_learner_takes_again_are_evaluated_again(
     server.stop()
     recorded = read_records(directory.metrics("eval"))
     assert [record["train_step"] for record in recorded] == [0, 10, 5, 20]
+
+
+def test_it_waits_for_a_server_that_is_away_before_it_removes_a_request() -> None:
+    """A removal would block for half a minute, and leave a thread behind each time."""
+    calls: list[str] = []
+
+    def status(timeout_s: int) -> None:
+        calls.append("status")
+        if len(calls) < 3:
+            raise RuntimeError("failed to connect to all addresses")
+
+    container = SimpleNamespace(status=status, remove_evaluation=lambda request: calls.append("removal"))
+    request = EvaluationRequest(PolicyVariables(0, []), env_steps=0)
+    eval_actor._finish(container, request, Stop())
+    assert calls == ["status", "status", "status", "removal"]
