@@ -62,8 +62,8 @@ def needs_encoder(specs: AgentSpecs) -> bool:
     """
     if specs.normalizer is not None or specs.own_encoder is not None:
         return True
-    flat = tf.nest.flatten(specs.observation)
-    return not (len(flat) == 1 and flat[0].dtype == tf.float32 and flat[0].shape.rank == 1)
+    spec = specs.observation
+    return bool(tf.nest.is_nested(spec) or spec.dtype != tf.float32 or spec.shape.rank != 1)
 
 
 def can_be_encoded(spec: tf.TensorSpec) -> bool:

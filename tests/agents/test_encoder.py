@@ -136,6 +136,16 @@ def test_a_single_vector_is_not_encoded(agents, continuous):
     assert not isinstance(agents("sac", continuous)._actor_network, EncodedNetwork)
 
 
+@pytest.mark.parametrize("name", agent_classes())
+def test_a_single_vector_may_be_in_a_dict_or_a_tuple(name, agents, specs_of, continuous, discrete):
+    action = (continuous if name in NEEDS_CONTINUOUS_ACTIONS else discrete).action
+    vector, zeros = tensor_spec.TensorSpec([3], tf.float32), np.zeros((SIZE, 3), np.float32)
+    for nested, observation in (({"joints": vector}, {"joints": zeros}), ((vector,), (zeros,))):
+        specs = specs_of(action, nested)
+        act = PolicyFunction(agents(name, specs).collect_policy, specs, SIZE)
+        assert np.shape(act(observation, np.zeros(SIZE, np.bool_))) == (SIZE, *action.shape)
+
+
 @pytest.mark.parametrize(
     ("shape", "taken"),
     [([84, 84, 4], True), ([8, 8, 111], True), ([128], True), ([84, 84], False), ([4, 84, 84], False)],
