@@ -84,11 +84,14 @@ def check_mask(config: AgentConfig, specs: "EnvironmentSpecs") -> None:
     Raises:
       ConfigurationError: it does not, or the actions are continuous.
     """
+    import tensorflow as tf
+
     if config.action_mask is None:
         return
     part = specs.observation.get(config.action_mask) if isinstance(specs.observation, dict) else None
-    discrete = getattr(specs.action, "dtype", None) is not None and specs.action.dtype.is_integer
-    if not discrete or part is None or list(part.shape) != [int(specs.action.maximum) + 1]:
+    action = specs.action
+    discrete = not tf.nest.is_nested(action) and action.dtype.is_integer and action.shape.rank == 0
+    if not discrete or part is None or list(part.shape) != [int(action.maximum) + 1]:
         needs = "the name of a part of a dict observation, with one number for each discrete action"
         wrong = f"{show(config.action_mask)} cannot work"
         raise ConfigurationError([problem("agent.action_mask", wrong, needs)])

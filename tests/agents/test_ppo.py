@@ -21,6 +21,7 @@ OBSERVATION = {
     "vector": tf.TensorSpec([2], tf.float32),
 }
 DISCRETE = tensor_spec.BoundedTensorSpec([], tf.int32, 0, 3)
+TWO = tensor_spec.BoundedTensorSpec([2], tf.int32, 0, [2, 3])
 CONTINUOUS = tensor_spec.BoundedTensorSpec([2], tf.float32, [-2.0, 0.0], [2.0, 1.0])
 
 
@@ -134,7 +135,8 @@ def test_a_mask_is_respected():
 
 
 @pytest.mark.parametrize(
-    ("action", "mask"), [(CONTINUOUS, "mask"), (DISCRETE, "vector"), (DISCRETE, "absent")]
+    ("action", "mask"),
+    [(CONTINUOUS, "mask"), (TWO, "mask"), (DISCRETE, "vector"), (DISCRETE, "absent")],
 )
 def test_a_mask_that_fits_no_action_is_refused(action, mask):
     with pytest.raises(ConfigurationError) as refusal:
