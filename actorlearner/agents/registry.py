@@ -62,6 +62,6 @@ def _import_builder(name: str) -> AgentBuilder[Any]:
         builder: AgentBuilder[Any] = own_class()
         if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
             raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
-    except Exception as error:  # An own class may raise anything.
+    except (Exception, SystemExit) as error:  # An own class may raise anything, and a script exits.
         raise ConfigurationError([unloadable(name, "agent.name", _ALLOWED, error)]) from error
     return builder

@@ -1,5 +1,7 @@
 """An algorithm outside of the package is named in the configuration: module:Builder."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,13 @@ NAME = "examples.dueling_dqn:DuelingDqnBuilder"
 
 class NoBuilder:
     """An invalid builder: it has no config_class."""
+
+
+class Exits:
+    """An invalid builder."""
+
+    def __init__(self):
+        sys.exit("no licence")
 
 
 def test_its_keys_are_checked_and_written_like_all_others(tmp_path):
@@ -41,6 +50,7 @@ def test_its_agent_trains(discrete, agents, batches):
         ("examples.dueling_dqn:Missing", "has no attribute 'Missing'"),
         ("no_such_module:Builder", "No module named 'no_such_module'"),
         (f"{__name__}:NoBuilder", "it is no AgentBuilder"),
+        (f"{__name__}:Exits", "SystemExit: no licence"),
         ("json:dumps", "missing 1 required positional argument"),
         (":", "Empty module name"),
     ],
