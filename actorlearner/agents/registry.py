@@ -11,6 +11,7 @@ from actorlearner.agents.qr_dqn import QrDqnBuilder
 from actorlearner.agents.sac import SacBuilder
 from actorlearner.agents.td3 import Td3Builder
 from actorlearner.agents.tqc import TqcBuilder
+from actorlearner.config.keys import config_keys
 from actorlearner.config.own_code import load_own, unloadable
 from actorlearner.config.problems import unknown_agent
 from actorlearner.config.schema import AgentConfig
@@ -62,6 +63,7 @@ def _import_builder(name: str) -> AgentBuilder[Any]:
         builder: AgentBuilder[Any] = own_class()
         if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
             raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
+        config_keys(builder.config_class)  # Raises if a field of the class is no key.
     except (Exception, SystemExit) as error:  # An own class may raise anything, and a script exits.
         raise ConfigurationError([unloadable(name, "agent.name", _ALLOWED, error)]) from error
     return builder

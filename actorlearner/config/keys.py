@@ -115,6 +115,8 @@ def section_keys(config_class: type) -> dict[str, Key | None]:
 def _key(field: "dataclasses.Field[Any]", hint: Any) -> Key | None:
     if dataclasses.is_dataclass(hint):
         return None
+    if not field.metadata:
+        raise TypeError(f"{field.name} is not declared by setting(...)")
     optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
     if optional:
         (hint,) = (part for part in typing.get_args(hint) if part is not types.NoneType)

@@ -1,11 +1,13 @@
 """An algorithm outside of the package is named in the configuration: module:Builder."""
 
+import dataclasses
 import sys
 
 import numpy as np
 import pytest
 
 from actorlearner.agents.configuration import load_config
+from actorlearner.agents.dqn import DqnBuilder, DqnConfig
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.resolved import to_yaml
 from actorlearner.errors import ConfigurationError
@@ -23,6 +25,19 @@ class Exits:
 
     def __init__(self):
         sys.exit("no licence")
+
+
+@dataclasses.dataclass(frozen=True)
+class UndeclaredConfig(DqnConfig):
+    """An invalid configuration class."""
+
+    entropy: float = 0.1
+
+
+class Undeclared(DqnBuilder):
+    """An invalid builder."""
+
+    config_class = UndeclaredConfig
 
 
 def test_its_keys_are_checked_and_written_like_all_others(tmp_path):
@@ -51,6 +66,7 @@ def test_its_agent_trains(discrete, agents, batches):
         ("no_such_module:Builder", "No module named 'no_such_module'"),
         (f"{__name__}:NoBuilder", "it is no AgentBuilder"),
         (f"{__name__}:Exits", "SystemExit: no licence"),
+        (f"{__name__}:Undeclared", "TypeError: entropy is not declared by setting(...)"),
         ("json:dumps", "missing 1 required positional argument"),
         (":", "Empty module name"),
     ],
