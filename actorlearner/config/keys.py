@@ -72,9 +72,11 @@ class Key:
 
     def normalised(self, value: Any) -> Any:
         """Converts an allowed value to the declared type: an integer to a float, a tuple to a list."""
+        if value is None:
+            return None
         if self.kind is list:
             return [self.element(element) for element in value]
-        return self.kind(value) if self.kind in (float, str) and value is not None else value
+        return self.kind(value) if self.kind in (float, str) else value
 
     def __str__(self) -> str:
         """Returns what is allowed, as in `integer or null, at least 1`."""

@@ -27,6 +27,7 @@ class FakeConfig(AgentConfig):
     gamma: float = setting(0.99, "Discount.")
     layers: list[int] = setting([256], "Units.")
     rates: list[float] = setting([], "Rates.")
+    no_layers: list[int] | None = setting(None, "Null: none.")
 
 
 @pytest.fixture
