@@ -1,5 +1,6 @@
 """Loads the environment that a configuration names, seeded and without output."""
 
+import contextlib
 import copy
 import importlib
 import inspect
@@ -56,8 +57,13 @@ def load_environment(
         adapter = adapt_environment(
             config, _make_registered(config) if registered else _make_custom(config, role, index)
         )
-        seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
-        _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
+        try:
+            seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
+            _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
+        except ConfigurationError:
+            with contextlib.suppress(Exception):  # The next attempt may need its simulator or licence.
+                adapter.close()
+            raise
     if not seeded:
         warn(f"{_title(config)} takes no seed: its episodes differ from run to run, whatever the key seed is")
     environment: Environment = adapter

@@ -162,8 +162,13 @@ def test_a_reset_that_raises_is_refused(module):
         def reset(self):
             raise RuntimeError("no display\nfound")
 
+        def close(self):
+            closed.append(self)
+
+    closed = []
     module.make = Broken
     line = refusal(SUITE, "")
+    assert len(closed) == 1
     assert line == f'environment.name: "{SUITE}" cannot be reset: RuntimeError: no display found'
 
 
