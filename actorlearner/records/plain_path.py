@@ -1,5 +1,6 @@
 """Paths without special characters, for TensorFlow and Reverb."""
 
+import functools
 import os
 from pathlib import Path
 
@@ -9,10 +10,17 @@ def plain_path(path: Path) -> str:
 
     Both treat the path of a checkpoint as a pattern and find nothing below a directory with `[`, `*` or `?`
     in its name. This path uses a descriptor of the directory, which stays open because TensorFlow reads some
-    values only when their variables are created.
+    values only when their variables are created. Files of one directory share a descriptor.
 
     Raises:
       OSError: the directory does not exist.
     """
-    descriptor = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    return f"/proc/self/fd/{descriptor}/{path.name}"
+    folder = path.parent.absolute()
+    status = folder.stat()
+    return f"/proc/self/fd/{_descriptor(folder, (status.st_dev, status.st_ino))}/{path.name}"
+
+
+@functools.cache
+def _descriptor(folder: Path, identity: tuple[int, int]) -> int:
+    """Opens a directory once; `identity` differs if another directory has replaced it."""
+    return os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,5 +1,6 @@
 """TensorFlow reads checkpoints and SavedModels below directories of any name."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,14 @@ def test_checkpoints_and_saved_models_can_be_read_in_any_directory(tmp_path: Pat
     status.assert_consumed()
     assert restored.value.numpy() == 7.0
     tf.saved_model.load(plain_path(folder / "model"))
+
+
+def test_files_of_one_directory_share_a_descriptor(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    paths = {plain_path(folder / "ckpt") for _ in range(3)}
+    folder.rename(tmp_path / "old")
+    folder.mkdir()
+    (folder / "new").touch()
+    assert len(paths) == 1
+    assert os.path.exists(plain_path(folder / "new"))
