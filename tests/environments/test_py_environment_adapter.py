@@ -121,7 +121,7 @@ def test_vector_rewards_are_refused():
 
 
 def test_seeding_is_optional():
-    PyEnvironmentAdapter(Countdown()).seed(3)
+    assert PyEnvironmentAdapter(Countdown()).seed(3) is False
 
 
 def test_close_closes_the_environment():

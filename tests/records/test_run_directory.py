@@ -208,6 +208,7 @@ def test_what_others_leave_in_a_run_directory_is_not_in_its_way(
     for link in (directory.path / "latest", directory.path / "wandb" / "latest-run"):
         link.symlink_to("gone")
     directory.prepare(small_config)
+    assert (directory.path / "latest").is_symlink()
 
 
 def test_new_run_directories_are_named_by_experiment_and_time(
@@ -316,6 +317,7 @@ def test_what_a_refused_start_has_left_is_discarded(tmp_path: Path, small_config
 
 def test_a_directory_that_nobody_made_needs_no_discarding(tmp_path: Path) -> None:
     RunDirectory(tmp_path / "run").discard()
+    assert not any(tmp_path.iterdir())
 
 
 def test_what_others_have_made_is_not_discarded(tmp_path: Path, small_config: Config) -> None:
