@@ -9,6 +9,7 @@ from actorlearner.errors import ConfigurationError
 if TYPE_CHECKING:
     from tf_agents.specs import tensor_spec
 
+    from actorlearner.agents.encoder import AgentSpecs
     from actorlearner.environments.specs import EnvironmentSpecs
 
 
@@ -25,8 +26,8 @@ def check_no_strategy(algorithm: str, reason: str) -> None:
         raise ConfigurationError([line])
 
 
-def check_observation(algorithm: str, specs: "EnvironmentSpecs") -> None:
-    """Checks that the encoder takes the observations, see encoder.py.
+def check_observation(algorithm: str, specs: "AgentSpecs") -> None:
+    """Checks that the encoder takes the observations, see encoder.py; the user's own layer takes all of them.
 
     Raises:
       ConfigurationError: a part is neither floats, nor a uint8 image, nor bounded integers; or there is none.
@@ -36,7 +37,7 @@ def check_observation(algorithm: str, specs: "EnvironmentSpecs") -> None:
     from actorlearner.agents.encoder import can_be_encoded
 
     flat = tf.nest.flatten(specs.observation)
-    if not flat or not all(map(can_be_encoded, flat)):
+    if not flat or not (specs.own_encoder or all(map(can_be_encoded, flat))):
         needs = "observations of floats, uint8 images [height, width, channels] and bounded integers"
         raise _refusal(algorithm, needs, flat)
 

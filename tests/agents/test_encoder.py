@@ -1,5 +1,7 @@
 """The encoder's output for observations of any structure, and training of every algorithm on them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -144,6 +146,25 @@ def test_a_single_vector_may_be_in_a_dict_or_a_tuple(name, agents, specs_of, con
         specs = specs_of(action, nested)
         act = PolicyFunction(agents(name, specs).collect_policy, specs, SIZE)
         assert np.shape(act(observation, np.zeros(SIZE, np.bool_))) == (SIZE, *action.shape)
+
+
+@pytest.mark.parametrize("name", agent_classes())
+def test_the_users_own_layer_takes_observations_that_the_encoder_refuses(
+    name, agents, specs_of, continuous, discrete
+):
+    action = (continuous if name in NEEDS_CONTINUOUS_ACTIONS else discrete).action
+    nodes = tensor_spec.BoundedTensorSpec([3], tf.int64, 0, 99_999)
+    assert not can_be_encoded(nodes)
+    specs = dataclasses.replace(specs_of(action, nodes), own_encoder=lambda _: Scale())
+    act = PolicyFunction(agents(name, specs).collect_policy, specs, SIZE)
+    assert np.shape(act(np.zeros((SIZE, 3), np.int64), np.zeros(SIZE, np.bool_))) == (SIZE, *action.shape)
+
+
+class Scale(tf.keras.layers.Layer):
+    """A user's own layer."""
+
+    def call(self, nodes):
+        return tf.cast(nodes, tf.float32) / 100_000
 
 
 @pytest.mark.parametrize(
