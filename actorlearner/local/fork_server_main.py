@@ -24,12 +24,13 @@ from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.process import startup_timer
 from actorlearner.process.process import Start
+from actorlearner.process.role_names import ROLES
 from actorlearner.process.spawn import die_with_parent
 from actorlearner.process.stop import STOP_SIGNALS
 from actorlearner.process.tensorflow_setup import without_gc
 from actorlearner.records.notify import NOTIFY_VARIABLE, notify
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.roles.start import IMPORTS, start_role
+from actorlearner.roles.start import import_role, start_role
 
 _POLL_INTERVAL_S = 0.1
 
@@ -42,8 +43,8 @@ def main() -> None:
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     with without_gc():  # Otherwise each fork's garbage collector would write to, and so copy, shared memory.
-        for import_role in IMPORTS.values():
-            import_role()
+        for role in ROLES:
+            import_role(role)
     if (folder := os.getcwd()) not in sys.path:
         sys.path.append(folder)  # For the user's own modules; last, so that it hides no library.
     with socket.socket(fileno=int(sys.argv[1])) as requests:

@@ -31,7 +31,7 @@ from actorlearner.records.run_directory import RunDirectory, new_run_directory
 
 _log = logging.getLogger(__name__)
 
-Run = Callable[..., None]
+RoleFunction = Callable[..., None]
 """The function `run(config, directory, stop, **options)` of a role."""
 
 _kept: list[object] = []
@@ -96,7 +96,7 @@ class Start:
     proxy: TlsProxy | None = None
 
 
-def run_role(name: str, import_role: Callable[[], Run], start: Start) -> NoReturn:
+def run_role(name: str, import_role: Callable[[], RoleFunction], start: Start) -> NoReturn:
     """Runs one role until it ends, then ends this process with the role's exit code.
 
     Args:

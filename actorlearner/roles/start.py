@@ -1,12 +1,14 @@
 """Starts a role by its name: the function that the command line and local mode share."""
 
-from collections.abc import Callable, Mapping
+import functools
+import importlib
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.process.process import Run, Start, run_role
-from actorlearner.process.role_names import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
+from actorlearner.process.process import RoleFunction, Start, run_role
+from actorlearner.process.role_names import COLLECT_ACTOR, LEARNER
 
 
 def start_role(role: str, start: Start) -> NoReturn:
@@ -21,7 +23,14 @@ def start_role(role: str, start: Start) -> NoReturn:
         there, or TF_CONFIG is wrong.
       RunError: the run directory cannot be used.
     """
-    run_role(_process_name(role, start.config, start.options), IMPORTS[role], start)
+    name = _process_name(role, start.config, start.options)
+    run_role(name, functools.partial(import_role, role), start)
+
+
+def import_role(role: str) -> RoleFunction:
+    """Imports a role's module, and with it TensorFlow, which takes seconds; returns the role's `run`."""
+    run: RoleFunction = importlib.import_module(f"actorlearner.roles.{role.replace('-', '_')}").run
+    return run
 
 
 def _process_name(role: str, config: Config, options: Mapping[str, Any]) -> str:
@@ -29,39 +38,3 @@ def _process_name(role: str, config: Config, options: Mapping[str, Any]) -> str:
     if role == LEARNER and (cluster := learner_cluster(config)):
         return cluster.name
     return f"{role}-{options['actor_index']}" if role == COLLECT_ACTOR else role
-
-
-# Functions, because importing a role imports TensorFlow, which takes seconds.
-
-
-def _replay_server() -> Run:
-    from actorlearner.roles.replay_server import run
-
-    return run
-
-
-def _collect_actor() -> Run:
-    from actorlearner.roles.collect_actor import run
-
-    return run
-
-
-def _eval_actor() -> Run:
-    from actorlearner.roles.eval_actor import run
-
-    return run
-
-
-def _learner() -> Run:
-    from actorlearner.roles.learner import run
-
-    return run
-
-
-IMPORTS: Mapping[str, Callable[[], Run]] = {
-    REPLAY_SERVER: _replay_server,
-    COLLECT_ACTOR: _collect_actor,
-    EVAL_ACTOR: _eval_actor,
-    LEARNER: _learner,
-}
-"""For each role, the function that imports it and returns its `run`."""
