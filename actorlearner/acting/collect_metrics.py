@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from actorlearner.environments.batch import EpisodeStatistics
+from actorlearner.acting.recent_episodes import RecentEpisodes
 from actorlearner.process.ram import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate, newest_records, read_records
 from actorlearner.records.run_directory import RunDirectory
@@ -38,7 +38,7 @@ class CollectMetrics:
     def report(
         self,
         env_steps: int,
-        episodes: EpisodeStatistics,
+        episodes: RecentEpisodes,
         policy: PolicyOrder,
         policy_age_s: float | None,
         faults: int,

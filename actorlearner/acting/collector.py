@@ -9,9 +9,10 @@ import numpy as np
 
 from actorlearner.acting.collect_metrics import CollectMetrics
 from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
+from actorlearner.acting.recent_episodes import RecentEpisodes
 from actorlearner.agents.experience import RANDOM_POLICY
 from actorlearner.callbacks.callback import Episode
-from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.process.heartbeat import beat, patience_after
 from actorlearner.process.stop import Stop
@@ -77,7 +78,7 @@ class Collector:
     def __init__(self, parts: CollectorParts) -> None:
         """Starts at the environments' first observations."""
         self._parts = parts
-        self._episodes = EpisodeStatistics(
+        self._episodes = RecentEpisodes(
             len(parts.environments.first), ended=self._episode_ended, info_metrics=parts.info_metrics
         )
         self._env_steps = 0

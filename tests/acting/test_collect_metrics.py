@@ -9,9 +9,9 @@ from tensorboard.backend.event_processing.plugin_event_accumulator import EventA
 
 from actorlearner.acting.collect_metrics import CollectMetrics
 from actorlearner.acting.collector import RANDOM, Collector
+from actorlearner.acting.recent_episodes import RecentEpisodes
 from actorlearner.callbacks.callback import Episode
 from actorlearner.config.schema import Config
-from actorlearner.environments.batch import EpisodeStatistics
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
@@ -25,7 +25,7 @@ def test_a_record_has_the_averages_of_info(small_config: Config, tmp_path: Path)
     steps = EnvSteps(*[nothing] * 9)._replace(last=every, valid=every, info=[{"energy": 5.0}])
     policy: Any = PolicyOrder(generation=0, train_step=3)
     for actor, metrics in enumerate(([], ["energy", "sum:heat"])):
-        episodes = EpisodeStatistics(1, info_metrics=metrics)
+        episodes = RecentEpisodes(1, info_metrics=metrics)
         episodes.add(steps)
         CollectMetrics(directory, actor).report(1, episodes, policy, None, 0, dict)
     without, (record,) = (read_records(directory.metrics(f"collect-{actor}")) for actor in (0, 1))

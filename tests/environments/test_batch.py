@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.acting.recent_episodes import RecentEpisodes
+from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import EnvSteps, Step
 
 
@@ -132,9 +133,9 @@ def test_close_closes_all() -> None:
     assert all(environment.closed for environment in environments)
 
 
-def run_episodes(lengths: list[int], env_steps: int, window: int = 10) -> EpisodeStatistics:
+def run_episodes(lengths: list[int], env_steps: int, window: int = 10) -> RecentEpisodes:
     batch = EnvironmentBatch([Counting(i, length) for i, length in enumerate(lengths)])
-    statistics = EpisodeStatistics(len(lengths), window)
+    statistics = RecentEpisodes(len(lengths), window)
     for number in range(env_steps):
         step = batch.step(actions_for(len(lengths), number), 0)
         statistics.add(step)
@@ -180,7 +181,7 @@ def test_returns_are_reset_at_each_episode() -> None:
 
 
 def test_averages_are_over_the_newest_episodes() -> None:
-    statistics = EpisodeStatistics(environments=1, window=2)
+    statistics = RecentEpisodes(environments=1, window=2)
     for reward in (1.0, 2.0, 4.0):
         statistics.add(ends([reward]))
     assert statistics.episodes == 3
@@ -188,7 +189,7 @@ def test_averages_are_over_the_newest_episodes() -> None:
 
 
 def test_one_window_holds_an_episode_of_each_environment() -> None:
-    statistics = EpisodeStatistics(environments=32, window=10)
+    statistics = RecentEpisodes(environments=32, window=10)
     statistics.add(ends(range(32)))
     assert statistics.average_return == np.mean(np.arange(32))
 
@@ -206,7 +207,7 @@ class Failing(Counting):
 
 def test_an_environment_that_fails_is_reset_and_the_others_go_on() -> None:
     batch = EnvironmentBatch([Counting(0, length=10), Failing(1, length=10)])
-    statistics = EpisodeStatistics(2)
+    statistics = RecentEpisodes(2)
     for number in range(3):
         before = batch.observations
         step = batch.step(actions_for(2, number), 0)
@@ -221,7 +222,7 @@ def test_an_environment_that_fails_is_reset_and_the_others_go_on() -> None:
 
 
 def test_an_aborted_episode_is_not_in_the_statistics() -> None:
-    statistics = EpisodeStatistics(1)
+    statistics = RecentEpisodes(1)
     for steps in (ends([5.0], valid=False), ends([1.0])):
         statistics.add(steps)
     assert (statistics.episodes, statistics.average_return, statistics.average_episode_length) == (
@@ -243,7 +244,7 @@ def test_nothing_is_learned_from_rejected_actions() -> None:
     """The episode goes on: the next env step begins with what the environment observed."""
     batch = EnvironmentBatch([Rejecting(0, length=4), Counting(1, length=4)])
     ended: list[tuple[object, ...]] = []
-    statistics = EpisodeStatistics(2, ended=lambda *episode: ended.append(episode))
+    statistics = RecentEpisodes(2, ended=lambda *episode: ended.append(episode))
     for number in range(4):
         before = batch.observations
         steps = batch.step(actions_for(2, number), policy_train_step=number)
@@ -262,7 +263,7 @@ def test_nothing_is_learned_from_rejected_actions() -> None:
 
 def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:
     batch = EnvironmentBatch([Rejecting(0, length=3)])
-    statistics = EpisodeStatistics(1)
+    statistics = RecentEpisodes(1)
     for number in range(6):
         statistics.add(batch.step(actions_for(1, number), policy_train_step=number))
         assert batch.first.tolist() == [number % 3 == 2]
@@ -271,7 +272,7 @@ def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:
 
 def test_episodes_are_cut_off_once_so_that_later_ones_end_apart() -> None:
     batch = EnvironmentBatch([Counting(i, length=6) for i in range(3)], cut_after=[2, 4, 6])
-    statistics = EpisodeStatistics(3)
+    statistics = RecentEpisodes(3)
     ends: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for number in range(1, 13):
         steps = batch.step(actions_for(3, number), policy_train_step=0)

@@ -10,7 +10,8 @@ from tf_agents.environments import py_environment
 from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step
 
-from actorlearner.environments.batch import EnvironmentBatch, EpisodeStatistics
+from actorlearner.acting.recent_episodes import RecentEpisodes
+from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.gym_adapter import GymAdapter
 from actorlearner.environments.info import (
@@ -124,7 +125,7 @@ def test_an_actor_averages_over_its_newest_episodes() -> None:
         [GuardedEnvironment(lambda fault, each=each: each, "it", 0) for each in environments]
     )
     ended: list[Any] = []
-    statistics = EpisodeStatistics(
+    statistics = RecentEpisodes(
         2, window=2, ended=lambda *episode: ended.append(episode), info_metrics=("energy", "sum:energy")
     )
     assert statistics.average_info == {"energy": None, "sum:energy": None}
@@ -142,7 +143,7 @@ def test_an_actor_averages_over_its_newest_episodes() -> None:
 
 
 def test_the_info_of_an_aborted_episode_is_not_in_the_metrics() -> None:
-    statistics = EpisodeStatistics(1, info_metrics=("sum:energy",))
+    statistics = RecentEpisodes(1, info_metrics=("sum:energy",))
     for valid in (False, True):
         every = np.array([True])
         steps: Any = SimpleNamespace(
