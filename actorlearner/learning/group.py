@@ -91,7 +91,7 @@ class Group:
         """
 
 
-class Workers(Group):
+class MultiWorkerGroup(Group):
     """A learner that trains together with others: tf.distribute.MultiWorkerMirroredStrategy."""
 
     data = "transitions to train on, here or at another learner"
@@ -223,7 +223,7 @@ def join_group(config: Config, stop: Stop) -> Group | None:
     except Exception as error:
         link.close(_reason(error))
         raise
-    return Workers(strategy, stop, cluster, link)
+    return MultiWorkerGroup(strategy, stop, cluster, link)
 
 
 def _reason(error: BaseException) -> str:

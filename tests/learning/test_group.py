@@ -10,7 +10,7 @@ import tensorflow as tf
 from actorlearner.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 from actorlearner.learning import group
 from actorlearner.learning.cluster import Cluster
-from actorlearner.learning.group import Workers
+from actorlearner.learning.group import MultiWorkerGroup
 from actorlearner.process.stop import Stop
 
 
@@ -20,22 +20,22 @@ def stop() -> Stop:
 
 
 @pytest.fixture
-def workers(stop: Stop) -> Workers:
+def workers(stop: Stop) -> MultiWorkerGroup:
     cluster = Cluster(("localhost:1", "localhost:2"), 0)
-    return Workers(tf.distribute.get_strategy(), stop, cluster, mock.Mock())
+    return MultiWorkerGroup(tf.distribute.get_strategy(), stop, cluster, mock.Mock())
 
 
-def agree(workers: Workers) -> None:
+def agree(workers: MultiWorkerGroup) -> None:
     """As a call of the training graph does in which another learner wants to stop."""
     workers._agreed.assign(1.0)
 
 
-def test_without_a_vote_to_stop_training_continues(workers: Workers, stop: Stop) -> None:
+def test_without_a_vote_to_stop_training_continues(workers: MultiWorkerGroup, stop: Stop) -> None:
     assert not workers.stopped
     assert not stop.requested
 
 
-def test_a_stop_report_after_the_vote_sets_the_exit_code(workers: Workers, stop: Stop) -> None:
+def test_a_stop_report_after_the_vote_sets_the_exit_code(workers: MultiWorkerGroup, stop: Stop) -> None:
     agree(workers)
     report = threading.Timer(0.3, stop.request, [signal.SIGINT])
     report.start()
@@ -45,7 +45,7 @@ def test_a_stop_report_after_the_vote_sets_the_exit_code(workers: Workers, stop:
 
 
 def test_a_vote_to_stop_without_a_report_still_stops(
-    workers: Workers, stop: Stop, monkeypatch: pytest.MonkeyPatch
+    workers: MultiWorkerGroup, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group, "_REPORT_S", 0.01)
     agree(workers)

@@ -18,7 +18,7 @@ from actorlearner.errors import RunError
 from actorlearner.learning import chief_outputs, learner_metrics, training_loop
 from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.cluster import Cluster
-from actorlearner.learning.group import Group, Workers
+from actorlearner.learning.group import Group, MultiWorkerGroup
 from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_loop import train, train_on_thread
@@ -200,7 +200,9 @@ def test_a_stopped_learner_that_waits_for_its_chief_stays_until_the_chief_has_en
     data, stop = threading.Event(), Stop()
     learner = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
     link = SimpleNamespace(others_have_left=False)
-    group = Workers(tf.distribute.get_strategy(), stop, Cluster(("localhost:1", "localhost:2"), index), link)
+    group = MultiWorkerGroup(
+        tf.distribute.get_strategy(), stop, Cluster(("localhost:1", "localhost:2"), index), link
+    )
     stop.request()
     chief_ends = threading.Timer(0.5, setattr, (link, "others_have_left", True))
     chief_ends.start()
