@@ -17,7 +17,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, LearnConfig, ReplayConfig
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
@@ -167,7 +167,7 @@ def _stock(case: Case, address: str) -> tuple[tf.data.Dataset, Any]:
 
 
 def _serve(port: int, number: int) -> None:
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     case = _CASES[number]
     layout = make_layout(case.config, case.specs)
     servers.serve([experience_table(case.config, layout), _stock_table(case)], port)

@@ -22,7 +22,7 @@ import tensorflow as tf
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.process.cores import cores
-from actorlearner.process.tensorflow_setup import share_cpus
+from actorlearner.process.tensorflow_setup import use_all_cores
 from actorlearner.variables.publisher import Publisher
 from benchmarks import rounds, servers
 from benchmarks.filling import fill
@@ -90,7 +90,7 @@ def measured(threads: int | None, env_steps: int, turns: int, round_s: float) ->
 
 def _measure(threads: int, env_steps: int, turns: int, round_s: float) -> Rates:
     """Measures all cases in this process; with 0 threads on the GPU, in turn with one fixed batch."""
-    share_cpus(threads or 1)
+    use_all_cores(threads or 1)
     ways: dict[str, tuple[Dataset, bool]] = {_PLAIN: (replay, False), _XLA: (replay, True)}
     if not threads:
         ways[_FIXED] = (fixed_batch, True)

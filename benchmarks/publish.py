@@ -90,10 +90,10 @@ def _listening_actors(count: int, address: str, interval_s: float) -> Iterator[N
 
 def _listen(address: str, interval_s: float) -> None:
     from actorlearner.process.stop import Stop
-    from actorlearner.process.tensorflow_setup import use_cpu
+    from actorlearner.process.tensorflow_setup import limit_tensorflow
     from actorlearner.variables.puller import VariablePuller
 
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     stop = Stop()
     VariablePuller(address, interval_s, stop)
     print("listening", flush=True)

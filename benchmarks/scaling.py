@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from actorlearner.environments.specs import load_specs
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.replay.packed import PackedLayout
 from benchmarks.fleet import Fleet, Publishing, configuration
 from benchmarks.report import Row
@@ -54,7 +54,7 @@ def run(
       late_beside: the size beside which one more actor is started; one of `actors`.
       late_turns: how often.
     """
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     config = configuration(_WAIT_S)
     sizes: list[Size] = []
     late: list[tuple[float, str]] = []

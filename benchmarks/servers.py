@@ -11,7 +11,7 @@ import reverb
 from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
 from actorlearner.network.ports import free_port
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.variables.container import variable_tables
@@ -84,7 +84,7 @@ def experience_and_variables(environment: str, capacity: int) -> list[reverb.Tab
 
 
 def _serve(port: int, environment: str, capacity: int) -> None:
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     serve(experience_and_variables(environment, capacity), port)
 
 

@@ -2,7 +2,7 @@
 
 from actorlearner.config.schema import Config
 from actorlearner.process.cores import cores
-from actorlearner.process.tensorflow_setup import share_cpus, use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow, use_all_cores
 
 DEFAULTS = "TensorFlow's default threads"
 OF_AN_ACTOR = "1 TensorFlow thread"
@@ -14,7 +14,7 @@ def like_a_learner(config: Config) -> str:
     Returns:
       A description, for `Row.settings`.
     """
-    share_cpus(config.learn.intra_op_threads)
+    use_all_cores(config.learn.intra_op_threads)
     return of_a_learner(config)
 
 
@@ -25,5 +25,5 @@ def of_a_learner(config: Config) -> str:
 
 def like_an_actor() -> str:
     """Gives this process the threads of our collect actor; as `like_a_learner`."""
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     return OF_AN_ACTOR

@@ -108,10 +108,10 @@ def _environment_problems(config: Config, broken: Collection[str]) -> Sequence[s
     """Checks the environment; first configures TensorFlow, which the user's own code may use."""
     if imports_own_code(config.environment) and can_be_looked_up(config.environment):
         with quiet_output():
-            from actorlearner.process.tensorflow_setup import use_cpu
+            from actorlearner.process.tensorflow_setup import limit_tensorflow
 
             with contextlib.suppress(RuntimeError):  # In a notebook, TensorFlow may be in use already.
-                use_cpu(threads=1)
+                limit_tensorflow(threads=1)
     return environment_problems(config, broken)
 
 

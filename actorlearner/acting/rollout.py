@@ -11,7 +11,7 @@ from actorlearner.acting.policy_source import PolicySource
 from actorlearner.acting.saved_policy import load_source, play_in_own_environment
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.records.formatting import decimals, return_text
 
 
@@ -28,7 +28,7 @@ def run_rollout(source: PolicySource, episodes: int, seed: int, out: TextIO) -> 
       ConfigurationError: the policy or the environment cannot be loaded.
       RunError: the environment failed too often in a row.
     """
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     tf.random.set_seed(seed)
     policy = load_source(source, load_specs(source.config.evaluated_environment))
     print(title(source, policy.train_step), file=out)

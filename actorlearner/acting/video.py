@@ -13,7 +13,7 @@ from actorlearner.acting.saved_policy import Policy, episode_environment, load_s
 from actorlearner.environments.rendering import RenderError
 from actorlearner.environments.specs import load_specs
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 
 
 def run_video(
@@ -33,7 +33,7 @@ def run_video(
       ConfigurationError: the policy or the environment cannot be loaded, or the environment cannot render.
       RunError: the environment failed too often in a row, or the video cannot be written.
     """
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     tf.random.set_seed(seed)
     policy = load_source(source, load_specs(source.config.evaluated_environment))
     print(title(source, policy.train_step), file=terminal)

@@ -87,16 +87,16 @@ def add_to(commands: Commands) -> None:
 
 
 def _prepare_actor(config: Config) -> bool:
-    from actorlearner.process.tensorflow_setup import use_cpu
+    from actorlearner.process.tensorflow_setup import limit_tensorflow
 
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     return True
 
 
 def _prepare_collect_actor(config: Config) -> bool:
-    from actorlearner.process.tensorflow_setup import use_cpu
+    from actorlearner.process.tensorflow_setup import limit_tensorflow
 
-    use_cpu(config.collect.threads, gpus=config.collect.gpus)
+    limit_tensorflow(config.collect.threads, gpus=config.collect.gpus)
     return True
 
 

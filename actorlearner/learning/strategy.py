@@ -10,7 +10,7 @@ from actorlearner.config.checks import MULTI_WORKER, replicas
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.learning.cluster import Cluster
-from actorlearner.process.tensorflow_setup import share_cpus
+from actorlearner.process.tensorflow_setup import use_all_cores
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ def configure_learner(config: Config) -> None:
 
     It may be called again with the same configuration, even after TensorFlow was used.
     """
-    share_cpus(config.learn.intra_op_threads)
+    use_all_cores(config.learn.intra_op_threads)
     if count := replicas(config.learn.strategy):
         _logical_cpus(count)
 

@@ -47,7 +47,7 @@ def without_gc() -> Iterator[None]:
             gc.enable()
 
 
-def use_cpu(threads: int, gpus: bool = False) -> None:
+def limit_tensorflow(threads: int, gpus: bool = False) -> None:
     """Limits TensorFlow's threads, and hides the GPUs unless `gpus`; call before any other TensorFlow call.
 
     Actors call small networks: more threads gain little, and take cores from simulators and the learner. On
@@ -64,13 +64,13 @@ def use_cpu(threads: int, gpus: bool = False) -> None:
 
 
 def limit_children(threads: int, gpus: bool) -> None:
-    """Limits TensorFlow as `use_cpu` does, in the processes that this one starts from now on."""
+    """Limits TensorFlow as `limit_tensorflow` does, in the processes that this one starts from now on."""
     if not gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     os.environ |= dict.fromkeys(("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), str(threads))
 
 
-def share_cpus(intra_op_threads: int) -> None:
+def use_all_cores(intra_op_threads: int) -> None:
     """Lets operations run in parallel on all cores; call before any other TensorFlow call.
 
     Args:

@@ -26,7 +26,7 @@ from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import COLLECT_ACTOR
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
-from actorlearner.process.tensorflow_setup import limit_children, use_cpu
+from actorlearner.process.tensorflow_setup import limit_children, limit_tensorflow
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
@@ -59,7 +59,7 @@ def run(
       RunError: a replay server or the first policy variables did not appear in time.
     """
     start_up = StartupTimer()
-    use_cpu(config.collect.threads, gpus=config.collect.gpus)
+    limit_tensorflow(config.collect.threads, gpus=config.collect.gpus)
     # A restarted actor gets other seeds; otherwise it would play the same episodes again.
     restart = recorded_env_steps(directory, actor_index)
     tf.keras.utils.set_random_seed(seed_for(config.seed, COLLECT_ACTOR, actor_index, restart=restart))

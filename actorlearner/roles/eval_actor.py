@@ -29,7 +29,7 @@ from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import EVAL_ACTOR
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.process.waiting import WaitReport, wait_for_room, wait_until
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
@@ -65,7 +65,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         _log.info("evaluation is off (evaluate.interval: null)")
         return
     start_up = StartupTimer()
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, EVAL_ACTOR, 0))
     # A restarted eval actor gets other seeds; otherwise it would play the same episodes again.
     environments = _load_environments(config, EVAL_ACTOR, restart=last_train_step(directory) + 1)

@@ -22,7 +22,7 @@ from actorlearner.process.process import keep_until_exit
 from actorlearner.process.role_names import LEARNER
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
-from actorlearner.process.tensorflow_setup import share_cpus
+from actorlearner.process.tensorflow_setup import use_all_cores
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import ReplayServer, connect
@@ -54,7 +54,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
       RunError: a replay server or another learner did not connect in time, or was lost.
     """
     start_up = StartupTimer()
-    share_cpus(config.learn.intra_op_threads)
+    use_all_cores(config.learn.intra_op_threads)
     group = join_group(config, stop)
     if group is not None:
         with group:

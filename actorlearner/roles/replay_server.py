@@ -17,7 +17,7 @@ from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.ram import resident_bytes
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.records.metrics import METRICS_INTERVAL_S, MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import newest_complete
@@ -55,7 +55,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
       RunError: the port is in use, or the checkpoint does not fit the tables.
     """
     start_up = StartupTimer()
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     check_port(port)
     specs = load_specs(config.environment)
     layout = make_layout(config, specs)

@@ -7,7 +7,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.environments.specs import load_specs
 from actorlearner.network.ports import free_port
-from actorlearner.process.tensorflow_setup import use_cpu
+from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.checkpoints import newest_checkpoint
@@ -76,7 +76,7 @@ def _account(
     killed: Collection[int],
     problems: list[str],
 ) -> Account:
-    use_cpu(threads=1)
+    limit_tensorflow(threads=1)
     layout = make_layout(config, load_specs(config.environment))
     checkpoint = newest_checkpoint(directory.replay_checkpoints)
     if checkpoint is None:

@@ -26,7 +26,7 @@ from actorlearner.errors import ConfigurationError
 
 result = {"hidden": []}
 tf.config.set_visible_devices = lambda visible, kind: result["hidden"].append([visible, kind])
-tensorflow_setup.use_cpu(threads=3)
+tensorflow_setup.limit_tensorflow(threads=3)
 try:
     strategies.make_strategy("mirrored:3", 256)
 except ConfigurationError as error:
@@ -109,7 +109,7 @@ def test_a_learner_whose_port_is_taken_raises_a_run_error() -> None:
     assert f"RunError: TensorFlow cannot listen on {address}, of TF_CONFIG: UnknownError" in done.stderr
 
 
-def test_use_cpu_limits_threads_and_hides_gpus(fresh_process: dict[str, Any]) -> None:
+def test_limit_tensorflow_limits_threads_and_hides_gpus(fresh_process: dict[str, Any]) -> None:
     assert fresh_process["threads"] == [3, 3]
     assert fresh_process["hidden"] == [[[], "GPU"]]
 

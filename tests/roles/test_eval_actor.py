@@ -37,7 +37,7 @@ def test_without_evaluation_the_role_ends_at_once(
 def test_train_steps_that_a_restarted_learner_takes_again_are_evaluated_again(
     small_config: Config, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eval_actor, "use_cpu", lambda threads: None)  # TensorFlow has started here.
+    monkeypatch.setattr(eval_actor, "limit_tensorflow", lambda threads: None)  # TensorFlow has started here.
     config = dataclasses.replace(
         small_config, evaluate=EvaluateConfig(interval=5, episodes=1), learn=LearnConfig(train_steps=20)
     )

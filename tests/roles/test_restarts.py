@@ -87,7 +87,7 @@ def test_a_second_life_starts_and_acts_differently(
     config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # TensorFlow has started here.
-    monkeypatch.setattr(collect_actor, "use_cpu", lambda threads, gpus=False: None)
+    monkeypatch.setattr(collect_actor, "limit_tensorflow", lambda threads, gpus=False: None)
     lives = [life(config, address, tmp_path) for _ in range(3)]
     other = life(config, address, tmp_path, index=1)
     for number, one in enumerate([*lives, other]):
@@ -101,7 +101,7 @@ def test_a_second_life_starts_and_acts_differently(
 def test_the_first_life_is_seeded_by_its_place_alone(
     config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect_actor, "use_cpu", lambda threads, gpus=False: None)
+    monkeypatch.setattr(collect_actor, "limit_tensorflow", lambda threads, gpus=False: None)
     found = life(config, address, tmp_path / "run")[:2]
     for i in range(2):
         load_environment(config.environment, seed_for(config.seed, "collect-actor", 0, i)).reset()
@@ -111,7 +111,7 @@ def test_the_first_life_is_seeded_by_its_place_alone(
 def test_an_eval_actor_plays_other_episodes_in_its_second_life(
     config: Config, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eval_actor, "use_cpu", lambda threads, gpus=False: None)
+    monkeypatch.setattr(eval_actor, "limit_tensorflow", lambda threads, gpus=False: None)
     starts = []
     stopped = Stop()
     stopped.request()  # Before its first episode, which would need a policy.

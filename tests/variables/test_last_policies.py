@@ -140,7 +140,7 @@ def test_a_server_that_is_killed_after_the_end_still_has_the_last_policies(
     small_config: Config, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No learner is left that could publish them again."""
-    monkeypatch.setattr(replay_server, "use_cpu", lambda threads: None)  # Too late in this process.
+    monkeypatch.setattr(replay_server, "limit_tensorflow", lambda threads: None)  # Too late in this process.
     run, killed = tmp_path / "run", tmp_path / "killed"
     variables = make_agent(small_config, load_specs(small_config.environment)).policy_variables
     values = [np.full(variable.shape, 7, variable.dtype.as_numpy_dtype) for variable in variables]

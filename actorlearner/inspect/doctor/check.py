@@ -39,9 +39,9 @@ class Experiment:
     def specs(self) -> "EnvironmentSpecs":
         """The specs of the environment."""
         from actorlearner.environments.specs import load_specs
-        from actorlearner.process.tensorflow_setup import use_cpu
+        from actorlearner.process.tensorflow_setup import limit_tensorflow
 
-        use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
+        limit_tensorflow(threads=1)  # Before the environment, which may use TensorFlow itself.
         return load_specs(self.config.environment)
 
     @functools.cached_property

@@ -30,9 +30,9 @@ def check_environment(experiment: Experiment) -> Result:
       Exception: any error of the environment.
     """
     from actorlearner.environments.load import episode_limit, load_environment
-    from actorlearner.process.tensorflow_setup import use_cpu
+    from actorlearner.process.tensorflow_setup import limit_tensorflow
 
-    use_cpu(threads=1)  # Before the environment, which may use TensorFlow itself.
+    limit_tensorflow(threads=1)  # Before the environment, which may use TensorFlow itself.
     config = experiment.config.environment
     environment = load_environment(config, experiment.seed)
     try:

@@ -34,7 +34,7 @@ Change = Callable[..., Config]
 @pytest.fixture
 def experiment(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     """DQN on CartPole. The threads of TensorFlow stay as they are in this process."""
-    monkeypatch.setattr("actorlearner.process.tensorflow_setup.use_cpu", lambda threads: None)
+    monkeypatch.setattr("actorlearner.process.tensorflow_setup.limit_tensorflow", lambda threads: None)
     return Experiment(small_config, tmp_path / "runs" / "new")
 
 
