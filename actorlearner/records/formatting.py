@@ -5,6 +5,9 @@ import math
 _SIGNIFICANT = 3
 _MOST = 12
 
+_MIB = 2**20
+_GIB = 2**30
+
 
 def decimals(*values: float, least: int = 2) -> int:
     """Returns the number of decimals that shows three significant digits of the largest value.
@@ -27,6 +30,11 @@ def return_text(value: float) -> str:
 def plural(count: int, noun: str) -> str:
     """Formats `1 environment`, `8 environments`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def bytes_text(count: float) -> str:
+    """Formats a number of bytes in GiB or MiB."""
+    return f"{count / _GIB:,.1f} GiB" if count >= 0.1 * _GIB else f"{count / _MIB:.1f} MiB"
 
 
 def duration(seconds: float | None) -> str:

@@ -27,6 +27,7 @@ from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.ram import available_bytes
+from actorlearner.records.formatting import bytes_text
 from actorlearner.records.notify import warn
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import items, max_items
@@ -37,9 +38,6 @@ PROCESS_BYTES = 512 * 2**20
 Measured: 530 to 550 MB for a replay server, a collect actor and an eval actor, and 730 MB for a learner.
 280 MB of each are the libraries' files, which the processes share.
 """
-
-_MIB = 2**20
-_GIB = 2**30
 
 # Bytes of the server's memory.
 _ITEM = 100
@@ -126,7 +124,7 @@ def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None)
     needed, available = experience_bytes(capacity, layout), available_bytes()
     if needed <= available:
         return
-    need = f"may need {size(needed)} of memory, and {size(available)} is available"
+    need = f"may need {bytes_text(needed)} of memory, and {bytes_text(available)} is available"
     wrong = f"{capacity} transitions {need}"
     if saved is not None and experience_bytes(saved, layout) <= available:
         warn(f"{key}: {wrong}; the run continues: its {saved:,} transitions fit")
@@ -136,13 +134,6 @@ def check_memory(config: Config, layout: ReplayLayout, saved: int | None = None)
         most = most * iteration.env_steps // capacity
     allowed = f"at most {most} with this environment on this machine"
     raise ConfigurationError([problem(key, wrong, allowed)])
-
-
-def size(number_of_bytes: float) -> str:
-    """Returns a number of bytes as text, in GiB or MiB."""
-    if number_of_bytes >= 0.1 * _GIB:
-        return f"{number_of_bytes / _GIB:,.1f} GiB"
-    return f"{number_of_bytes / _MIB:.1f} MiB"
 
 
 def _columns(layout: ReplayLayout) -> list[_Column]:

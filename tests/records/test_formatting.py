@@ -6,7 +6,7 @@ from actorlearner.acting.best_record import BestRecord, EpisodeStatistics
 from actorlearner.acting.episodes import PlayedEpisode
 from actorlearner.acting.rollout import episode_line, mean_line
 from actorlearner.inspect.report.tables import format_return
-from actorlearner.records.formatting import decimals
+from actorlearner.records.formatting import bytes_text, decimals
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,8 @@ def test_small_returns_are_shown_with_digits_that_differ() -> None:
         "mean of 2: reward: -0.306 ± 0.005,"
     )
     assert format_return(-0.00123) == "-0.00123"
+
+
+def test_numbers_of_bytes_as_text() -> None:
+    texts = [bytes_text(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
+    assert texts == ["0.0 MiB", "1.0 MiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]

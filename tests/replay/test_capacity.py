@@ -17,6 +17,7 @@ from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
+from actorlearner.records.formatting import bytes_text
 from actorlearner.replay import capacity
 from actorlearner.replay.capacity import (
     capacity_of,
@@ -24,7 +25,6 @@ from actorlearner.replay.capacity import (
     checkpoint_bytes,
     experience_bytes,
     max_capacity,
-    size,
 )
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from tests.support.replay import LONG_S, SPECS, with_replay
@@ -132,7 +132,7 @@ def test_too_large_a_capacity_is_refused(small_config: Config, monkeypatch: pyte
         line,
     )
     assert match
-    assert match.group(1, 2) == (size(needed), size(needed - 1))
+    assert match.group(1, 2) == (bytes_text(needed), bytes_text(needed - 1))
     check_memory(with_replay(small_config, capacity=int(match[3])), layout)
 
 
@@ -164,8 +164,3 @@ def test_a_resumed_run_continues_if_its_transitions_fit(
     assert "the run continues: its 5,000 transitions fit" in caplog.text
     with pytest.raises(ConfigurationError, match=r"may need .* is available; allowed: at most"):
         check_memory(config, layout, saved=6_000)
-
-
-def test_sizes_as_text() -> None:
-    texts = [size(number) for number in (0, 2**20, 2**29, 1.26 * 2**30, 2**50)]
-    assert texts == ["0.0 MiB", "1.0 MiB", "0.5 GiB", "1.3 GiB", "1,048,576.0 GiB"]

@@ -13,6 +13,7 @@ from actorlearner.environments.environment import Environment
 from actorlearner.errors import RunError
 from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
 from actorlearner.process.cores import collect_actors
+from actorlearner.records.formatting import bytes_text
 
 _ENV_STEPS = 50
 _MAX_S = 20.0
@@ -110,7 +111,6 @@ def check_memory(experiment: Experiment) -> Result:
     from actorlearner.process.ram import available_bytes
     from actorlearner.records.run_directory import RunDirectory
     from actorlearner.replay import capacity
-    from actorlearner.replay.capacity import size
     from actorlearner.replay.checkpoints import saved_transitions
 
     config, layout = experiment.config, experiment.layout
@@ -120,7 +120,8 @@ def check_memory(experiment: Experiment) -> Result:
     replay = capacity.experience_bytes(capacity.capacity_of(config, layout), layout)
     count = _OTHER_ROLES + collect_actors(config.collect)
     processes = count * capacity.PROCESS_BYTES
-    found = f"replay {size(replay)}, {count} processes {size(processes)}; {size(available)} available"
+    needed = f"replay {bytes_text(replay)}, {count} processes {bytes_text(processes)}"
+    found = f"{needed}; {bytes_text(available)} available"
     if replay + processes > available:
         key = capacity.capacity_key(layout)
         return warn(f"{found}: lower {key} or collect.actors, or run roles elsewhere")
@@ -137,7 +138,7 @@ _SLOTS = 2
 
 def check_disk(experiment: Experiment) -> Result:
     """Checks that the run directory is writable and has room for the checkpoints of a full replay."""
-    from actorlearner.replay.capacity import capacity_key, size
+    from actorlearner.replay.capacity import capacity_key
 
     folder = _nearest(experiment.run_dir)
     try:
@@ -147,7 +148,9 @@ def check_disk(experiment: Experiment) -> Result:
         return fail(f"{folder} cannot be written to, {error.strerror}: choose another --run_dir")
     replay, learner = _needed(experiment)
     free, held = shutil.disk_usage(folder).free, _held(experiment.run_dir / "checkpoints")
-    found = f"checkpoints: replay {size(replay)}, learner {size(learner)}; {size(free)} free"
+    found = (
+        f"checkpoints: replay {bytes_text(replay)}, learner {bytes_text(learner)}; {bytes_text(free)} free"
+    )
     if replay + learner > free + held:
         key = capacity_key(experiment.layout)
         return fail(f"{found} in {folder}: lower {key}, or choose another --run_dir")

@@ -21,8 +21,8 @@ from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status
 from actorlearner.inspect.doctor.run_checks import CHECKS
 from actorlearner.inspect.doctor.worker import attempt
 from actorlearner.process import ram
+from actorlearner.records.formatting import bytes_text
 from actorlearner.replay import capacity
-from actorlearner.replay.capacity import size
 from actorlearner.replay.packed import PackedLayout
 from tests.support.replay import with_replay
 
@@ -294,8 +294,8 @@ def test_memory(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None
     replay = capacity.experience_bytes(experiment.config.replay.capacity, experiment.layout)
     for available, status, expected in (
         (replay - 1, Status.FAIL, "replay.capacity: 1000 transitions may need "),
-        (replay + 1, Status.WARN, f"replay {size(replay)}, "),
-        (2**40, Status.OK, f"replay {size(replay)}, "),
+        (replay + 1, Status.WARN, f"replay {bytes_text(replay)}, "),
+        (2**40, Status.OK, f"replay {bytes_text(replay)}, "),
     ):
         for module in (ram, capacity):
             monkeypatch.setattr(module, "available_bytes", lambda available=available: available)
@@ -309,7 +309,7 @@ def test_memory_and_disk_of_an_on_policy_agent(
 ) -> None:
     """Its table holds four iterations, however large replay.capacity is."""
     of_ppo = of_agent(experiment, PpoConfig(env_steps_per_iteration=512, fragment_length=32))
-    needed = size(capacity.experience_bytes(4 * 512, of_ppo.layout))
+    needed = bytes_text(capacity.experience_bytes(4 * 512, of_ppo.layout))
     for module in (ram, capacity):
         monkeypatch.setattr(module, "available_bytes", lambda: 2**30)
     status, detail = check("memory", of_ppo)
@@ -319,7 +319,7 @@ def test_memory_and_disk_of_an_on_policy_agent(
     free = shutil.disk_usage(experiment.run_dir.parents[1])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free._replace(free=0))
     status, detail = check("disk", of_ppo)
-    saved = size(3 * capacity.checkpoint_bytes(4 * 512, of_ppo.layout))
+    saved = bytes_text(3 * capacity.checkpoint_bytes(4 * 512, of_ppo.layout))
     assert status is Status.FAIL
     assert detail.startswith(f"checkpoints: replay {saved}, ")
     assert ": lower agent.env_steps_per_iteration, or " in detail
