@@ -21,7 +21,7 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.replay.checks import replay_problems
 
-Check = Callable[[Config], Iterable[str]]
+CommandCheck = Callable[[Config], Iterable[str]]
 """Returns what keeps a command from working with a configuration, one line per problem; or raises it as a
 ConfigurationError. `load_experiment` adds the sources of the keys."""
 
@@ -73,7 +73,7 @@ def add_collect_actors(parser: argparse.ArgumentParser, text: str) -> None:
 def load_experiment(
     arguments: argparse.Namespace,
     problems: list[str],
-    *checks: Check,
+    *checks: CommandCheck,
     prepare: Callable[[Config], bool] | None = None,
     needs_numpy: bool = True,
 ) -> Experiment:
@@ -106,7 +106,7 @@ def load_experiment(
     if problems:
         raise ConfigurationError(problems)
     experiment = Experiment(config, sources, run_dir, pathlib.Path(arguments.config).stem)
-    own_code: tuple[Check, ...] = (callback_problems,)
+    own_code: tuple[CommandCheck, ...] = (callback_problems,)
     if prepare is not None and (imports_own_code(config.environment) or config.callbacks):
         with quiet_output():
             own_code = (environment_problems, *own_code) if prepare(config) else ()
@@ -128,14 +128,14 @@ def naming_sources(experiment: Experiment) -> Iterator[None]:
 
 
 def one_learner_problems(config: Config) -> Iterator[str]:
-    """A Check for a command that starts all roles, and so no group of learners."""
+    """A CommandCheck for a command that starts all roles, and so no group of learners."""
     if config.learn.strategy == MULTI_WORKER:
         wrong = f"{MULTI_WORKER} cannot work with a command that starts one learner"
         yield problem("learn.strategy", wrong, "default, mirrored, mirrored:N or tpu")
 
 
 def callback_problems(config: Config) -> Iterator[str]:
-    """A Check: every callback can be imported."""
+    """A CommandCheck: every callback can be imported."""
     if not config.callbacks:
         return
     from actorlearner.callbacks.caller import find_callback

@@ -13,7 +13,7 @@ from actorlearner.cli.arguments import (
     verbosity,
 )
 from actorlearner.cli.command import Commands, add_command, parsed_by
-from actorlearner.cli.experiment import Check, add_experiment, load_experiment, naming_sources
+from actorlearner.cli.experiment import CommandCheck, add_experiment, load_experiment, naming_sources
 from actorlearner.config.addresses import HIGHEST_PORT, read_addresses, read_port
 from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.problems import problem
@@ -113,7 +113,7 @@ def _prepare_learner(config: Config) -> bool:
 def _add_role(
     commands: Commands,
     role: str,
-    *checks: Check,
+    *checks: CommandCheck,
     prepare: Callable[[Config], bool] = _prepare_actor,
     **texts: str,
 ) -> argparse.ArgumentParser:

@@ -93,7 +93,7 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
 
 
 def _evaluation_problems(config: Config, broken: Collection[str] = ()) -> Iterator[str]:
-    """A Check: evaluation is on."""
+    """A Check, and a CommandCheck: evaluation is on."""
     if config.evaluate.interval is None:
         yield cannot_work(config, "evaluate.interval", "an integer: a sweep compares evaluations")
 

@@ -101,21 +101,21 @@ def sealed_facts(path: Path) -> dict[str, Any]:
 
 def newest_complete(
     directory: Path,
-    leave_out: Callable[[str, BrokenError], None] = lambda name, error: None,
+    report_broken: Callable[[str, BrokenError], None] = lambda name, error: None,
     read: Callable[[Path], dict[str, Any]] = unseal,
 ) -> tuple[str, dict[str, Any]] | None:
     """Returns the name and facts of the newest complete entry; None if there is none.
 
     Args:
       directory: of the seals.
-      leave_out: called with the name of each newer entry, and the reason why it cannot be used.
+      report_broken: called with the name of each newer entry, and the reason why it cannot be used.
       read: `unseal`, or `sealed_facts` to skip the check of the files.
     """
     for name in reversed(sealed(directory)):
         try:
             return name, read(seal_path(directory, name))
         except BrokenError as error:
-            leave_out(name, error)
+            report_broken(name, error)
     return None
 
 
