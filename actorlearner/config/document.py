@@ -4,8 +4,8 @@ The dialect is YAML 1.1, except that 1e-3 is a number, a date is text, and a key
 """
 
 import dataclasses
-import pathlib
 import re
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -36,7 +36,7 @@ MAX_LEVELS = 20
 
 _TOO_DEEP = f"nested more than {MAX_LEVELS} levels deep"
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The names on the way to a key: ("learn", "batch_size")."""
 
 
@@ -84,11 +84,11 @@ class Document:
 
     name: str
     tree: dict[Any, Any] = dataclasses.field(default_factory=dict)
-    lines: dict[Path, int] = dataclasses.field(default_factory=dict)
+    lines: dict[KeyPath, int] = dataclasses.field(default_factory=dict)
     problems: tuple[str, ...] = ()
     usable: bool = True
 
-    def source(self, path: Path) -> str:
+    def source(self, path: KeyPath) -> str:
         """Returns where the key was given: FILE:LINE, or FILE if a YAML merge (<<) brought it."""
         line = self.lines.get(path)
         return self.name if line is None else f"{self.name}:{line}"
@@ -102,7 +102,7 @@ def read_document(path: str, flag: str = "") -> Document:
       flag: the flag that gave the file, for messages, if the file is not a configuration.
     """
     try:
-        file = pathlib.Path(path) if flag else find_config(path)
+        file = Path(path) if flag else find_config(path)
         with file.open("rb") as stream:  # A device such as /dev/zero has no end.
             content = stream.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
@@ -160,7 +160,7 @@ def _unusable(name: str, wrong: str, source: str = "") -> Document:
     return Document(name, problems=(line,), usable=False)
 
 
-def _parse(text: str) -> tuple[Any, dict[Path, int], list[tuple[Path, int]]]:
+def _parse(text: str) -> tuple[Any, dict[KeyPath, int], list[tuple[KeyPath, int]]]:
     """Returns the value, the line of each key, and (key, line) of every repetition of a key."""
     loader = _Loader(text)
     root = loader.get_single_node()
@@ -170,7 +170,7 @@ def _parse(text: str) -> tuple[Any, dict[Path, int], list[tuple[Path, int]]]:
     return loader.construct_document(root), lines, repeated
 
 
-def _index(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
+def _index(root: yaml.Node) -> tuple[dict[KeyPath, int], list[tuple[KeyPath, int]]]:
     """Finds the line of each key, and removes every repetition of a key from the nodes.
 
     Returns:
@@ -179,11 +179,11 @@ def _index(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
     Raises:
       ValueError: a node contains itself, is too deep, or is too large once every alias is written out.
     """
-    lines: dict[Path, int] = {}
-    repeated: list[tuple[Path, int]] = []
+    lines: dict[KeyPath, int] = {}
+    repeated: list[tuple[KeyPath, int]] = []
     extents: dict[int, tuple[int, int] | None] = {}  # None while a node is being visited.
 
-    def visit(node: yaml.Node, path: Path) -> tuple[int, int]:
+    def visit(node: yaml.Node, path: KeyPath) -> tuple[int, int]:
         """Returns how many values the node and all nodes below it have, and on how many levels."""
         if id(node) in extents:  # The target of an alias; its keys have the lines of the first visit.
             extent = extents[id(node)]
@@ -201,7 +201,7 @@ def _index(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
         extents[id(node)] = extent
         return extent
 
-    def is_repetition(key_node: yaml.Node, path: Path) -> bool:
+    def is_repetition(key_node: yaml.Node, path: KeyPath) -> bool:
         if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE_TAG:
             return False
         key, line = (*path, key_node.value), key_node.start_mark.line + 1

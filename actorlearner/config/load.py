@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from actorlearner.config.checks import SUITES, Check, cross_problems
-from actorlearner.config.document import MAX_LEVELS, Document, Path, parse_value, read_document
+from actorlearner.config.document import MAX_LEVELS, Document, KeyPath, parse_value, read_document
 from actorlearner.config.keys import Key, config_keys
 from actorlearner.config.problems import Sources, closest, problem, show, with_source
 from actorlearner.config.schema import AgentConfig, Config, FindAgentClass
@@ -19,7 +19,7 @@ _DEFAULT = "default"
 class _Given:
     """A value for the key at `path`, and where it comes from."""
 
-    path: Path
+    path: KeyPath
     value: Any
     source: str
 
@@ -84,7 +84,7 @@ def _file_values(document: Document) -> Iterator[_Given]:
     """Yields each value of the file: one for each key inside a section, and one for each other name."""
     sections = {field.name for field in dataclasses.fields(Config) if dataclasses.is_dataclass(field.type)}
     for name, value in document.tree.items():
-        path: Path = (name if isinstance(name, str) else show(name),)
+        path: KeyPath = (name if isinstance(name, str) else show(name),)
         if name not in sections or not isinstance(value, dict):
             yield _Given(path, value, document.source(path))
             continue
@@ -182,7 +182,7 @@ def _unknown_problem(given: _Given, keys: Mapping[str, Key]) -> str:
     return problem(".".join(given.path), wrong, allowed, meant, given.source)
 
 
-def _with_entry(mapping: dict[Any, Any], path: Path, value: Any) -> dict[Any, Any]:
+def _with_entry(mapping: dict[Any, Any], path: KeyPath, value: Any) -> dict[Any, Any]:
     """Returns a copy of `mapping` with one entry, some levels down, set."""
     name, *below = path
     if not below:

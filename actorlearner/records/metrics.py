@@ -52,13 +52,13 @@ def without_rolled_back(evaluations: Iterable[dict[str, Any]]) -> list[dict[str,
     return kept
 
 
-Records = Mapping[str, Mapping[str, Any]]
+NewestRecords = Mapping[str, Mapping[str, Any]]
 """The newest record of each metrics file, by the file's name without its suffix."""
 
 _written: dict[str, Mapping[str, Any]] = {}
 
 
-def written_records() -> Records:
+def written_records() -> NewestRecords:
     """Returns the newest record of each metrics file that this process writes. Thread-safe."""
     return _written.copy()
 
@@ -97,7 +97,7 @@ def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float
     return float((train_steps - learner[-1]["train_step"]) / rate) if rate else None
 
 
-def newest_of_each(directory: Path) -> Records:
+def newest_of_each(directory: Path) -> NewestRecords:
     """Returns the newest complete record of each metrics file in a directory."""
     found = {path.stem: newest_records(path) for path in directory.glob("*.jsonl")}
     return {name: records[-1] for name, records in found.items() if records}

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from actorlearner.config.addresses import join_address
 from actorlearner.errors import RunError
-from actorlearner.records.metrics import Records
+from actorlearner.records.metrics import NewestRecords
 
 _PREFIX = "actorlearner"
 _COUNTERS = frozenset({"env_steps", "episodes", "faults", "inserts", "samples"})
@@ -20,7 +20,7 @@ _INFO = "average_info"  # The only mapping; each of its values is a sample.
 _REPORTED = "reported_timestamp_seconds"
 
 
-def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> None:
+def serve_metrics(address: tuple[str, int], records: Callable[[], NewestRecords]) -> None:
     """Serves metrics on a thread until the process ends.
 
     Every number of a record is a metric actorlearner_FILE_KEY, where FILE is best, collect, eval, learner or
@@ -47,7 +47,7 @@ def serve_metrics(address: tuple[str, int], records: Callable[[], Records]) -> N
 class _RecordCollector(Collector):
     """Converts records to metrics at each scrape."""
 
-    def __init__(self, records: Callable[[], Records]) -> None:
+    def __init__(self, records: Callable[[], NewestRecords]) -> None:
         self._records = records
 
     def collect(self) -> Iterator[Metric]:

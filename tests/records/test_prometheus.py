@@ -8,13 +8,13 @@ import pytest
 
 from actorlearner.errors import RunError
 from actorlearner.network.ports import LOOPBACK
-from actorlearner.records.metrics import MetricsWriter, Records, newest_of_each, written_records
+from actorlearner.records.metrics import MetricsWriter, NewestRecords, newest_of_each, written_records
 from actorlearner.records.prometheus import serve_metrics
 from tests.support.ports import unused_port
 from tests.support.processes import REPOSITORY
 from tests.support.scrape import scrape
 
-RECORDS: Records = {
+RECORDS: NewestRecords = {
     "learner": {"time": 12.5, "train_step": 20, "loss": 0.5, "data_wait_fraction": None},
     "collect-0": {"time": 1.0, "env_steps": 7, "faults": 0},
     "collect-11": {"time": 2.0, "env_steps": 9, "faults": 1, "average_info": {"sum:heat": 4.0, "x": None}},
