@@ -35,7 +35,7 @@ def imports_own_code(environment: EnvironmentConfig) -> bool:
     return environment.suite not in SUITES or ":" in environment.name
 
 
-def replicas(strategy: str) -> int | None:
+def mirrored_replicas(strategy: str) -> int | None:
     """Returns N for the strategy mirrored:N, and None for others."""
     match = _MIRRORED.fullmatch(strategy)
     return int(match[1]) if match else None
@@ -114,7 +114,7 @@ def _environment_problems(config: Config, check_name: bool) -> Iterator[str]:
 
 def _strategy_problems(config: Config, check_batch: bool) -> Iterator[str]:
     strategy = config.learn.strategy
-    count = replicas(strategy)
+    count = mirrored_replicas(strategy)
     if strategy not in _STRATEGIES and not (count and count <= _MAX_REPLICAS):
         allowed = f"{', '.join(_STRATEGIES)}, or mirrored:N with N from 1 to {_MAX_REPLICAS}"
         meant = closest(strategy, _STRATEGIES) if count is None else []

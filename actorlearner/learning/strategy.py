@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import collective_all_reduce_strategy
 from tensorflow.python.eager import context
 
-from actorlearner.config.checks import MULTI_WORKER, replicas
+from actorlearner.config.checks import MULTI_WORKER, mirrored_replicas
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.learning.cluster import Cluster
@@ -21,7 +21,7 @@ def configure_learner(config: Config) -> None:
     It may be called again with the same configuration, even after TensorFlow was used.
     """
     use_all_cores(config.learn.intra_op_threads)
-    if count := replicas(config.learn.strategy):
+    if count := mirrored_replicas(config.learn.strategy):
         _logical_cpus(count)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.registry import find_builder
-from actorlearner.config.checks import MULTI_WORKER, cannot_work, replicas
+from actorlearner.config.checks import MULTI_WORKER, cannot_work, mirrored_replicas
 from actorlearner.config.keys import config_keys
 from actorlearner.config.resolved import declared_values
 from actorlearner.config.schema import Config
@@ -14,7 +14,7 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.replay.item_size import MAX_ITEMS, max_transitions_per_item
 from actorlearner.replay.rate_limit import min_error_buffer
 
-_OF_REPLAY = (
+_UNUSED_ON_POLICY = (
     "replay.capacity",
     "replay.min_size",
     "replay.updates_per_env_step",
@@ -86,7 +86,7 @@ def _sequence_problems(config: Config, experience: Experience) -> Iterator[_Prob
 def _iteration_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
     """Yields problems of experience that is consumed once, in iterations of fragments of this length."""
     keys, values = config_keys(type(config.agent)), declared_values(config)
-    for key in _OF_REPLAY:
+    for key in _UNUSED_ON_POLICY:
         if values[key] != keys[key].default:
             yield _Problem(key, f"nothing: agent.name {config.agent.name} consumes its experience once")
     yield from _size_problems(config, iteration, length)
@@ -120,7 +120,7 @@ def _size_problems(config: Config, iteration: Iteration, length: int) -> Iterato
 
 def _replica_problems(config: Config, iteration: Iteration, length: int) -> Iterator[_Problem]:
     """Yields a problem if the replicas cannot share the fragments equally."""
-    count = replicas(config.learn.strategy) or 1
+    count = mirrored_replicas(config.learn.strategy) or 1
     per_batch, per_iteration = config.learn.batch_size // length, iteration.env_steps // length
     if iteration.whole_sequences and per_batch % count:
         allowed = f"a number of replicas that divides the {per_batch} fragments of a minibatch"

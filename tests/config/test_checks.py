@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actorlearner.config.checks import can_be_looked_up, cross_problems, replicas
+from actorlearner.config.checks import can_be_looked_up, cross_problems, mirrored_replicas
 from actorlearner.config.problems import with_source
 from actorlearner.config.schema import Config, EnvironmentConfig
 
@@ -93,9 +93,9 @@ def test_xla_is_for_one_device() -> None:
 
 
 def test_replicas() -> None:
-    assert replicas("mirrored:12") == 12
-    assert replicas("mirrored") is None
-    assert replicas("default") is None
+    assert mirrored_replicas("mirrored:12") == 12
+    assert mirrored_replicas("mirrored") is None
+    assert mirrored_replicas("default") is None
 
 
 @pytest.mark.parametrize("suite", ["my_module:make", "a.b_c.d1:Environment", "gym", "pybullet"])
