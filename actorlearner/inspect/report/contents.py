@@ -30,7 +30,7 @@ _MIN_PERCENT = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
-class Evaluation:
+class EvaluationRow:
     """An evaluation, formatted for the page."""
 
     train_step: str
@@ -74,7 +74,7 @@ class Contents:
     incidents: list[Incident]
     older_incidents: int
     evaluates: bool
-    evaluations: list[Evaluation]
+    evaluations: list[EvaluationRow]
     changed: list[tuple[str, str, str]]
     config: str
     origin: dict[str, str]
@@ -82,7 +82,7 @@ class Contents:
     made: str
 
 
-def gather(files: RunFiles, run: Run) -> Contents:
+def read_contents(files: RunFiles, run: Run) -> Contents:
     """Reads the contents of a report; most are empty for a run that has just begun.
 
     Args:
@@ -139,11 +139,11 @@ def _percent(parts: Mapping[str, float]) -> dict[str, float]:
     return percent | {"other": left} if left >= _MIN_PERCENT else percent
 
 
-def _evaluations(run: Run) -> list[Evaluation]:
+def _evaluations(run: Run) -> list[EvaluationRow]:
     evaluated = run.evaluations
     columns = zip(evaluated.train_steps, evaluated.env_steps, evaluated.returns, strict=True)
     return [
-        Evaluation(
+        EvaluationRow(
             format_count(train_step),
             format_count(env_steps),
             *map(format_return, (returns.mean(), returns.std(), returns.min(), returns.max())),

@@ -12,7 +12,7 @@ from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
 from actorlearner.errors import ERROR_PREFIX, EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.inspect.plot.runs import Run, read_runs
-from actorlearner.inspect.report.contents import gather
+from actorlearner.inspect.report.contents import read_contents
 from actorlearner.inspect.report.pictures import data_url, draw
 from actorlearner.process.spawn import die_with_parent, module_command
 from actorlearner.records.run_directory import RunDirectory
@@ -117,7 +117,7 @@ def _page(files: RunFiles, run: Run) -> str:
         lstrip_blocks=True,
     )
     return environment.get_template(_PAGE).render(
-        contents=gather(files, run),
+        contents=read_contents(files, run),
         pictures=draw(run),
         video=None if video is None else data_url(video.read_bytes(), "video/mp4"),
         still=_still(video),
