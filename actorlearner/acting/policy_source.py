@@ -13,7 +13,8 @@ from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.records.run_directory import CONFIG_IN_POLICY, RunDirectory
 
-ALLOWED = "RUN_DIR|POLICY_DIR|CHECKPOINT"
+POLICY_ARGUMENT = "RUN_DIR|POLICY_DIR|CHECKPOINT"
+"""The name of the argument for a saved policy, in help texts and error messages."""
 
 _SAVED_MODEL = "saved_model.pb"
 _INDEX = ".index"
@@ -68,7 +69,7 @@ def _of_run(path: Path) -> PolicySource:
             return _saved_model(policy, run)
     raise ConfigurationError(
         [
-            f"{ALLOWED}: {str(path)!r} is a run directory without a policy; its first is saved when "
+            f"{POLICY_ARGUMENT}: {str(path)!r} is a run directory without a policy; its first is saved when "
             "training begins"
         ]
     )
@@ -82,7 +83,7 @@ def _saved_model(path: Path, run: RunDirectory | None) -> PolicySource:
         return PolicySource(path, False, _load(run.config), run)
     raise ConfigurationError(
         [
-            f"{ALLOWED}: {str(path)!r} does not say in which environment it acts: it lacks "
+            f"{POLICY_ARGUMENT}: {str(path)!r} does not say in which environment it acts: it lacks "
             f"{CONFIG_IN_POLICY}, and lies in no run directory"
         ]
     )
@@ -93,8 +94,8 @@ def _checkpoint(path: Path) -> PolicySource:
     if run is None:
         raise ConfigurationError(
             [
-                f"{ALLOWED}: {str(path)!r} is a checkpoint outside of a run directory, so that its agent is "
-                f"not known; allowed: {_EXAMPLE}"
+                f"{POLICY_ARGUMENT}: {str(path)!r} is a checkpoint outside of a run directory, so that its "
+                f"agent is not known; allowed: {_EXAMPLE}"
             ]
         )
     return PolicySource(path, True, _load(run.config), run)
@@ -126,4 +127,4 @@ def _refusal(path: Path, given: str) -> str:
     wrong = "is none of a run, a policy and a checkpoint" if path.exists() else "does not exist"
     there = sorted((file.name.removesuffix(_INDEX) for file in path.parent.glob(f"ckpt-*{_INDEX}")), key=len)
     hint = f"; there are {', '.join(there)}" if there and not path.exists() else ""
-    return f"{ALLOWED}: {given!r} {wrong}; allowed: {_FORMS} {_EXAMPLE}{hint}"
+    return f"{POLICY_ARGUMENT}: {given!r} {wrong}; allowed: {_FORMS} {_EXAMPLE}{hint}"

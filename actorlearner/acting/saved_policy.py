@@ -10,7 +10,7 @@ from tf_agents.policies import greedy_policy
 
 from actorlearner.acting.episodes import PlayedEpisode, play_episodes
 from actorlearner.acting.policy_function import PolicyFunction
-from actorlearner.acting.policy_source import ALLOWED, PolicySource, find_policy
+from actorlearner.acting.policy_source import POLICY_ARGUMENT, PolicySource, find_policy
 from actorlearner.agents.make import make_agent, restore_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.environment import Nest
@@ -172,5 +172,5 @@ def load_source(source: PolicySource, specs: EnvironmentSpecs) -> Policy:
         raise
     except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
         why = str(error) if isinstance(error, BrokenError) else one_line(error)
-        wrong = f"{ALLOWED}: {str(source.path)!r} cannot be loaded: {why}"
+        wrong = f"{POLICY_ARGUMENT}: {str(source.path)!r} cannot be loaded: {why}"
         raise ConfigurationError([wrong]) from error

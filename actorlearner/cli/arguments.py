@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from actorlearner.acting.policy_source import ALLOWED, PolicySource, find_policy
+from actorlearner.acting.policy_source import POLICY_ARGUMENT, PolicySource, find_policy
 from actorlearner.agents.configuration import load_config
 from actorlearner.cli.command import parsed_by
 from actorlearner.config.addresses import read_address, read_port
@@ -118,7 +118,7 @@ def add_policy(parser: argparse.ArgumentParser, *, episodes: int) -> None:
     """Adds the argument for a saved policy, --episodes (with this default) and --seed."""
     parser.add_argument(
         "policy",
-        metavar=ALLOWED,
+        metavar=POLICY_ARGUMENT,
         help="a run directory (its policies/best, else its policies/greedy_policy), the directory of one "
         "policy, also a copy elsewhere, or a checkpoint such as RUN_DIR/checkpoints/learner/ckpt-10000",
     )
