@@ -127,8 +127,8 @@ def _add_role(
         addresses = getattr(arguments, "replay_address", None) or ()
         server_check = functools.partial(_server_problems, servers=len(addresses))
         experiment = load_experiment(arguments, problems, *checks, server_check, prepare=prepare)
-        own = ("port", "replay_address", "actor_index")
-        options = {name: getattr(arguments, name) for name in own if name in arguments}
+        role_flags = ("port", "replay_address", "actor_index")
+        options = {name: getattr(arguments, name) for name in role_flags if name in arguments}
         proxy = None
         if certificate is not None and role == REPLAY_SERVER:
             proxy, certificate = proxy_of_this_process(certificate), None

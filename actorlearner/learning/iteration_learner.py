@@ -144,21 +144,21 @@ class IterationLearner(Learner):
 
     def _prepare(self, rows: tf.Tensor) -> Any:
         """Returns the examples of this replica's share of the sequences."""
-        agent, sequences = self._agent, self._decode(self._own(rows))
+        agent, sequences = self._agent, self._decode(self._replica_share(rows))
         assert isinstance(agent, OnPolicyAgent)
         assert isinstance(sequences, StoredSequence)
         return tree.map_structure(tf.stop_gradient, agent.prepare(sequences))
 
     def _update_normalizer(self, rows: tf.Tensor) -> None:
         assert self._normalizer is not None
-        self._normalizer.update(self._decode(self._own(rows)).observation)
+        self._normalizer.update(self._decode(self._replica_share(rows)).observation)
 
-    def _own(self, rows: tf.Tensor) -> tf.Tensor:
+    def _replica_share(self, rows: tf.Tensor) -> tf.Tensor:
         """Returns this replica's share of the sequences."""
         replicas = tf.distribute.get_replica_context()
-        own = rows[replicas.replica_id_in_sync_group :: replicas.num_replicas_in_sync]
-        own.set_shape([self._sequences // replicas.num_replicas_in_sync, self._width])
-        return own
+        share = rows[replicas.replica_id_in_sync_group :: replicas.num_replicas_in_sync]
+        share.set_shape([self._sequences // replicas.num_replicas_in_sync, self._width])
+        return share
 
     def _train_minibatch(self, examples: Any, chosen: tf.Tensor) -> tf.Tensor:
         minibatch = tree.map_structure(lambda leaf: tf.gather(leaf, chosen), examples)

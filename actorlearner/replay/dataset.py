@@ -27,7 +27,7 @@ def experience_dataset(
     Args:
       addresses: HOST:PORT of each server.
       layout: the layout of the servers' items.
-      batch_size: units in one train step, over all replicas.
+      batch_size: units in one train step of this learner, over its replicas.
       batch_size_per_replica: units in one element.
 
     Returns:

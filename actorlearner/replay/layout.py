@@ -44,7 +44,7 @@ class ReplayLayout(Protocol):
 
         Args:
           items: elements with the `data` of one item, with the shapes of `item_specs`.
-          batch_size: units in one train step, over all replicas.
+          batch_size: units in one train step of this learner, over its replicas.
           batch_size_per_replica: units in one element.
         """
 

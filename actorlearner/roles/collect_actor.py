@@ -76,18 +76,18 @@ def run(
     servers = connect(replay_address, sorted({0, place}), layout, directory, config, stop)
     if servers is None:
         return
-    own = servers[-1]
+    server = servers[-1]
     callbacks.begin(directory)
     start_up.ended("replay server")
     interval_s = config.collect.variables_interval_s
     puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
     # The puller watches the first server already.
-    watched = WatchedServer(own, stop) if place > 0 else None
+    watched = WatchedServer(server, stop) if place > 0 else None
     iterates = layout.experience.iteration is not None
     collector_parts = CollectorParts(
         EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None),
-        layout.writer(own.client, count),
-        own,
+        layout.writer(server.client, count),
+        server,
         puller,
         CollectMetrics(directory, actor_index),
         config.learn.train_steps,
@@ -102,15 +102,15 @@ def run(
     start_up.ended("first observations")
     start_up.report("ready")
     if not iterates:
-        _act_initially(config, collector, own, _initial_policy(config, specs, actor_index, restart))
+        _act_initially(config, collector, server, _initial_policy(config, specs, actor_index, restart))
     _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()
     callbacks.close(stopped=stop.requested)
 
 
 def _load_environments(config: Config, actor_index: int, restart: int) -> list[GuardedEnvironment]:
-    own = {name: values[actor_index % len(values)] for name, values in config.collect.actor_kwargs.items()}
-    environment = dataclasses.replace(config.environment, kwargs={**config.environment.kwargs, **own})
+    chosen = {name: values[actor_index % len(values)] for name, values in config.collect.actor_kwargs.items()}
+    environment = dataclasses.replace(config.environment, kwargs={**config.environment.kwargs, **chosen})
     return [
         load_guarded(
             environment,

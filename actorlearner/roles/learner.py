@@ -167,17 +167,17 @@ def _make_learner(
 ) -> Learner:
     layout, batch_size = servers[0].layout, config.learn.batch_size
     learner_class: type[Learner] = Learner
-    own, per_replica = batch_size // group.size, batch_size // group.strategy.num_replicas_in_sync
+    per_learner, per_replica = batch_size // group.size, batch_size // group.strategy.num_replicas_in_sync
     if layout.experience.iteration is not None:
         # It gathers single sequences, and makes its own minibatches.
-        learner_class, own, per_replica = IterationLearner, 1, 1
+        learner_class, per_learner, per_replica = IterationLearner, 1, 1
     addresses = [server.address for server in servers]
     writers = []
     if layout.experience.priorities is not None:
         writers = [PriorityWriter(server.client, layout.table, stop) for server in servers]
     return learner_class(
         parts,
-        lambda: experience_dataset(addresses, layout, own, per_replica),
+        lambda: experience_dataset(addresses, layout, per_learner, per_replica),
         layout,
         config.learn,
         group=group,
