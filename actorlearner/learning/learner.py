@@ -121,9 +121,9 @@ class Learner:
           IterationLearner, the means over all train steps of the call.
         """
         with self._training_context():
-            losses, drawn = self._train_steps(tf.constant(train_steps), self._batches)
+            losses, keys_and_errors = self._train_steps(tf.constant(train_steps), self._batches)
         for write in self._write_priorities:
-            keys, errors = drawn
+            keys, errors = keys_and_errors
             write(keys.numpy().ravel(), errors.numpy().ravel())
         return losses
 
@@ -161,34 +161,34 @@ class Learner:
         the structure of the losses. So the loop carries the losses as a vector.
         """
 
-        def train_step(count: tf.Tensor, _: tf.Tensor, drawn: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
-            losses, step_drawn = self._take_train_step(batches)
-            pairs = zip(drawn, step_drawn, strict=True)
+        def train_step(count: tf.Tensor, _: tf.Tensor, arrays: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
+            losses, keys_and_errors = self._take_train_step(batches)
+            pairs = zip(arrays, keys_and_errors, strict=True)
             return count + 1, losses, tuple(array.write(count, part) for array, part in pairs)
 
         # Keys, and errors. Empty without priorities.
         dtypes = (tf.uint64, tf.float32) if self._priorities else ()
         empty = tuple(tf.TensorArray(dtype, train_steps) for dtype in dtypes)
-        arrays = (tf.TensorShape(None),) * len(empty)
-        _, losses, drawn = tf.while_loop(
+        shapes = (tf.TensorShape(None),) * len(empty)
+        _, losses, arrays = tf.while_loop(
             lambda count, *_: count < train_steps,
             train_step,
             (tf.zeros_like(train_steps), tf.zeros([0]), empty),
-            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), arrays),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), shapes),
             parallel_iterations=1,
         )
         losses = self._group.sum(losses)
         losses.set_shape([len(tf.nest.flatten(self._loss_structure))])
         info = tf.nest.pack_sequence_as(self._loss_structure, tf.unstack(losses))
-        return info, tuple(array.stack() for array in drawn)
+        return info, tuple(array.stack() for array in arrays)
 
     def _take_train_step(self, batches: Iterator[Any]) -> tuple[tf.Tensor, Any]:
         """Takes one train step; returns the losses as a vector, and the keys and errors of its units."""
-        batch, drawn = self._wait_for_batch(batches)
-        losses, ages, errors = self._run_train_step(self._train_replica, batch, drawn)
+        batch, sample_info = self._wait_for_batch(batches)
+        losses, ages, errors = self._run_train_step(self._train_replica, batch, sample_info)
         for replica_ages in self._strategy.experimental_local_results(ages):
             self._measure_staleness(replica_ages)
-        parts = (drawn.key, errors) if self._priorities else ()
+        parts = (sample_info.key, errors) if self._priorities else ()
         local = self._strategy.experimental_local_results
         # Sums over this process's replicas only; the sum over a group's learners is taken once per call.
         return tf.add_n(local(losses)), tuple(tf.concat(local(part), axis=0) for part in parts)
@@ -211,7 +211,7 @@ class Learner:
         with tf.control_dependencies(measured):
             return tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)
 
-    def _train_replica(self, batch: Any, drawn: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
+    def _train_replica(self, batch: Any, sample_info: Any) -> tuple[tf.Tensor, tf.Tensor, Any]:
         """Trains on one replica's batch; returns its share of each loss, and the units' ages and errors.
 
         The age in train steps is -1 for random actions and for policies of train steps that were rolled back.
@@ -221,7 +221,7 @@ class Learner:
         ages = tf.where((stored.policy_train_step >= 0) & (ages >= 0), ages, -tf.ones_like(ages))
         if self._normalizer is not None:
             self._normalizer.update(stored.observation)
-        weights = importance_weights(drawn, self._priorities) if self._priorities else None
+        weights = importance_weights(sample_info, self._priorities) if self._priorities else None
         experience: Any = as_transition(stored) if isinstance(stored, StoredTransition) else stored
         loss_info = self._agent.train(experience, weights)
         self._loss_structure = tf.nest.map_structure(lambda _: None, loss_info)

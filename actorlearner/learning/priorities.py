@@ -24,12 +24,12 @@ _SCALE_DECAY = 0.999
 """The largest recent error fades by this factor with each call of the training graph."""
 
 
-def importance_weights(drawn: SampleInfo, priorities: Priorities) -> tf.Tensor:
+def importance_weights(sample_info: SampleInfo, priorities: Priorities) -> tf.Tensor:
     """Returns the weights of the units of a replica's batch, see `Priorities`: float32 [batch], at most 1.
 
     They are divided by the largest weight over the batches of all replicas.
     """
-    expected = tf.cast(drawn.table_size, tf.float64) * drawn.probability
+    expected = tf.cast(sample_info.table_size, tf.float64) * sample_info.probability
     weights = tf.pow(expected, -priorities.importance_exponent)
     largest = tf.reduce_max(weights)
     replicas = tf.distribute.get_replica_context()

@@ -184,7 +184,7 @@ class PackedLayout:
 
         def one_row_items(item: Any) -> tuple[tf.Tensor, Any]:
             rows = tf.reshape(item.data[ROWS], (batch_size_per_replica, self.format.width))
-            return rows, _drawn(item.info) if self.experience.priorities else ()
+            return rows, _sample_info(item.info) if self.experience.priorities else ()
 
         if self._rows == 1:
             return items.batch(batch_size_per_replica, drop_remainder=True).map(one_row_items)
@@ -209,7 +209,7 @@ class PackedLayout:
         return self.format.unpack(batch)
 
 
-def _drawn(info: Any) -> SampleInfo:
+def _sample_info(info: Any) -> SampleInfo:
     return SampleInfo(info.key, info.probability, info.table_size)
 
 

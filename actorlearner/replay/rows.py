@@ -45,7 +45,8 @@ class RowFormat:
         self.dtype = np.dtype([("", leaf.dtype.as_numpy_dtype, tuple(leaf.shape)) for leaf in leaves])
         self.width = self.dtype.itemsize
         self._names: tuple[str, ...] = self.dtype.names or ()
-        self._mark = next(i for i, leaf in enumerate(leaves) if leaf is spec.policy_train_step)
+        # The leaf whose value shows whether a row holds a unit.
+        self._used_leaf = next(i for i, leaf in enumerate(leaves) if leaf is spec.policy_train_step)
         self._leaves: list[_Leaf] = []
         start = 0
         for name, leaf in zip(self._names, leaves, strict=True):
@@ -56,7 +57,7 @@ class RowFormat:
     def unused(self, count: int) -> npt.NDArray[np.void]:
         """Returns records without units; only `policy_train_step` is initialised, to _UNUSED."""
         records = np.empty(count, self.dtype)
-        records[self._names[self._mark]] = _UNUSED
+        records[self._names[self._used_leaf]] = _UNUSED
         return records
 
     def write(self, units: Stored, first: int, records: npt.NDArray[np.void], start: int) -> int:
@@ -75,7 +76,7 @@ class RowFormat:
 
     def is_used(self, rows: tf.Tensor) -> tf.Tensor:
         """Returns which rows (uint8 [batch, width]) hold a unit, in the graph: bool [batch]."""
-        return self._read(rows, self._leaves[self._mark]) != _UNUSED
+        return self._read(rows, self._leaves[self._used_leaf]) != _UNUSED
 
     def unpack(self, rows: tf.Tensor) -> Any:
         """Unpacks rows (uint8 [batch, width]) in the graph into a unit with tensors [batch, ...]."""
