@@ -13,7 +13,7 @@ from tf_agents.environments import py_environment, suite_pybullet
 
 from actorlearner.acting.collect_metrics import CollectMetrics
 from actorlearner.acting.collector import Collector, CollectorParts
-from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
@@ -172,7 +172,7 @@ def collector(config: Config, count: int, address: str, directory: Path) -> Call
 
 def _then_randomly(policy: PolicyFunction, specs: EnvironmentSpecs, count: int) -> Callable[..., Nest]:
     """Asks the policy, but acts as bare stepping does: resets cost time, and episodes must be as long."""
-    random = RandomFunction(specs, 1_000 * count, seed=0)(None, np.array([]))
+    random = RandomPolicy(specs, 1_000 * count, seed=0)(None, np.array([]))
     calls = itertools.count()
 
     def act(observations: Nest, first: Nest) -> Nest:

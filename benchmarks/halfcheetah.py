@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from actorlearner.acting.policy_function import RandomFunction
+from actorlearner.acting.policy_function import RandomPolicy
 from actorlearner.agents.configuration import load_config
-from actorlearner.agents.experience import RANDOM_POLICY
+from actorlearner.agents.experience import RANDOM_TRAIN_STEP
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import EnvSteps
@@ -42,7 +42,7 @@ def random_env_steps(
     made = [load_guarded(config.environment, 0, "benchmark", 0, i) for i in range(environments)]
     specs = environment_specs(made[0])
     batch = EnvironmentBatch(made)
-    policy = RandomFunction(specs, environments, seed=0)
-    steps = [batch.step(policy(batch.observations, batch.first), RANDOM_POLICY) for _ in range(count)]
+    policy = RandomPolicy(specs, environments, seed=0)
+    steps = [batch.step(policy(batch.observations, batch.first), RANDOM_TRAIN_STEP) for _ in range(count)]
     batch.close()
     return specs, steps

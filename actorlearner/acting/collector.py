@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
+from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy, ScriptedPolicy
 from actorlearner.acting.recent_episodes import RecentEpisodes
-from actorlearner.agents.experience import RANDOM_POLICY
+from actorlearner.agents.experience import RANDOM_TRAIN_STEP
 from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import EnvSteps
@@ -28,9 +28,9 @@ from actorlearner.variables.puller import VariablePuller
 
 _log = logging.getLogger(__name__)
 
-ActingPolicy = PolicyFunction | RandomFunction | ScriptedFunction
+ActingPolicy = PolicyFunction | RandomPolicy | ScriptedPolicy
 
-RANDOM = PolicyOrder(generation=-1, train_step=RANDOM_POLICY)
+RANDOM_ORDER = PolicyOrder(generation=-1, train_step=RANDOM_TRAIN_STEP)
 """The policy order of random actions, and of the actions of `collect.initial_policy`."""
 
 _FLUSH_TIMEOUT_S = 0.5
@@ -83,7 +83,7 @@ class Collector:
         )
         self._env_steps = 0
         self._slowest_s: float | None = None
-        self._policy = RANDOM
+        self._order = RANDOM_ORDER
         self._time = TimeShares("environment", "policy", "writing", "variables", "learner")
         self._blocked = BlockedTime()
 
@@ -117,7 +117,7 @@ class Collector:
         self._parts.writer.write(self._clipped(steps))
         self._time.spent("writing")
         self._env_steps += int(np.count_nonzero(steps.valid))
-        self._policy = order
+        self._order = order
         self._episodes.add(steps)
         self._time.spent()
         self._wait_for_replay()
@@ -145,7 +145,7 @@ class Collector:
     ) -> None:
         env_steps = self._parts.metrics.before["env_steps"] + self._env_steps
         self._parts.report_episode(
-            Episode(environment, episode_return, length, env_steps, self._policy.train_step, info)
+            Episode(environment, episode_return, length, env_steps, self._order.train_step, info)
         )
 
     def _wait_for_replay(self) -> None:
@@ -171,11 +171,11 @@ class Collector:
         )
 
     def _report(self, *, final: bool = False) -> None:
-        age = self._parts.puller.age_s if self._policy != RANDOM else None
+        age = self._parts.puller.age_s if self._order != RANDOM_ORDER else None
         self._parts.metrics.report(
             self._env_steps,
             self._episodes,
-            self._policy,
+            self._order,
             age,
             self._parts.environments.faults,
             self._fractions,

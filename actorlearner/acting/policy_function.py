@@ -104,7 +104,7 @@ class PolicyFunction:
         self.state = tree.unflatten_as(self._initial, arrays[infos + states :])
 
 
-class RandomFunction:
+class RandomPolicy:
     """Draws actions uniformly from the action spec; same interface as PolicyFunction."""
 
     def __init__(
@@ -121,14 +121,12 @@ class RandomFunction:
           specs: of the environment.
           batch_size: the number of environments.
           seed: of the generator.
-          state_spec: spec of the state of the policy that this function replaces.
+          state_spec: spec of the state of the policy that this one replaces.
           mask: `agent.action_mask`.
         """
         self._mask = mask
         self.info: Nest = ()
-        self.state: Nest = tree.map_structure(
-            lambda spec: np.zeros([batch_size, *spec.shape], spec.dtype.as_numpy_dtype), state_spec
-        )
+        self.state = _zeros(state_spec, batch_size)
         self._spec: Any = tensor_spec.to_array_spec(specs.action)
         self._batch_size = batch_size
         self._random = np.random.RandomState(seed)
@@ -141,7 +139,7 @@ class RandomFunction:
         return array_spec.sample_spec_nest(self._spec, self._random, (self._batch_size,))
 
 
-class ScriptedFunction:
+class ScriptedPolicy:
     """Calls the user's function for the action of each environment; same interface as PolicyFunction."""
 
     def __init__(self, name: str, specs: EnvironmentSpecs, batch_size: int, state_spec: Nest = ()) -> None:
@@ -151,15 +149,13 @@ class ScriptedFunction:
           name: module:callable, see `collect.initial_policy`.
           specs: of the environment.
           batch_size: the number of environments.
-          state_spec: spec of the state of the policy that this function replaces.
+          state_spec: spec of the state of the policy that this one replaces.
 
         Raises:
           ConfigurationError: it cannot be imported.
         """
         self.info: Nest = ()
-        self.state: Nest = tree.map_structure(
-            lambda spec: np.zeros([batch_size, *spec.shape], spec.dtype.as_numpy_dtype), state_spec
-        )
+        self.state = _zeros(state_spec, batch_size)
         self._spec = specs.action
         self._batch_size = batch_size
         allowed = "module:callable that takes an observation and returns an action"
@@ -176,3 +172,10 @@ class ScriptedFunction:
             for leaf, spec in zip(leaves, specs, strict=True)
         ]
         return tree.unflatten_as(self._spec, stacked)
+
+
+def _zeros(state_spec: Nest, batch_size: int) -> Nest:
+    """Returns a policy state of zeros: a nest of arrays [batch_size, ...]."""
+    return tree.map_structure(
+        lambda spec: np.zeros([batch_size, *spec.shape], spec.dtype.as_numpy_dtype), state_spec
+    )

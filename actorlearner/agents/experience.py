@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # They import NumPy, which the commands that only read files 
 
     from actorlearner.environments.environment import Nest
 
-RANDOM_POLICY = -1
+RANDOM_TRAIN_STEP = -1
 """The policy train step of random actions, and of the actions of `collect.initial_policy`."""
 
 
@@ -94,7 +94,7 @@ class StoredTransition(NamedTuple):
     Attributes:
       observation, action, next_observation: nests of the environment's specs.
       reward, discount: float32 R and D; for n = 1 the reward and discount of the env step.
-      policy_train_step: int64, the train step of the policy that acted; RANDOM_POLICY for random actions.
+      policy_train_step: int64, the train step of the policy that acted; RANDOM_TRAIN_STEP for random actions.
     """
 
     observation: "Nest"

@@ -90,8 +90,8 @@ class EnvSteps(NamedTuple):
       discount: float32; 0 after a termination and 1 otherwise, including after a truncation by a time limit.
       next_observation: nest; the environment's answer, before any reset.
       last: bool; whether the episode ended here, by termination or truncation.
-      policy_train_step: int64; train step of the variables that chose the action, RANDOM_POLICY for random
-        actions.
+      policy_train_step: int64; train step of the variables that chose the action, RANDOM_TRAIN_STEP for
+        random actions.
       valid: bool; False if the environment failed (then `last` is True) or rejected the action. Such an env
         step must not be trained on: replay truncates the episode after the env step before it. Its
         `next_observation` equals `observation`.

@@ -14,7 +14,7 @@ import tree
 from tf_agents.replay_buffers import reverb_replay_buffer, reverb_utils
 from tf_agents.trajectories import time_step, trajectory
 
-from actorlearner.agents.experience import RANDOM_POLICY, Experience, StoredTransition
+from actorlearner.agents.experience import RANDOM_TRAIN_STEP, Experience, StoredTransition
 from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.writer import PENDING_ITEMS, ReplayWriter, flushed
@@ -174,7 +174,7 @@ class TrajectoryLayout:
     def decode(self, batch: trajectory.Trajectory) -> StoredTransition:
         """Decodes the transition that starts each sequence ([batch, n + 1, ...] tensors).
 
-        This layout does not store which policy acted: all transitions count as RANDOM_POLICY.
+        This layout does not store which policy acted: all transitions have RANDOM_TRAIN_STEP.
 
         If an episode ends inside a sequence, the next state is the episode's last time step.
         """
@@ -193,5 +193,5 @@ class TrajectoryLayout:
             reward=tf.reduce_sum(taken * weights * batch.reward[:, :-1], axis=1),
             discount=self._gamma ** (length - 1) * tf.reduce_prod(discounts, axis=1),
             next_observation=tree.map_structure(at_end, batch.observation),
-            policy_train_step=tf.fill(tf.shape(length), tf.constant(RANDOM_POLICY, tf.int64)),
+            policy_train_step=tf.fill(tf.shape(length), tf.constant(RANDOM_TRAIN_STEP, tf.int64)),
         )

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from actorlearner.acting.collect_metrics import CollectMetrics, recorded_env_steps
-from actorlearner.acting.collector import RANDOM, Collector, CollectorParts
+from actorlearner.acting.collector import RANDOM_ORDER, Collector, CollectorParts
 from actorlearner.acting.pace import Pace
-from actorlearner.acting.policy_function import PolicyFunction, RandomFunction, ScriptedFunction
+from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy, ScriptedPolicy
 from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.registry import find_builder
@@ -144,18 +144,18 @@ def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | No
 
 def _initial_policy(
     config: Config, specs: EnvironmentSpecs, actor_index: int, restart: int
-) -> RandomFunction | ScriptedFunction:
+) -> RandomPolicy | ScriptedPolicy:
     """Returns the policy of the first env steps: `collect.initial_policy`, or random actions."""
     _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
     count = envs_per_actor(config.collect)
     if config.collect.initial_policy is not None:
-        return ScriptedFunction(config.collect.initial_policy, specs, count, state_spec)
+        return ScriptedPolicy(config.collect.initial_policy, specs, count, state_spec)
     seed = seed_for(config.seed, f"{COLLECT_ACTOR} random actions", actor_index, restart=restart)
-    return RandomFunction(specs, count, seed, state_spec, config.agent.action_mask)
+    return RandomPolicy(specs, count, seed, state_spec, config.agent.action_mask)
 
 
 def _act_initially(
-    config: Config, collector: Collector, replay: ReplayServer, policy: RandomFunction | ScriptedFunction
+    config: Config, collector: Collector, replay: ReplayServer, policy: RandomPolicy | ScriptedPolicy
 ) -> None:
     """Acts with `policy` until the actors of this server have inserted `collect.initial_random_steps`."""
     wanted = config.collect.initial_random_steps
@@ -165,7 +165,7 @@ def _act_initially(
         for _ in range(math.ceil(share / 2)):
             if collector.ended:
                 return
-            collector.step(policy, RANDOM)
+            collector.step(policy, RANDOM_ORDER)
 
 
 def _missing_env_steps(wanted: int, replay: ReplayServer) -> int:
@@ -203,7 +203,7 @@ def _act_with_policy(
             warn(_surplus(config, pace.surplus))
         _act_in_iterations(collector, policy, puller, update, pace, experience.length or 1)
         return
-    order = RANDOM
+    order = RANDOM_ORDER
     while not collector.ended:
         if (version := puller.take()) is not None:
             update(version)
@@ -220,7 +220,7 @@ def _act_in_iterations(
     length: int,
 ) -> None:
     """Acts in fragments of `length` env steps, whenever `pace` allows one."""
-    order = RANDOM
+    order = RANDOM_ORDER
     while not collector.ended:
         if (version := puller.take()) is not None:
             update(version)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from actorlearner.agents.experience import RANDOM_POLICY
+from actorlearner.agents.experience import RANDOM_TRAIN_STEP
 from actorlearner.records.metrics import read_records
 
 
@@ -15,9 +15,9 @@ def steps_back(records: Iterable[dict[str, Any]]) -> list[str]:
       records: of metrics/collect-<i>.jsonl, also of several processes one after the other.
     """
     found = []
-    newest = (-1, RANDOM_POLICY)
+    newest = (-1, RANDOM_TRAIN_STEP)
     for record in records:
-        if record["policy_train_step"] == RANDOM_POLICY:
+        if record["policy_train_step"] == RANDOM_TRAIN_STEP:
             continue
         order = (record["policy_generation"], record["policy_train_step"])
         if order < newest:

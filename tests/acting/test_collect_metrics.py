@@ -8,7 +8,7 @@ import numpy as np
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.collector import RANDOM, Collector
+from actorlearner.acting.collector import RANDOM_ORDER, Collector
 from actorlearner.acting.recent_episodes import RecentEpisodes
 from actorlearner.callbacks.callback import Episode
 from actorlearner.config.schema import Config
@@ -48,7 +48,7 @@ def test_callbacks_get_the_info_of_each_episode() -> None:
         in_sequences=False,
         reward_clipping=None,
     )
-    Collector(parts).step(lambda *_: nothing, RANDOM)
+    Collector(parts).step(lambda *_: nothing, RANDOM_ORDER)
     (episode,) = heard
     assert episode.info == {"energy": 5.0, "mean:energy": 5.0}
     assert episode.env_steps == 41, "those before the actor was started again count"

@@ -17,7 +17,7 @@ import reverb
 from actorlearner.acting import collector as collector_module
 from actorlearner.acting.collect_metrics import CollectMetrics
 from actorlearner.acting.collector import Collector, CollectorParts
-from actorlearner.acting.policy_function import RandomFunction
+from actorlearner.acting.policy_function import RandomPolicy
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import load_guarded
@@ -91,7 +91,7 @@ def _fractions(
         layout = make_layout(config, specs)
         server = start_server([experience_table(config, layout)], free_port)
         client = reverb.Client(f"localhost:{free_port}")
-        random = RandomFunction(specs, _ENVIRONMENTS, 0)
+        random = RandomPolicy(specs, _ENVIRONMENTS, 0)
 
         def policy(*observed: Any) -> Any:
             takes(policy_s)

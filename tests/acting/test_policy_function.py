@@ -10,7 +10,7 @@ from tf_agents.policies import greedy_policy
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import policy_step, time_step
 
-from actorlearner.acting.policy_function import PolicyFunction, RandomFunction
+from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy
 from actorlearner.agents.encoder import AgentSpecs
 from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.environments.specs import EnvironmentSpecs
@@ -120,7 +120,7 @@ def test_every_collect_policy_runs_without_autograph(name: str, monkeypatch: pyt
 
 
 def test_random_actions_fill_their_bounds() -> None:
-    function = RandomFunction(specs_of(NESTED), BATCH, seed=1)
+    function = RandomPolicy(specs_of(NESTED), BATCH, seed=1)
     drawn = [function(observations(), FIRST) for _ in range(400)]
     arm = np.concatenate([actions["arm"] for actions in drawn])
     gripper = np.concatenate([actions["gripper"] for actions in drawn])
@@ -139,7 +139,7 @@ def test_random_actions_fill_their_bounds() -> None:
 def test_random_actions_are_seeded_and_differ_between_environments() -> None:
     def drawn(seed: int) -> np.ndarray:
         np.random.seed(3)  # Of no consequence: the generator is its own.
-        function = RandomFunction(specs_of(CONTINUOUS), BATCH, seed)
+        function = RandomPolicy(specs_of(CONTINUOUS), BATCH, seed)
         return np.stack([function(observations(), FIRST) for _ in range(3)])
 
     np.testing.assert_array_equal(drawn(1), drawn(1))

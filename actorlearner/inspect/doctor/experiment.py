@@ -52,13 +52,13 @@ def _play(environment: Environment, seed: int, mask: str | None) -> float:
     Raises:
       RunError: a returned value is not valid.
     """
-    from actorlearner.acting.policy_function import RandomFunction
+    from actorlearner.acting.policy_function import RandomPolicy
     from actorlearner.environments.batch import stack, unstack
     from actorlearner.environments.finite import all_finite
     from actorlearner.environments.guarded import problem_of
     from actorlearner.environments.specs import environment_specs
 
-    policy = RandomFunction(environment_specs(environment), 1, seed, mask=mask)
+    policy = RandomPolicy(environment_specs(environment), 1, seed, mask=mask)
     observation = environment.reset()
     if not all_finite(observation):
         raise RunError("reset returned an observation that is not finite")

@@ -58,15 +58,17 @@ def check_round_trip(experiment: Experiment) -> Result:
 
 def _experience(experiment: Experiment) -> list[Any]:
     """Returns the EnvSteps of one environment after random actions."""
-    from actorlearner.acting.policy_function import RandomFunction
-    from actorlearner.agents.experience import RANDOM_POLICY
+    from actorlearner.acting.policy_function import RandomPolicy
+    from actorlearner.agents.experience import RANDOM_TRAIN_STEP
     from actorlearner.environments.batch import EnvironmentBatch
     from actorlearner.environments.guarded import load_guarded
 
     config = experiment.config
     batch = EnvironmentBatch([load_guarded(config.environment, config.seed, _ROLE, 0, 0)])
-    policy = RandomFunction(experiment.specs, 1, experiment.seed, mask=config.agent.action_mask)
-    steps = [batch.step(policy(batch.observations, batch.first), RANDOM_POLICY) for _ in range(_ENV_STEPS)]
+    policy = RandomPolicy(experiment.specs, 1, experiment.seed, mask=config.agent.action_mask)
+    steps = [
+        batch.step(policy(batch.observations, batch.first), RANDOM_TRAIN_STEP) for _ in range(_ENV_STEPS)
+    ]
     batch.close()
     return steps
 
