@@ -194,7 +194,7 @@ class Collector:
         if limiter is not None:
             limiter += waited
         return {
-            **{f"{part}_fraction": fraction for part, fraction in spent.items()},
+            **{f"{phase}_fraction": fraction for phase, fraction in spent.items()},
             "rate_limiter_wait_fraction": limiter,
         }
 

@@ -44,9 +44,9 @@ class LearnerMetrics:
         self._first = True
         self._unwritten: tuple[int, LossInfo] | None = None
 
-    def spent(self, part: str | None = None) -> None:
+    def spent(self, phase: str | None = None) -> None:
         """Attributes the time since the last call to "graph", to "publish" or to neither."""
-        self._time.spent(part)
+        self._time.spent(phase)
 
     def add(self, train_step: int, loss: LossInfo, *, last: bool) -> None:
         """Adds a call of the training graph.

@@ -63,7 +63,7 @@ def written_records() -> NewestRecords:
     return _written.copy()
 
 
-def present_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None:
+def current_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None:
     """Returns the current rate of a role, per second; None if its newest record has no such rate.
 
     The rate is 0 if the newest record is older than 30 s and than twice the interval of the last two records
@@ -90,7 +90,7 @@ def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float
       learner: the learner's records, oldest first.
       train_steps: number of train steps of the whole run.
     """
-    if not present_rate(learner, "train_steps_per_s"):
+    if not current_rate(learner, "train_steps_per_s"):
         return None
     since = learner[-1]["time"] - _STEADY_S
     rate = statistics.median(record["train_steps_per_s"] for record in learner if record["time"] >= since)

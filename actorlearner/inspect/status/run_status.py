@@ -15,8 +15,8 @@ from actorlearner.inspect.bottleneck.waits import Waits, recent_waits
 from actorlearner.process.heartbeat import read_heartbeat
 from actorlearner.process.role_names import EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.records.metrics import (
+    current_rate,
     newest_records,
-    present_rate,
     read_records,
     time_left_s,
     without_rolled_back,
@@ -149,7 +149,7 @@ def read_status(files: RunFiles, config: Config) -> RunStatus:
         state=state,
         train_step=train_step,
         train_steps=train_steps,
-        train_steps_per_s=present_rate(learner_records, "train_steps_per_s") if running else 0.0,
+        train_steps_per_s=current_rate(learner_records, "train_steps_per_s") if running else 0.0,
         env_steps=max((count for count in env_steps if count is not None), default=None),
         env_steps_per_s=_sum(actor["env_steps_per_s"] for actor in actors) if running else 0.0,
         time_left_s=time_left_s(learner_records, train_steps) if running else None,
@@ -186,7 +186,7 @@ def role_of(actor: Mapping[str, Any]) -> str:
 
 
 def _actor(name: str, records: list[dict[str, Any]]) -> dict[str, Any]:
-    rate = present_rate(records, "env_steps_per_s")
+    rate = current_rate(records, "env_steps_per_s")
     return {"name": name} | _last(records) | {"env_steps_per_s": rate}
 
 
