@@ -16,7 +16,7 @@ from actorlearner.local.fork_server import Fork
 _POLL_INTERVAL_S = 0.02
 
 
-class Supervised(ABC):
+class SupervisedProcess(ABC):
     """A role's process, on this machine or another: its log and its reports.
 
     Attributes:
@@ -83,7 +83,7 @@ class Supervised(ABC):
         """Releases the channel of the reports; called after the process has ended, before its restart."""
 
 
-class Child(Supervised):
+class Child(SupervisedProcess):
     """A role's process on this machine."""
 
     def __init__(self, name: str, launch: Callable[[int], subprocess.Popen[Any] | Fork], log: Path) -> None:

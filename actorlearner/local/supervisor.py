@@ -9,7 +9,7 @@ from pathlib import Path
 from actorlearner.callbacks.caller import CLOSE_S
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
-from actorlearner.local.child import Child, Supervised
+from actorlearner.local.child import Child, SupervisedProcess
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.restarts import Restarts
 from actorlearner.network.hidden import TlsProxy
@@ -58,7 +58,7 @@ class Supervisor:
         directory: RunDirectory,
         network: PrivateNetwork | None = None,
         route: Callable[[str, int], str] = lambda name, port: f"{LOOPBACK}:{port}",
-        elsewhere: Callable[[str, int], Supervised] | None = None,
+        elsewhere: Callable[[str, int], SupervisedProcess] | None = None,
         proxy: TlsProxy | None = None,
     ) -> None:
         """Starts all roles at once; those that need the replay server wait for it by themselves.
@@ -85,11 +85,11 @@ class Supervisor:
         self._elsewhere = elsewhere
         self._proxy = proxy
         self._fork_server = ForkServer(directory.log("fork-server"), network, proxy)
-        self.started: list[Supervised] = []
+        self.started: list[SupervisedProcess] = []
         self.events = EventLog(directory.events, "local")
         self._restarts = {name: Restarts() for name in self._options}
         self._restart_at: dict[str, float] = {}
-        self._children: dict[str, Supervised] = {}
+        self._children: dict[str, SupervisedProcess] = {}
         for name in self._options:
             self._start(name)
 
@@ -116,7 +116,7 @@ class Supervisor:
         """The names of the processes."""
         return list(self._children)
 
-    def child(self, name: str) -> Supervised:
+    def child(self, name: str) -> SupervisedProcess:
         """Returns the newest process with a name; it may have ended."""
         return self._children[name]
 
@@ -199,7 +199,7 @@ class Supervisor:
             if child.error != known:
                 yield f"{name}: {child.error}"
 
-    def _silent_s(self, child: Supervised, now: float) -> float:
+    def _silent_s(self, child: SupervisedProcess, now: float) -> float:
         """Returns the seconds since a starting role began, or since its last heartbeat."""
         started_s = now - child.started
         if started_s <= _READY_DEADLINE_S:
@@ -209,7 +209,7 @@ class Supervisor:
         except (OSError, ValueError, TypeError):  # It has none yet.
             return started_s
 
-    def _restart_delay_s(self, child: Supervised, now: float) -> float:
+    def _restart_delay_s(self, child: SupervisedProcess, now: float) -> float:
         """Returns the seconds until a dead process is restarted; raises a RunError if it never is."""
         died = "failed"
         if self._fails_alike(child):
@@ -221,7 +221,7 @@ class Supervisor:
             died = "died too often"
         raise RunError(f"{child.name} {died}: {child.reason}", _last_lines(child.log))
 
-    def _fails_alike(self, child: Supervised) -> bool:
+    def _fails_alike(self, child: SupervisedProcess) -> bool:
         """Returns whether this process and the one before crashed before being ready, with the same error."""
         earlier = [each for each in self.started if each.name == child.name and each is not child]
         if child.ready or not child.error or not earlier:
@@ -258,7 +258,9 @@ class Supervisor:
             self._directory.heartbeat(name).unlink(missing_ok=True)
 
 
-def wait_saved(child: Supervised, directory: RunDirectory, stop: Stop, report: Callable[[str], None]) -> None:
+def wait_saved(
+    child: SupervisedProcess, directory: RunDirectory, stop: Stop, report: Callable[[str], None]
+) -> None:
     """Waits until the learner or the replay server, which got a SIGTERM, has saved and ended.
 
     A call of the training graph may last a minute, and replay may be many gigabytes. The role is killed if
@@ -285,14 +287,14 @@ def _last_lines(log: Path, count: int = 15) -> list[str]:
     return [f"the last lines of {log}:", *("  " + line for line in lines[-count:])]
 
 
-def _wait(children: Iterable[Supervised], timeout_s: float) -> None:
+def _wait(children: Iterable[SupervisedProcess], timeout_s: float) -> None:
     """Blocks until all have ended, at most `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     for child in children:
         child.wait(max(0.0, deadline - time.monotonic()))
 
 
-def _end(children: Iterable[Supervised], grace_s: float) -> None:
+def _end(children: Iterable[SupervisedProcess], grace_s: float) -> None:
     """Terminates processes, and kills those that are left after `grace_s`."""
     for child in children:
         child.send(signal.SIGTERM)

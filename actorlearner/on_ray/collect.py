@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from actorlearner.errors import ERROR_PREFIX, EXIT_USAGE
-from actorlearner.local.child import Child, Supervised
+from actorlearner.local.child import Child, SupervisedProcess
 from actorlearner.network.certificate import write_certificate
 from actorlearner.process.role_names import COLLECT_ACTOR
 from actorlearner.process.spawn import die_with_parent, module_command
@@ -183,7 +183,7 @@ class CollectActor:
         self._child.send(signal.Signals(number))
 
 
-class RayChild(Supervised):
+class RayChild(SupervisedProcess):
     """A collect actor on some node; copies the files that it writes to the run's directory."""
 
     def __init__(self, name: str, index: int, task: Task, directory: RunDirectory) -> None:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from actorlearner.errors import EXIT_TERMINATED
-from actorlearner.local.child import Supervised
+from actorlearner.local.child import SupervisedProcess
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.checkpoints import newest_checkpoint
@@ -41,8 +41,8 @@ class Watch:
         """Starts without observations."""
         self._supervisor = supervisor
         self._checkpoints = directory.replay_checkpoints
-        self._seen_ready: set[Supervised] = set()
-        self._seen_ended: set[Supervised] = set()
+        self._seen_ready: set[SupervisedProcess] = set()
+        self._seen_ended: set[SupervisedProcess] = set()
         self.ready: list[tuple[str, float]] = []
         self.losses: list[ServerLoss] = []
         self.unasked: list[str] = []
@@ -80,7 +80,7 @@ class Watch:
         """Whether the replay server ended on request, which it does after saving."""
         return self._supervisor.child(SERVER).exit_code == EXIT_TERMINATED
 
-    def _ended(self, child: Supervised, on_purpose: bool) -> None:
+    def _ended(self, child: SupervisedProcess, on_purpose: bool) -> None:
         if child.name == SERVER:
             checkpoint = newest_checkpoint(self._checkpoints)
             self.losses.append(ServerLoss(_saved_at(checkpoint[0]) if checkpoint else 0.0, time.time()))
@@ -89,7 +89,7 @@ class Watch:
             self.unasked.append(f"{child.name} died by itself: {child.reason}")
 
 
-def _pid(child: Supervised) -> int | None:
+def _pid(child: SupervisedProcess) -> int | None:
     """Returns the pid; None if the fork server died before forking it."""
     try:
         return child.pid
