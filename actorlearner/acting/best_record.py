@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from actorlearner.records.disk import write_atomically
 from actorlearner.records.formatting import decimals
 from actorlearner.records.run_directory import CONFIG_IN_POLICY
-from actorlearner.records.seal import write_atomically
 
 FILE_NAME = "best.json"
 """Lies in the same folder as the policy's configuration."""

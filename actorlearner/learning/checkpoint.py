@@ -15,16 +15,9 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.complete_restore import read_completely
 from actorlearner.learning.pending_evaluations import read_pending_evaluations, write_pending_evaluations
-from actorlearner.records.disk import Outage
+from actorlearner.records.disk import Outage, write_atomically
 from actorlearner.records.notify import warn
-from actorlearner.records.seal import (
-    BrokenError,
-    newest_complete,
-    seal,
-    seal_path,
-    sealed,
-    write_atomically,
-)
+from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed
 from actorlearner.variables.container import MAX_GENERATIONS, EvaluationRequest
 
 _log = logging.getLogger(__name__)

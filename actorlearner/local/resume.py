@@ -13,9 +13,10 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
 from actorlearner.inspect.status.run_status import is_finished
+from actorlearner.records.disk import write_atomically
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.seal import newest_complete, sealed_facts, unseal, write_atomically
+from actorlearner.records.seal import newest_complete, sealed_facts, unseal
 
 
 @dataclasses.dataclass(frozen=True)

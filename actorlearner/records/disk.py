@@ -131,6 +131,19 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes a file (text in UTF-8) completely or not at all, even if the machine crashes."""
+    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 class _RobustFile(io.FileIO):
     """A file that drops output when the disk is full or its reader is gone.
 

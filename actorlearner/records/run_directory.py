@@ -16,9 +16,9 @@ from actorlearner.config.problems import unknown_agent
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
 from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
+from actorlearner.records.disk import write_atomically
 from actorlearner.records.manifest import new_manifest, new_run_id
 from actorlearner.records.run_lock import take_lock
-from actorlearner.records.seal import write_atomically
 
 NEW_RUNS = "runs"
 """Directory in which new run directories are created."""

@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from actorlearner.records.disk import write_atomically
+
 _BLOCK = 1 << 20
 _SUFFIX = ".seal.json"
 _NUMBERED = re.compile(r"[a-z]+-(\d+)")
@@ -21,19 +23,6 @@ _NUMBERED = re.compile(r"[a-z]+-(\d+)")
 
 class BrokenError(Exception):
     """Sealed files do not match their seal; the message gives the difference."""
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes a file (text in UTF-8) completely or not at all, even if the machine crashes."""
-    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def seal_path(directory: Path, name: str) -> Path:

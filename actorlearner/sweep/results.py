@@ -15,8 +15,8 @@ from optuna.trial import FrozenTrial, TrialState
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.resolved import to_yaml
 from actorlearner.inspect.plot.figure import COLOURS
+from actorlearner.records.disk import write_atomically
 from actorlearner.records.formatting import duration, plural, return_text
-from actorlearner.records.seal import write_atomically
 from actorlearner.sweep.space import Parameter
 from actorlearner.sweep.trial import SCORED_EVALUATIONS, Plan
 

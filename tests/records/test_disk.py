@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.records import disk
-from actorlearner.records.disk import Appender, Outage, is_full, robust_stream
+from actorlearner.records.disk import Appender, Outage, is_full, robust_stream, write_atomically
 from tests.support.full_disk import fill, small_disk
 
 
@@ -156,3 +156,12 @@ def test_output_to_a_closed_terminal_is_dropped() -> None:
         os.write(terminal, b"raw")
     print("unseen", file=stream)
     os.close(terminal)
+
+
+def test_a_failed_atomic_write_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, "before")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\ud800")
+    assert path.read_text() == "before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

@@ -13,7 +13,6 @@ from actorlearner.records.seal import (
     sealed,
     sealed_facts,
     unseal,
-    write_atomically,
 )
 from tests.support.harm import corrupt, truncate
 
@@ -71,15 +70,6 @@ def test_no_bit_of_the_seal_can_change_unnoticed(tmp_path: Path) -> None:
                 assert unseal(path) == {"train_step": 7}  # Such as a space that became a tab.
             except BrokenError:
                 continue
-
-
-def test_a_failed_atomic_write_keeps_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    write_atomically(path, "before")
-    with pytest.raises(UnicodeEncodeError):
-        write_atomically(path, "\ud800")
-    assert path.read_text() == "before"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 LEARNERS = ["ckpt-20", "ckpt-100", "ckpt-1000"]

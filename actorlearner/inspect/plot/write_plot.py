@@ -25,8 +25,8 @@ from actorlearner.inspect.plot.figure import COLOURS, count_colours, make_figure
 from actorlearner.inspect.plot.panels import INFO_AXIS, RETURNS_AXES
 from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.plot.statistics import Curve
+from actorlearner.records.disk import write_atomically
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.records.seal import write_atomically
 
 _SECONDS = "seconds"
 

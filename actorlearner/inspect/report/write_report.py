@@ -15,9 +15,9 @@ from actorlearner.inspect.plot.runs import Run, read_runs
 from actorlearner.inspect.report.contents import read_contents
 from actorlearner.inspect.report.pictures import data_url, draw
 from actorlearner.process.spawn import die_with_parent, module_command
+from actorlearner.records.disk import write_atomically
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.run_files import RunFiles
-from actorlearner.records.seal import write_atomically
 
 _FPS = 30
 
