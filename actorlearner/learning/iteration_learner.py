@@ -71,13 +71,20 @@ class IterationLearner(Learner):
     def dropped(self) -> int:
         """Sequences dropped since this learner began.
 
-        Their policy was too old, another learner had published it, or the iteration was complete already.
+        Their policy was too old, or another learner had published it.
         """
         return int(self._dropped)
 
     def begin(self, generation: int) -> None:
         """Trains only on sequences that policies of this generation collected."""
         self._generation.assign(generation)
+
+    def _distributed(self, dataset: Callable[[], tf.data.Dataset]) -> tf.data.Dataset:
+        """Returns the dataset as it is, however many replicas there are.
+
+        With an element for each replica, an iteration could lack one sequence while two have to arrive.
+        """
+        return dataset()
 
     def _take_train_steps(self, train_steps: tf.Tensor, batches: Iterator[Any]) -> tuple[LossInfo, Any]:
         """Gathers the sequences of an iteration, and trains on them, in the graph."""
@@ -112,22 +119,15 @@ class IterationLearner(Learner):
         """Blocks until an iteration has all its sequences; returns their rows: uint8 [sequences, width]."""
 
         def take(count: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
-            batch, _ = self._wait_for_batch(batches)
-            for row in self._strategy.experimental_local_results(batch):
-                usable = self._is_usable(row)
-                # The next sequence overwrites an unusable one.
-                rows = rows.write(count, row[0])
-                count += tf.cast(usable, tf.int32)
-            return count, rows
+            row, _ = self._wait_for_batch(batches)
+            # The next sequence overwrites an unusable one.
+            return count + tf.cast(self._is_usable(row), tf.int32), rows.write(count, row[0])
 
-        # A pass takes one sequence for each replica, so the last pass may take more than the iteration needs.
-        room = self._sequences + self._strategy.num_replicas_in_sync
-        empty = tf.TensorArray(tf.uint8, room, clear_after_read=False, element_shape=[self._width])
-        count, rows = tf.while_loop(
+        empty = tf.TensorArray(tf.uint8, self._sequences, element_shape=[self._width])
+        _, rows = tf.while_loop(
             lambda count, _: count < self._sequences, take, (0, empty), parallel_iterations=1
         )
-        self._dropped.assign_add(tf.cast(count - self._sequences, tf.int64))
-        return rows.gather(tf.range(self._sequences))
+        return rows.stack()
 
     def _is_usable(self, row: tf.Tensor) -> tf.Tensor:
         """Returns whether to train on a sequence: its policy is recent and of this learner's generation.

@@ -87,14 +87,17 @@ class Learner:
         self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_count = tf.Variable(0, dtype=tf.int64, trainable=False)
         with self._training_context():
-            batches = self._strategy.distribute_datasets_from_function(lambda _: dataset())
-            self._batches: Iterator[Any] = iter(batches)
+            self._batches: Iterator[Any] = iter(self._distributed(dataset))
             # Without autograph: converting all called code would take longer than tracing it.
             self._train_steps = tf.function(self._take_train_steps, autograph=False)
             self._train_steps.get_concrete_function(tf.constant(1), self._batches)
 
     train_steps_per_call: int | None = None
     """The train steps that each call must take; None: any number."""
+
+    def _distributed(self, dataset: Callable[[], tf.data.Dataset]) -> Any:
+        """Returns the dataset whose elements have one element of `dataset` for each replica."""
+        return self._strategy.distribute_datasets_from_function(lambda _: dataset())
 
     @property
     def dropped(self) -> int | None:

@@ -1,5 +1,8 @@
 """What is consumed once, through a real server: nothing twice, nothing too old, all in iterations."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +31,7 @@ from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import PackedLayout
+from tests.support.processes import REPOSITORY
 from tests.support.replay import LONG_S
 
 LENGTH, FRAGMENTS, ENVIRONMENTS, BATCH, EPOCHS = 4, 6, 2, 8, 3
@@ -38,6 +42,27 @@ SPECS = EnvironmentSpecs(
     tensor_spec.BoundedTensorSpec([], tf.int64, 0, 1),
     time_step.time_step_spec(OBSERVATION),
 )
+
+ON_TWO_REPLICAS = """
+import os
+import sys
+from pathlib import Path
+
+from actorlearner.learning.strategy import make_strategy
+from tests.learning import test_iteration_learner as tests
+
+strategy = make_strategy("mirrored:2", tests.BATCH)
+tests.ENVIRONMENTS = 1
+run = tests.Run(tests.config_of(lag=0), int(sys.argv[1]), Path(sys.argv[2]), strategy)
+run.collect(tests.FRAGMENTS, train_step=0)
+run.learner.train(tests.STEPS)
+run.collect(1, train_step=0)
+numbers = run.collect(tests.FRAGMENTS, train_step=tests.STEPS)
+run.learner.train(tests.STEPS)
+print(sorted(run.trained[-2] + run.trained[-1]) == numbers, run.learner.dropped, flush=True)
+os._exit(0)
+"""
+"""In a process of its own, because logical devices can be made only before TensorFlow is used."""
 
 
 def config_of(lag: int, lstm_units: int | None = None, xla: bool = False) -> Config:
@@ -56,12 +81,19 @@ def config_of(lag: int, lstm_units: int | None = None, xla: bool = False) -> Con
 class Run:
     """A replay server, an actor that numbers its env steps, and a learner that remembers them."""
 
-    def __init__(self, config: Config, port: int, directory: Path) -> None:
+    def __init__(
+        self,
+        config: Config,
+        port: int,
+        directory: Path,
+        strategy: tf.distribute.Strategy | None = None,
+    ) -> None:
         layout = make_layout(config, SPECS)
         self.server = start_server([experience_table(config, layout)], port)
         self.client = reverb.Client(f"localhost:{port}")
         self.layout = layout
         self.config = config
+        self.strategy = strategy or tf.distribute.get_strategy()
         self.directory = directory
         self.writer = layout.writer(self.client, ENVIRONMENTS)
         self.written = 0
@@ -69,7 +101,8 @@ class Run:
         self.learner = self.make_learner()
 
     def make_learner(self) -> IterationLearner:
-        parts = make_agent(self.config, SPECS)
+        with self.strategy.scope():
+            parts = make_agent(self.config, SPECS)
         prepare = parts.agent.prepare
 
         def remember(numbers: np.ndarray) -> None:
@@ -85,7 +118,7 @@ class Run:
             lambda: experience_dataset([f"{self.client._server_address}"], self.layout, 1, 1),
             self.layout,
             self.config.learn,
-            group=Group(tf.distribute.get_strategy(), Stop()),
+            group=Group(self.strategy, Stop()),
             writer=Summaries(self.directory).writer,
         )
 
@@ -184,6 +217,21 @@ def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
         f"learn.strategy: 2 replicas cannot work; allowed: a number that divides the {fragments} fragments "
         f"of an iteration and the {minibatch} examples of a minibatch",
     )
+
+
+@pytest.mark.long
+def test_one_dropped_sequence_does_not_starve_two_replicas(free_port: int, tmp_path: Path) -> None:
+    """Actors collect only what an iteration takes, so that a second one for the other replica never comes."""
+    done = subprocess.run(
+        [sys.executable, "-c", ON_TWO_REPLICAS, str(free_port), str(tmp_path)],
+        cwd=REPOSITORY,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == ["True 1"], done.stderr
 
 
 @pytest.mark.long
