@@ -225,7 +225,10 @@ def _checked_run_id(
 def _check_signature(
     tables: Mapping[str, reverb_types.TableInfo], address: str, layout: ReplayLayout
 ) -> None:
-    """Checks the experience table's signature: the environment's code or this package's may differ."""
+    """Checks the experience table: the code of an algorithm, the environment or this package may differ."""
+    if layout.table not in tables:
+        problem = f"agent.name: {address} stores what another version of this algorithm learns from"
+        raise ConfigurationError([f"{problem}: it has no table {layout.table}"])
     there, here = _describe(tables[layout.table].signature), _describe(layout.signature)
     if there != here:
         problem = f"environment.name: {address} stores what another environment, or another version of this"

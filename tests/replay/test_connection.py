@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import reverb
 
+from actorlearner.agents.dqn import DqnBuilder
+from actorlearner.agents.experience import Experience
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.stop import Stop
@@ -86,6 +88,19 @@ def test_any_other_difference_is_refused_at_once(
     other = changed(small_config, train_steps=77, batch_size=16)
     with pytest.raises(ConfigurationError, match=r"learn\.batch_size: 16 here"):
         join(client, other, tmp_path / "role", Stop())
+
+
+def test_another_version_of_an_own_algorithm_is_refused(
+    client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It learned from single transitions when the run began."""
+    monkeypatch.setattr(DqnBuilder, "experience", lambda builder, config: Experience(length=4, stride=2))
+    with pytest.raises(ConfigurationError) as refused:
+        join(client, small_config, tmp_path, Stop())
+    assert refused.value.problems == (
+        f"agent.name: {client.server_address} stores what another version of this algorithm learns from: it "
+        "has no table sequences_every_2",
+    )
 
 
 def test_items_of_another_size_are_refused(
