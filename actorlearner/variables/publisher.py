@@ -237,7 +237,8 @@ class Publisher:
         elif newest is not None:
             self._container.push(newest)
             self._versions += 1
-            if newest is not self._newest_pushed:
+            # Not again what a restarted server has lost, nor the last train step's, see `after_training`.
+            if self._newest_pushed is None or newest.order > self._newest_pushed.order:
                 self._published(newest)
             with self._changed:
                 self._newest_pushed = newest

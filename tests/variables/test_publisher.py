@@ -142,6 +142,21 @@ def test_it_pushes_the_variables_as_they_were_at_publish(
     assert container.pushed == [("newest", 7, 7.0)]
 
 
+def test_callbacks_hear_once_of_a_version_that_is_published_twice(
+    parts: AgentParts, container: PausedContainer
+) -> None:
+    """A learner that begins at the last train step publishes it when it takes over, and when it ends."""
+    heard: list[int] = []
+    publisher = Publisher(None, parts, published=lambda version: heard.append(version.train_step))
+    for train_step in (7, 7, 8):
+        train_to(parts, train_step)
+        publisher.publish()
+        container.let.release()
+        assert publisher.flush(LONG_S)
+    assert [train_step for _, train_step, _ in container.pushed] == [7, 7, 8]
+    assert heard == [7, 8]
+
+
 def test_every_evaluation_arrives_in_order(
     parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
