@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
+import tree
 
 from actorlearner.acting.collect_metrics import CollectMetrics, recorded_env_steps
 from actorlearner.acting.collector import RANDOM_ORDER, Collector, CollectorParts
@@ -15,12 +16,14 @@ from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.registry import find_builder
 from actorlearner.callbacks.caller import Callbacks
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
 from actorlearner.environments.load import episode_limit
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
+from actorlearner.errors import ConfigurationError
 from actorlearner.process.cores import collect_actors, envs_per_actor
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import COLLECT_ACTOR
@@ -102,7 +105,8 @@ def run(
     start_up.ended("first observations")
     start_up.report("ready")
     if not iterates:
-        _act_initially(config, collector, server, _initial_policy(config, specs, actor_index, restart))
+        policy = _initial_policy(config, specs, layout.experience, actor_index, restart)
+        _act_initially(config, collector, server, policy)
     _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
     collector.close()
     callbacks.close(stopped=stop.requested)
@@ -143,10 +147,20 @@ def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | No
 
 
 def _initial_policy(
-    config: Config, specs: EnvironmentSpecs, actor_index: int, restart: int
+    config: Config, specs: EnvironmentSpecs, experience: Experience, actor_index: int, restart: int
 ) -> RandomPolicy | ScriptedPolicy:
-    """Returns the policy of the first env steps: `collect.initial_policy`, or random actions."""
-    _, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
+    """Returns the policy of the first env steps: `collect.initial_policy`, or random actions.
+
+    Raises:
+      ConfigurationError: sequences need an info of each action, which only the collect policy gives.
+    """
+    info_spec, state_spec = find_builder(config.agent.name).policy_specs(config.agent, specs)
+    first_steps = config.collect.initial_random_steps
+    if experience.length is not None and tree.flatten(info_spec) and first_steps > 0:
+        allowed = f"0, because agent.name {config.agent.name} learns from its policy's info of each action"
+        raise ConfigurationError(
+            [problem("collect.initial_random_steps", f"{first_steps} cannot work", allowed)]
+        )
     count = envs_per_actor(config.collect)
     if config.collect.initial_policy is not None:
         return ScriptedPolicy(config.collect.initial_policy, specs, count, state_spec)

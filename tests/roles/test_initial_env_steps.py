@@ -5,11 +5,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
+from actorlearner.agents.dqn import DqnBuilder
+from actorlearner.agents.experience import Experience
 from actorlearner.config.schema import CollectConfig, Config
+from actorlearner.errors import ConfigurationError
 from actorlearner.replay.reverb_calls import NoAnswerError
 from actorlearner.replay.status import ReplayStatus
-from actorlearner.roles.collect_actor import _act_initially
+from actorlearner.roles.collect_actor import _act_initially, _initial_policy
+from tests.support.replay import SPECS
 
 
 def env_steps(config: Config, *inserts: int | None) -> int:
@@ -46,3 +51,20 @@ def test_a_server_that_does_not_answer_is_polled_again_after_each_env_step(confi
 def test_without_initial_env_steps_there_are_none(config: Config) -> None:
     collect = dataclasses.replace(config.collect, initial_random_steps=0)
     assert env_steps(dataclasses.replace(config, collect=collect), None) == 0
+
+
+def test_sequences_with_an_info_of_each_action_allow_no_initial_env_steps(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an own algorithm that learns from the probabilities of its actions."""
+    specs = {"log_probability": tf.TensorSpec([], tf.float32)}, ()
+    monkeypatch.setattr(DqnBuilder, "policy_specs", lambda builder, config, of: specs)
+    with pytest.raises(ConfigurationError) as refused:
+        _initial_policy(config, SPECS, Experience(length=4, stride=2), 0, 0)
+    assert refused.value.problems == (
+        "collect.initial_random_steps: 1000 cannot work; allowed: 0, because agent.name dqn learns from its "
+        "policy's info of each action",
+    )
+    collect = dataclasses.replace(config.collect, initial_random_steps=0)
+    _initial_policy(dataclasses.replace(config, collect=collect), SPECS, Experience(length=4, stride=2), 0, 0)
+    _initial_policy(config, SPECS, Experience(), 0, 0)
