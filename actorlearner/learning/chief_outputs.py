@@ -127,7 +127,7 @@ class ChiefOutputs(Outputs):
         self._metrics = LearnerMetrics(self._directory, self._summaries, learner, self._replay_status)
         self._last_call = self._train_step
         self._save_due_at = time.monotonic() + _SAVE_AFTER_S
-        self._profiler.update(self._train_step)
+        self._profiler.update(self._train_step, learner.train_steps_per_call or 1)
 
     def after_call(self, train_step: int, loss: LossInfo) -> None:
         """Publishes, saves and records what is due after a call of the training graph.
@@ -149,7 +149,7 @@ class ChiefOutputs(Outputs):
             self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         if self._save_initial_policies():
             self._metrics.restart_rates()
-        self._profiler.update(train_step)
+        self._profiler.update(train_step, self._learner.train_steps_per_call or 1)
         self._last_call = train_step
         self._metrics.spent()
 

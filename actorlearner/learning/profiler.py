@@ -29,12 +29,18 @@ class Profiler:
         self._directory = directory
         self._running = False
 
-    def update(self, train_step: int) -> None:
-        """Starts or ends the profile if this is its train step; blocks for seconds while it is written."""
+    def update(self, train_step: int, next_call: int = 1) -> None:
+        """Starts or ends the profile if it is due; blocks for seconds while it is written.
+
+        Args:
+          train_step: the train steps taken.
+          next_call: the train steps that the next call of the graph takes at least. If the profile begins
+            within them, it begins before them, and it ends after the call in which it should end.
+        """
         if self._steps is None:
             return
         start, stop = self._steps
-        if not self._running and start <= train_step < stop:
+        if not self._running and start < train_step + next_call and train_step < stop:
             tf.profiler.experimental.start(str(self._directory))
             self._running = True
         elif train_step >= stop:

@@ -48,6 +48,23 @@ def test_the_requested_train_steps_are_profiled(tmp_path: Path) -> None:
     assert any("MatMul" in name for name in events(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("profile", "starts", "ends"),
+    [("10,12", 8, 16), ("8,16", 8, 16), ("7,9", 0, 16), ("0,1", 0, 8), ("15,17", 8, 24)],
+)
+def test_a_profile_contains_the_iterations_of_its_train_steps(
+    profile: str, starts: int, ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On-policy, a call of the training graph is a whole iteration: eight train steps here."""
+    now, done = 0, []
+    monkeypatch.setattr(tf.profiler.experimental, "start", lambda directory: done.append(now))
+    monkeypatch.setattr(tf.profiler.experimental, "stop", lambda: done.append(now))
+    profiler = Profiler(profile, tmp_path)
+    for now in range(0, 40, 8):
+        profiler.update(now, next_call=8)
+    assert done == [starts, ends]
+
+
 def test_a_profile_that_ends_early_is_written(tmp_path: Path) -> None:
     profiler = Profiler("0,1000", tmp_path)
     profiler.update(0)
