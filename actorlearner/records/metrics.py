@@ -112,7 +112,8 @@ def newest_records(path: Path) -> list[dict[str, Any]]:
         file.seek(max(0, length - _NEWEST_BYTES))
         whole, _, _ = file.read().rpartition(b"\n")
     lines = whole.decode(errors="replace").splitlines()
-    return read_objects(path, lines[1:] if length > _NEWEST_BYTES else lines)
+    records = read_objects(path, lines[1:] if length > _NEWEST_BYTES else lines)
+    return records or read_records(path)  # An evaluation of thousands of episodes is a longer line.
 
 
 class MetricsWriter:

@@ -151,6 +151,13 @@ def test_a_damaged_line_does_not_affect_other_records(
     assert caplog.messages == [f"{path} is damaged: lines that cannot be read are skipped"]
 
 
+def test_the_newest_record_may_be_longer_than_what_is_read_first(path: Path) -> None:
+    writer = MetricsWriter(path)
+    writer.write({"train_step": 0, "returns": [-123.45678901234567] * 10_000})
+    writer.write({"train_step": 1_000, "returns": [-123.45678901234567] * 10_000})
+    assert newest_records(path)[-1]["train_step"] == 1_000
+
+
 def learner_records(*rates: float) -> list[dict[str, Any]]:
     """Learner records two seconds apart; the newest one is of now, at train step 400."""
     ages = reversed([METRICS_INTERVAL_S * index for index in range(len(rates))])
