@@ -92,9 +92,6 @@ class ServerStatusReader:
                 [f"--replay_address: {address} is a Reverb server, but not a replay server of a run"]
             )
         self._run_id = run_id
-        self._config: dict[str, Any] = json.loads(
-            self._answer(lambda: within(ANSWER_S, lambda: configuration_of(self._client, run_id)))
-        )
         self._table = next(table for table in self._tables() if _holds_experience(table))
         self._blocked = BlockedTime()
         self._last: tuple[float, ReplayStatus] | None = None
@@ -104,7 +101,7 @@ class ServerStatusReader:
         self._new = False
 
     def read(self) -> ServerStatus:
-        """Returns the status; blocks for up to 2 ANSWER_S.
+        """Returns the status; blocks for up to 3 ANSWER_S.
 
         Raises:
           RunError: the server does not answer within ANSWER_S, or serves another run now.
@@ -181,6 +178,9 @@ class ServerStatusReader:
             return
         if self._versions is not None:
             self._changed, self._new = now, True
+        # A learner that publishes after a resume may have more train steps.
+        config = self._answer(lambda: within(ANSWER_S, lambda: configuration_of(self._client, self._run_id)))
+        self._config: dict[str, Any] = json.loads(config)
         container = VariableContainer(self._client)
         self._variables = self._answer(lambda: within(ANSWER_S, container.pull)) if versions else None
         self._versions = versions

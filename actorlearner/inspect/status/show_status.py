@@ -1,7 +1,6 @@
 """Prints the status of a run, once or repeatedly."""
 
 import dataclasses
-import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -40,7 +39,9 @@ def print_status(run_dir: str | None, replay_address: str | None, *, watch: bool
     rows: Callable[[Any], Iterator[Row]]
     if replay_address is None:
         assert run_dir is not None
-        read, rows = functools.partial(read_status, *open_run(Path(run_dir))), run_rows
+        path = Path(run_dir)
+        # A run that is resumed meanwhile may have more train steps, so the configuration is read again.
+        read, rows = lambda: read_status(*open_run(path)), run_rows
     else:
         with quiet_output():
             from actorlearner.inspect.status.server_status import ServerStatusReader

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.cli.main import main
 from actorlearner.errors import RunError
 from actorlearner.inspect.status import server_status, show_status
@@ -41,6 +42,23 @@ def test_watching_continues_while_the_server_does_not_answer(
     shown = capsys.readouterr()
     assert shown.out.splitlines() == ['{"number": 1}', '{"number": 4}']
     assert shown.err.splitlines() == ["it did not answer"]
+
+
+def test_watching_notices_a_resume_with_more_train_steps(
+    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readings = iter([False, True])
+
+    def wait(stop: object, seconds: float) -> bool:
+        config = load_config("sac_pendulum", ["learn.train_steps=50_000"])
+        directory.prepare(config)
+        return next(readings)
+
+    monkeypatch.setattr(show_status.Stop, "install", lambda self: None)
+    monkeypatch.setattr(show_status.Stop, "wait", wait)
+    print_status(str(directory.path), None, watch=True, as_json=True)
+    shown = [json.loads(line)["train_steps"] for line in capsys.readouterr().out.splitlines()]
+    assert shown == [10_000, 50_000]
 
 
 def test_the_status_of_a_directory_imports_no_tensorflow(directory: RunDirectory) -> None:

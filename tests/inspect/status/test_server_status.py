@@ -95,6 +95,17 @@ def test_the_status_has_replay_variables_and_rates(
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
 
 
+def test_a_resume_with_more_train_steps_is_noticed(
+    replay: Replay, config: Config, values: list[np.ndarray]
+) -> None:
+    reader = ServerStatusReader(replay.address)
+    assert reader.read().train_steps == 100
+    learn = dataclasses.replace(config.learn, train_steps=500)
+    announce(replay.client, "abc", dataclasses.replace(config, learn=learn))
+    VariableContainer(replay.client).push(PolicyVariables(100, values))
+    assert reader.read().train_steps == 500
+
+
 def test_a_policy_that_does_not_arrive_is_read_again(
     replay: Replay, values: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
