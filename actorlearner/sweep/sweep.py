@@ -76,6 +76,7 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
             if taken_over:
                 _print(f"trial {trial.number}: another session has taken it over")
 
+    first = min(plan.trials, _MAX_FIRST_FAILURES)
     while len(_ended(study)) < plan.trials and not stop.requested:
         try:
             study.optimize(run, n_trials=1, catch=_CAUGHT, callbacks=[ended])
@@ -83,7 +84,8 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
             if not taken_over:
                 raise
             taken_over = False
-        _check_first_failures(study, min(plan.trials, _MAX_FIRST_FAILURES))
+        _check_first_failures(study, first)
+    _check_first_failures(study, first)  # All trials may have ended, and failed, in earlier sessions.
     for line in table_lines(study, plan):
         _print(line)
     if stop.requested:

@@ -237,6 +237,15 @@ def test_a_sweep_in_which_nothing_works_fails(
         run(returns, trials=trials)
 
 
+def test_a_sweep_whose_trials_have_all_failed_fails_again(run: Callable[..., list[Path]]) -> None:
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        raise RunError("learner: the loss is not finite")
+
+    for _ in range(2):  # The second time, there is no trial left to run.
+        with pytest.raises(RunError, match="the first 1 trial failed"):
+            run(returns, trials=1)
+
+
 def test_a_run_that_somebody_else_stopped_has_no_score(
     run: Callable[..., list[Path]], tmp_path: Path
 ) -> None:
