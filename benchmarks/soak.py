@@ -9,6 +9,7 @@ are not: the memory of a role rises or falls over many records at a time.
 
 import argparse
 import dataclasses
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,7 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         times = np.array([record["time"] for record in records])
         memory = np.array([record["memory_bytes"] for record in records]) / _MIB
-        grown = growth(times, memory, options.warm_up * 60.0)
+        try:
+            grown = growth(times, memory, options.warm_up * 60.0)
+        except ValueError as error:
+            print(f"{path.stem} is left out: {error}", file=sys.stderr)
+            continue
         print(
             f"| {path.stem} | {grown.mean:.0f} | {grown.slope:+.1f} ± {grown.error:.1f} | {grown.minutes} |"
         )
