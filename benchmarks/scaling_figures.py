@@ -84,16 +84,8 @@ def policy_lags_s(
 
 
 def _pulled(records: Sequence[Record]) -> dict[int, float]:
-    """When an actor got the policy of each train step, in Unix seconds.
-
-    A record that is written between the pull of a new policy and the first env step with it names the old
-    policy, but has the age of the new one. So the earliest time among all records of a policy is right.
-    """
-    times: dict[int, float] = {}
-    for record in records:
-        train_step, time = record["policy_train_step"], record["time"] - record["policy_age_s"]
-        times[train_step] = min(time, times.get(train_step, time))
-    return times
+    """When an actor got the policy of each train step, in Unix seconds."""
+    return {record["policy_train_step"]: record["time"] - record["policy_age_s"] for record in records}
 
 
 def table(sizes: Sequence[Size]) -> list[str]:

@@ -27,7 +27,7 @@ class VariablePuller:
         self._stop = stop
         self._lock = threading.Lock()
         self._fresh: PolicyVariables | None = None
-        self._pulled_at = time.monotonic()
+        self._fresh_since = self._taken_since = time.monotonic()
         self._train_step = -1
         self._order = PolicyOrder(-1, -1)
         self._failure: BaseException | None = None
@@ -46,8 +46,8 @@ class VariablePuller:
 
     @property
     def age_s(self) -> float:
-        """Seconds since the newest version was pulled."""
-        return time.monotonic() - self._pulled_at
+        """Seconds since the version was pulled that was taken last."""
+        return time.monotonic() - self._taken_since
 
     def take(self) -> PolicyVariables | None:
         """Returns the newest version; None if it was taken before. Does not block; raises as `train_step`."""
@@ -56,6 +56,7 @@ class VariablePuller:
             return None
         with self._lock:
             fresh, self._fresh = self._fresh, None
+            self._taken_since = self._fresh_since
         return fresh
 
     def _raise_failure(self) -> None:
@@ -94,4 +95,4 @@ class VariablePuller:
         with self._lock:
             self._fresh = version
             self._train_step = version.train_step
-            self._pulled_at = time.monotonic()
+            self._fresh_since = time.monotonic()

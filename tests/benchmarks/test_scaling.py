@@ -57,8 +57,7 @@ def test_a_rate_of_a_single_record_is_refused() -> None:
 
 def test_a_policy_has_arrived_when_the_last_actor_has_it() -> None:
     quick = [pulled(101.1, 7, 1.0), pulled(106.0, 8, 0.9)]
-    # Its second record was written when policy 8 had been pulled, but not acted with yet.
-    slow = [pulled(102.0, 7, 1.7), pulled(105.31, 7, 0.01), pulled(107.0, 8, 1.7)]
+    slow = [pulled(102.0, 7, 1.7), pulled(105.3, 7, 5.0), pulled(107.0, 8, 1.7)]
     published = {6: 95.0, 7: 100.0, 8: 105.0, 9: 110.0}
     assert policy_lags_s([quick, slow], published, began=98.0) == pytest.approx([0.3, 0.3])
     assert policy_lags_s([quick, slow], published, began=101.0) == pytest.approx([0.3])
