@@ -66,7 +66,7 @@ class CollectMetrics:
         record = {
             "env_steps": env_steps,
             "episodes": self.before["episodes"] + episodes.episodes,
-            "env_steps_per_s": round(self._rate.update(env_steps), 2),
+            "env_steps_per_s": self._rate.update(env_steps),
             "average_return": episodes.average_return,
             "average_episode_length": episodes.average_episode_length,
             **({"average_info": info} if info else {}),

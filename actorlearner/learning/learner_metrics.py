@@ -86,7 +86,7 @@ class LearnerMetrics:
         limiter = None if blocked is None or waited is None else min(waited, blocked.sampling)
         record = {
             "train_step": train_step,
-            "train_steps_per_s": round(rate, 2),
+            "train_steps_per_s": rate,
             "env_steps": replay.inserts,
             "loss": float(np.mean(loss.loss)),
             **_losses(loss.extra),
