@@ -12,7 +12,7 @@ from rich.text import Text
 from actorlearner.acting.best_record import read_best
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
-from actorlearner.records.formatting import duration, return_text
+from actorlearner.records.formatting import decimals, duration, rate_text, return_text
 from actorlearner.records.metrics import METRICS_INTERVAL_S
 from actorlearner.records.run_directory import RunDirectory
 
@@ -82,8 +82,8 @@ class View:
     def _rates(self) -> list[str]:
         status = self._progress.status
         rates = [
-            f"{status.train_steps_per_s or 0:.0f} train steps/s",
-            f"{status.env_steps_per_s or 0:.0f} env steps/s",
+            f"{rate_text(status.train_steps_per_s or 0)} train steps/s",
+            f"{rate_text(status.env_steps_per_s or 0)} env steps/s",
         ]
         if (capacity := status.replay.get("capacity")) is not None:
             size = status.replay["size"]
@@ -126,8 +126,8 @@ def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mappin
         yield f"start-up       first env step after {env_s:.1f} s, first train step after {train_s:.1f} s"
         for role, phases in start_ups.items():
             yield f"  {role:<16} {phases}"
-    train_rate, env_rate = progress.mean_rates
-    yield f"mean rates     {train_rate:.1f} train steps/s, {env_rate:.1f} env steps/s, start-up included"
+    train_rate, env_rate = (f"{rate:.{decimals(rate, least=1)}f}" for rate in progress.mean_rates)
+    yield f"mean rates     {train_rate} train steps/s, {env_rate} env steps/s, start-up included"
     for i, line in enumerate(verdict_lines(progress.status.bottlenecks)):
         yield f"{'' if i else 'bottleneck':<15}{line}"
     yield f"files          {directory.path}"

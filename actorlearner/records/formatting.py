@@ -27,6 +27,13 @@ def return_text(value: float) -> str:
     return f"{value:.{decimals(value)}f}"
 
 
+def rate_text(per_s: float | None) -> str:
+    """Formats a rate, below 10 with decimals; `-` for None."""
+    if per_s is None:
+        return "-"
+    return f"{per_s:,.{decimals(per_s) if 0 < per_s < 10 else 0}f}"
+
+
 def plural(count: int, noun: str) -> str:
     """Formats `1 environment`, `8 environments`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

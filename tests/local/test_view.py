@@ -61,7 +61,7 @@ def test_plain_lines_have_all_figures(progress: Progress) -> None:
     assert evaluated_first.startswith("train step 0: ")
     assert evaluated == ("train step 90,000: AverageReturn -1234.56, AverageEpisodeLength 1000.0")
     assert now == (
-        "train step 98,765 of 100,000, 1234 train steps/s, 1234 env steps/s, replay 133,450 (13 %), "
+        "train step 98,765 of 100,000, 1,234 train steps/s, 1,234 env steps/s, replay 133,450 (13 %), "
         "last return -1234.56 (train step 90,000), 0:00:01 left"
     )
 
@@ -72,7 +72,7 @@ def test_plain_lines_name_the_starting_roles(directory: RunDirectory) -> None:
 
 def test_plain_lines_have_figures_while_an_actor_starts_late(progress: Progress) -> None:
     now = show(progress, ["collect-actor-7"], terminal=False).splitlines()[-1]
-    assert now.startswith("train step 98,765 of 100,000, 1234 train steps/s, ")
+    assert now.startswith("train step 98,765 of 100,000, 1,234 train steps/s, ")
     assert now.endswith(" 0:00:01 left, starting: collect-actor-7")
 
 
@@ -87,7 +87,7 @@ def test_plain_lines_come_every_ten_seconds(progress: Progress) -> None:
 
 def test_the_live_view_fits_80_columns(progress: Progress) -> None:
     text = show(progress, ["eval-actor"], terminal=True)
-    for part in ("98,765", "1234 train steps/s", "replay 133,450 (13 %)", "starting: eval-actor", "left"):
+    for part in ("98,765", "1,234 train steps/s", "replay 133,450 (13 %)", "starting: eval-actor", "left"):
         assert part in text
     pictured = text[text.index("98,765 of") - len("train step ") :]
     assert all(len(line) <= 80 + len("\x1b[2K\r") * 6 for line in pictured.splitlines())

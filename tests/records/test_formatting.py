@@ -6,7 +6,7 @@ from actorlearner.acting.best_record import BestRecord, EpisodeStatistics
 from actorlearner.acting.episodes import PlayedEpisode
 from actorlearner.acting.rollout import episode_line, mean_line
 from actorlearner.inspect.report.tables import format_return
-from actorlearner.records.formatting import bytes_text, decimals
+from actorlearner.records.formatting import bytes_text, decimals, rate_text
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,22 @@ from actorlearner.records.formatting import bytes_text, decimals
 )
 def test_three_digits_are_significant(values: tuple[float, ...], least: int, expected: int) -> None:
     assert decimals(*values, least=least) == expected
+
+
+@pytest.mark.parametrize(
+    ("per_s", "text"),
+    [
+        (None, "-"),
+        (0.0, "0"),
+        (0.0025, "0.00250"),
+        (0.4, "0.400"),
+        (4.0, "4.00"),
+        (12.5, "12"),
+        (1234.5, "1,234"),
+    ],
+)
+def test_the_rate_of_a_slow_simulator_is_not_shown_as_zero(per_s: float | None, text: str) -> None:
+    assert rate_text(per_s) == text
 
 
 def test_small_returns_are_shown_with_digits_that_differ() -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.inspect.status.run_status import RUNNING, SILENT, STARTING, RoleStatus, RunStatus, role_of
-from actorlearner.records.formatting import decimals, duration
+from actorlearner.records.formatting import decimals, duration, rate_text
 
 _LABEL = 11
 
@@ -88,7 +88,7 @@ def _progress(train_step: int | None, train_steps: int, left_s: float | None) ->
 
 
 def _rates(train: float | None, env: float | None) -> str:
-    return f"{_number(train)} train steps/s, {_number(env)} env steps/s"
+    return f"{rate_text(train)} train steps/s, {rate_text(env)} env steps/s"
 
 
 def _replay_rows(replay: Mapping[str, Any]) -> Iterator[Row]:
@@ -138,7 +138,7 @@ def _role(role: RoleStatus, actors: list[dict[str, Any]]) -> tuple[str, str]:
     ]
     for actor in actors:
         if role.name == role_of(actor):
-            facts.append(f"{_number(actor.get('env_steps_per_s'))} env steps/s")
+            facts.append(f"{rate_text(actor.get('env_steps_per_s'))} env steps/s")
     if role.state != SILENT:
         facts.append(f"{role.age_s:.0f} s ago")
     if role.up_s is not None:
@@ -155,5 +155,5 @@ def _return(value: float) -> str:
     return f"{value:,.{decimals(value)}f}"
 
 
-def _number(value: float | None) -> str:
+def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
