@@ -33,7 +33,7 @@ class Episode:
       environment: index among the actor's environments, from 0.
       episode_return: undiscounted.
       length: in env steps.
-      env_steps: taken by the actor so far, also before it was started again.
+      env_steps: taken by the actor so far, also before it was started again; on Slurm, in this time slice.
       train_step: train step of the policy that took the last env step; -1 for random actions.
       info: the metrics of `environment.info_metrics` by name; those without a value are left out.
     """

@@ -48,7 +48,7 @@ def test_the_rate_of_a_slow_simulator_is_exact(
     actor = CollectMetrics(directory, 0)
     for env_steps in (1, 2):
         now_s += 400.0
-        actor.report(env_steps, EpisodeStatistics(1), RANDOM, None, 0, dict)
+        actor.report(env_steps, RecentEpisodes(1), RANDOM_ORDER, None, 0, dict)
     rates = [record["env_steps_per_s"] for record in read_records(directory.metrics("collect-0"))]
     assert rates == [0.0025, 0.0025]
 

@@ -45,7 +45,7 @@ class ServerStatus:
         (transitions), `samples_per_insert`, `samples_per_insert_wanted`, `inserts_barred_fraction` and
         `sampling_barred_fraction` since the last reading.
       train_steps_per_s, env_steps_per_s: since the last reading, by the samples and inserts of this server.
-      time_left_s: seconds to the last train step at that rate.
+      time_left_s: seconds to the last train step at that rate; with several servers, too many.
       held_back_by: the slower side, "learner" or "actors"; None if neither is blocked, or if experience is
         consumed once: then actors also wait for policies, which the server does not see.
     """
