@@ -60,6 +60,7 @@ class ChiefOutputs(Outputs):
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._export = PolicyExport(directory.policies, parts, config)
         self._initial_evaluation: list[EvaluationRequest] = []
+        self._last_evaluation: list[EvaluationRequest] = []
         self._last_status = ReplayStatus(0, 0, 0)
 
     @functools.cached_property
@@ -132,14 +133,17 @@ class ChiefOutputs(Outputs):
     def after_call(self, train_step: int, loss: LossInfo) -> None:
         """Publishes, saves and records what is due after a call of the training graph.
 
-        `after_training` publishes the last policy.
+        `after_training` publishes the last policy, and queues its evaluation.
         """
         learn = self._config.learn
         self._metrics.spent("graph")
         self._evaluate_initial_policy()
-        if self._due(self._config.evaluate.interval, train_step):
-            self.publish_for_evaluation()
         last = self._last(train_step)
+        if self._due(self._config.evaluate.interval, train_step):
+            if last:
+                self._last_evaluation = [self._publisher.request(self._replay_status().inserts)]
+            else:
+                self.publish_for_evaluation()
         if not last and (self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step)):
             self._publisher.publish()
         self._metrics.spent("publish")
@@ -160,14 +164,17 @@ class ChiefOutputs(Outputs):
     def after_training(self) -> None:
         """Writes the last record; after the run's last train step, also saves the results of the run.
 
-        Blocks while the disk has no room for them, until a stop. The last policy is published after it is
-        saved, because it ends the actors: a learner that died before would need them again.
+        Blocks while the disk has no room for them, until a stop. The last policy is published and evaluated
+        after it is saved, because this ends the actors and the eval actor: a learner that died before would
+        need them again.
         """
         self._metrics.write()
         if self._last(self._train_step):
             saved = wait_for_room("the last checkpoint and policies", self._save, self._stop)
             wait_for_room("the last metrics", self._metrics.flush, self._stop)
             if saved:
+                self._publisher.queue(self._last_evaluation)
+                self._last_evaluation = []
                 self._publisher.publish()
 
     def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
@@ -186,7 +193,7 @@ class ChiefOutputs(Outputs):
         """
         beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()
-        if self._checkpoint.save(self._publisher.pending_evaluations(), settled):
+        if self._checkpoint.save(self._pending_evaluations(), settled):
             _log.info("checkpoint of train step %d written", self._train_step)
         if self._export.begun:  # Otherwise a stop would wait until the policies are traced.
             self._export.save()
@@ -216,8 +223,11 @@ class ChiefOutputs(Outputs):
     def _save(self) -> bool:
         """Writes a checkpoint and the policies; returns False if the disk has no room."""
         beat("writing a checkpoint", patience_s=LONG_PATIENCE_S)
-        saved = [self._checkpoint.save(self._publisher.pending_evaluations()), self._export.save()]
+        saved = [self._checkpoint.save(self._pending_evaluations()), self._export.save()]
         return all(saved)
+
+    def _pending_evaluations(self) -> list[EvaluationRequest]:
+        return [*self._publisher.pending_evaluations(), *self._last_evaluation]
 
     def _deliver(self) -> bool:
         """Waits until the replay server has saved the last policies; returns False at a stop."""

@@ -3,7 +3,7 @@
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -72,7 +72,11 @@ def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, sto
     outputs = ChiefOutputs(directory, parts, config, stop)
     outputs._replay = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
     nothing = SimpleNamespace(
-        publish=lambda: True, publish_for_evaluation=lambda inserts: None, pending_evaluations=list
+        publish=lambda: True,
+        publish_for_evaluation=lambda inserts: None,
+        request=lambda inserts: inserts,
+        queue=lambda requests: None,
+        pending_evaluations=list,
     )
     outputs._publisher = nothing
     outputs._checkpoint = SimpleNamespace(save=lambda evaluations: True, generation=0)
@@ -106,6 +110,7 @@ def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_request
     outputs = make_outputs(directory, parts, config, stop)
     outputs._publisher.publish = clock.slow(slow == "publish")
     outputs._publisher.publish_for_evaluation = requests.append
+    outputs._publisher.queue = requests.extend
     outputs._checkpoint.save = clock.slow(slow == "save")
     learner = FakeLearner(parts)
     train_steps = learner.train
@@ -127,25 +132,30 @@ def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_request
 
 
 @pytest.mark.parametrize("room", [True, False])
-def test_the_last_policy_is_published_once_it_is_saved(room: bool, tmp_path: Path) -> None:
-    """It ends the actors. A learner that died before it had saved would need them again."""
+def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool, tmp_path: Path) -> None:
+    """This ends the actors and the eval actor. A learner that died before would need them again."""
     learn = LearnConfig(train_steps=4, batch_size=6, train_steps_per_call=2, publish_interval=2)
     parts, stop = make_parts(), Stop()
     outputs = make_outputs(RunDirectory(tmp_path), parts, Config(learn=learn), stop)
     done: list[tuple[str, int]] = []
 
-    def save(evaluations: object) -> bool:
+    def save(evaluations: Sequence[object]) -> bool:
         done.append(("save", int(parts.train_step)))
+        assert list(evaluations) == ["request"], "the checkpoint has the evaluation"
         if not room:
             stop.request()
         return room
 
     outputs._checkpoint.save = save
     outputs._publisher.publish = lambda: done.append(("publish", int(parts.train_step)))
+    outputs._publisher.request = lambda inserts: "request"
+    outputs._publisher.queue = lambda requests: done.append(("evaluate", int(parts.train_step)))
+    outputs._publisher.publish_for_evaluation = lambda inserts: outputs._publisher.queue(["request"])
     learner = FakeLearner(parts)
     outputs.begin_training(learner)
     train(outputs._config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
     assert done[:2] == [("publish", 2), ("save", 4)]
+    assert [each for each in done if each[0] == "evaluate"] == [("evaluate", 4)] * room
     assert (("publish", 4) in done) == room
     assert len([each for each in done if each[0] == "publish"]) == 1 + room
 
