@@ -91,7 +91,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     evaluator = _Evaluator(config, environments, policy, update, recorder, best, videos, callbacks)
     evaluator.serve(container, stop)
     _close(environments)
-    if recorder.train_step >= config.learn.train_steps:
+    if not stop.requested:
         while videos.pending and not stop.requested:
             videos.work(_POLL_S)
         _play_best(best, config, directory, specs, stop)

@@ -1,12 +1,14 @@
 """The eval actor evaluates every new policy once, and ends at once if evaluation is off."""
 
 import dataclasses
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import reverb
 
+from actorlearner.acting.evaluation_recorder import EvaluationRecorder
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.environments.specs import load_specs
@@ -34,9 +36,14 @@ def test_without_evaluation_the_role_ends_at_once(
     assert caplog.messages == ["evaluation is off (evaluate.interval: null)"]
 
 
-def test_train_steps_that_a_restarted_learner_takes_again_are_evaluated_again(
+Evaluate = Callable[..., RunDirectory]
+
+
+@pytest.fixture(name="evaluate")
+def _evaluate(
     small_config: Config, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Iterator[Evaluate]:
+    """A function that runs an eval actor whose replay server has versions of these generations and steps."""
     monkeypatch.setattr(eval_actor, "limit_tensorflow", lambda threads: None)  # TensorFlow has started here.
     config = dataclasses.replace(
         small_config, evaluate=EvaluateConfig(interval=5, episodes=1), learn=LearnConfig(train_steps=20)
@@ -49,15 +56,38 @@ def test_train_steps_that_a_restarted_learner_takes_again_are_evaluated_again(
     client = reverb.Client(f"localhost:{free_port}")
     announce(client, "abc", config)
     container = VariableContainer(client, "abc")
-    for generation, train_step in ((0, 0), (0, 10), (0, 10), (1, 5), (1, 20)):
-        version = PolicyVariables(train_step, values, generation)
-        container.push_evaluation(EvaluationRequest(version, env_steps=train_step))
-    directory = RunDirectory(tmp_path)
-    directory.prepare(config, joins=True)
-    eval_actor.run(config, directory, Stop(), replay_address=(f"localhost:{free_port}",))
+
+    def evaluate(*orders: tuple[int, int], stop: Stop) -> RunDirectory:
+        for generation, train_step in orders:
+            version = PolicyVariables(train_step, values, generation)
+            container.push_evaluation(EvaluationRequest(version, env_steps=train_step))
+        directory = RunDirectory(tmp_path)
+        directory.prepare(config, joins=True)
+        eval_actor.run(config, directory, stop, replay_address=(f"localhost:{free_port}",))
+        return directory
+
+    yield evaluate
     server.stop()
+
+
+def test_train_steps_that_a_restarted_learner_takes_again_are_evaluated_again(evaluate: Evaluate) -> None:
+    directory = evaluate((0, 0), (0, 10), (0, 10), (1, 5), (1, 20), stop=Stop())
     recorded = read_records(directory.metrics("eval"))
     assert [record["train_step"] for record in recorded] == [0, 10, 5, 20]
+
+
+def test_a_policy_whose_evaluation_does_not_fit_on_the_disk_is_not_the_best_one(
+    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop ends the wait for room. The next eval actor repeats the evaluation, on other seeds."""
+    stop = Stop()
+
+    def flush(recorder: EvaluationRecorder) -> bool:
+        stop.request()
+        return False
+
+    monkeypatch.setattr(EvaluationRecorder, "flush", flush)
+    assert not evaluate((0, 20), stop=stop).best_policy.exists()
 
 
 def test_it_waits_for_a_server_that_is_away_before_it_removes_a_request() -> None:
