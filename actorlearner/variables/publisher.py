@@ -1,6 +1,7 @@
 """Publishes the policy variables to the variable container, off the training thread."""
 
 import collections
+import contextlib
 import logging
 import threading
 import time
@@ -149,10 +150,11 @@ class Publisher:
         """Returns the requests whose evaluation may be unfinished, in order; blocks for up to _TIMEOUT_S."""
         with self._changed:
             pushed, queued = list(self._evaluations_pushed), list(self._evaluations)
-        try:
-            waiting = self._container.status(_TIMEOUT_S).evaluations_waiting
-        except UNREACHABLE:
-            waiting = len(pushed)  # An upper bound.
+        waiting = len(pushed)  # An upper bound, if the server does not answer or has lost requests.
+        with contextlib.suppress(*UNREACHABLE):
+            status = self._container.status(_TIMEOUT_S)
+            if status.versions >= max(1, self._versions):
+                waiting = status.evaluations_waiting
         return pushed[max(0, len(pushed) - waiting) :] + queued
 
     def finish(self) -> None:
@@ -268,7 +270,9 @@ class Publisher:
             raise RunError(
                 f"another learner, which is at train step {newest.train_step}, has taken over this run"
             )
-        lost = versions < self._versions
+        # Evaluations are pushed before the newest version. So a restarted server without the latter may have
+        # restarted again since some were pushed.
+        lost = versions < self._versions or (versions == 0 and waiting < len(self._evaluations_pushed))
         self._versions = versions
         if lost:
             self._queue_again()
@@ -281,8 +285,7 @@ class Publisher:
         """Queues everything that a restarted server has lost, before everything that is queued already."""
         _log.warning("the replay server restarted: publishing the policy variables again")
         with self._changed:
-            # Evaluations are pushed before the newest version. `_poll` counts only the latter, so a server
-            # with it has the evaluations.
+            # `_poll` counts only the newest version: a server that has it has the evaluations, too.
             self._evaluations.extendleft(reversed(self._evaluations_pushed))
             self._evaluations_pushed.clear()
             self._newest = self._newest or self._newest_pushed

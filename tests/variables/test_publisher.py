@@ -248,6 +248,38 @@ def test_a_restarted_server_gets_all_evaluations_in_order(
     ]
 
 
+def test_a_server_that_restarts_twice_gets_all_evaluations_in_order(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has taken the first evaluation again, and not the newest version, when it restarts again."""
+
+    def pause(seconds: float) -> None:
+        container.failure = None
+
+    monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    for train_step in (10, 20):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+    publisher.publish()
+    for _ in range(3):
+        container.let.release()
+        assert container.begun.acquire(timeout=LONG_S)
+    assert publisher.flush(LONG_S)
+    container.versions, container.pushed = 0, []
+    publisher.publish()
+    container.let.release()
+    for _ in range(2):  # The second push is in progress now.
+        assert container.begun.acquire(timeout=LONG_S)
+    container.failure, container.pushed = RuntimeError("the connection was closed"), []
+    for _ in range(5):
+        container.let.release()
+    assert publisher.flush(LONG_S)
+    assert container.pushed == [
+        *((f"evaluation after {k} env steps", k, float(k)) for k in (10, 20)),
+        ("newest", 20, 20.0),
+    ]
+
+
 def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
     parts: AgentParts,
     container: PausedContainer,
@@ -294,10 +326,10 @@ def test_evaluated_policies_are_freed(
     assert publisher.flush(LONG_S)
     container.evaluated = 2
     eventually(lambda: len(publisher._evaluations_pushed) == 1)
-    before = len(container.pushed)
-    container.versions, container.evaluated = 0, before  # As of a server that begins with nothing.
-    eventually(lambda: len(container.pushed) >= before + 2)
-    assert container.pushed[before:] == [("evaluation after 30 env steps", 30, 30.0), ("newest", 10, 10.0)]
+    # As of a server that begins with nothing.
+    container.versions, container.evaluated, container.pushed = 0, 0, []
+    eventually(lambda: len(container.pushed) >= 2)
+    assert container.pushed == [("evaluation after 30 env steps", 30, 30.0), ("newest", 10, 10.0)]
 
 
 def warnings_of_slow_evaluations(
@@ -309,6 +341,7 @@ def warnings_of_slow_evaluations(
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Only what the warning asks for.
     for _ in range(EVALUATIONS_KEPT + 2):
         container.let.release()
+    container.versions = 1
     publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)] * EVALUATIONS_KEPT)
     assert publisher.flush(LONG_S)
     assert not warnings
@@ -367,10 +400,26 @@ def test_pending_evaluations_are_the_versions_not_evaluated_yet(
         container.let.release()
     assert publisher.flush(LONG_S)
     assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
+    container.versions = 1
     container.evaluated = 1
     assert [request.version.train_step for request in publisher.pending_evaluations()] == [20, 30]
     container.evaluated = 3
     assert publisher.pending_evaluations() == []
+
+
+def test_evaluations_that_a_restarted_server_has_lost_are_pending(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even before the publisher's thread knows about the restart."""
+    for _ in range(2):
+        container.let.release()
+    train_to(parts, 10)
+    publisher.publish_for_evaluation(env_steps=10)
+    publisher.publish()
+    assert publisher.flush(LONG_S)
+    monkeypatch.setattr(publisher, "_poll", lambda: None)
+    container.versions, container.pushed = 0, []
+    assert [request.version.train_step for request in publisher.pending_evaluations()] == [10]
 
 
 def test_a_takeover_replaces_the_queued_evaluations(
