@@ -7,7 +7,7 @@ import tensorflow as tf
 import tree
 from tf_agents.agents.tf_agent import LossInfo
 
-from actorlearner.agents.experience import StoredSequence
+from actorlearner.agents.experience import Experience, StoredSequence
 from actorlearner.agents.make import AgentParts
 from actorlearner.agents.on_policy_agent import OnPolicyAgent
 from actorlearner.config.problems import problem
@@ -17,6 +17,28 @@ from actorlearner.learning.group import Group
 from actorlearner.learning.learner import Learner, WriteErrors, shares
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.packed import PackedLayout
+
+
+def check_replicas(experience: Experience, batch_size: int, replicas: int) -> None:
+    """Checks that replicas can share the sequences of an iteration and the examples of a minibatch equally.
+
+    With `mirrored`, their number is known only when the strategy has been made. No-op without iterations.
+
+    Raises:
+      ConfigurationError: they cannot.
+    """
+    iteration, length = experience.iteration, experience.length
+    if iteration is None:
+        return
+    assert length is not None
+    sequences = iteration.env_steps // length
+    batch = batch_size // length if iteration.whole_sequences else batch_size
+    if sequences % replicas or batch % replicas:
+        allowed = (
+            f"a number that divides the {sequences} fragments of an iteration and the {batch} "
+            "examples of a minibatch"
+        )
+        raise ConfigurationError([problem("learn.strategy", f"{replicas} replicas cannot work", allowed)])
 
 
 class IterationLearner(Learner):
@@ -40,9 +62,6 @@ class IterationLearner(Learner):
         """Takes the arguments of Learner; an element of `dataset` is one sequence, as a row.
 
         `write_priorities` are never called: sequences are consumed in the order of their insertion.
-
-        Raises:
-          ConfigurationError: the replicas cannot share the examples equally.
         """
         assert isinstance(layout, PackedLayout)
         iteration, length = layout.experience.iteration, layout.experience.length
@@ -54,13 +73,6 @@ class IterationLearner(Learner):
         replicas = group.strategy.num_replicas_in_sync
         per_example = length if iteration.whole_sequences else 1
         examples, batch = iteration.env_steps // per_example, learn.batch_size // per_example
-        # With `mirrored`, the number of replicas is known only now. Each trains on complete sequences.
-        if self._sequences % replicas or batch % replicas:
-            allowed = (
-                f"a number that divides the {self._sequences} fragments of an iteration and the {batch} "
-                "examples of a minibatch"
-            )
-            raise ConfigurationError([problem("learn.strategy", f"{replicas} replicas cannot work", allowed)])
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)

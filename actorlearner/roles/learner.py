@@ -12,7 +12,7 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.group import Group, join_group
-from actorlearner.learning.iteration_learner import IterationLearner
+from actorlearner.learning.iteration_learner import IterationLearner, check_replicas
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
@@ -74,6 +74,8 @@ def _train(
     outputs = ChiefOutputs(directory, parts, config, stop) if group.index == 0 else Outputs()
     start_up.ended("environment and agent")
     layout = make_layout(config, specs)
+    # Before the first output: a refused start leaves nothing behind.
+    check_replicas(layout.experience, config.learn.batch_size, group.strategy.num_replicas_in_sync)
     servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
     if servers is None:
         return

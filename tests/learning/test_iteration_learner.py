@@ -14,6 +14,7 @@ import tensorflow as tf
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step
 
+from actorlearner.agents.configuration import load_config
 from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.ppo import PpoConfig
@@ -24,13 +25,15 @@ from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.group import Group
-from actorlearner.learning.iteration_learner import IterationLearner
+from actorlearner.learning.iteration_learner import IterationLearner, check_replicas
+from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
+from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
-from actorlearner.replay.packed import PackedLayout
+from actorlearner.roles import learner
 from tests.support.processes import REPOSITORY
 from tests.support.replay import LONG_S
 
@@ -208,15 +211,24 @@ def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
     fragments: int, batch_size: int, whole_sequences: bool, minibatch: int
 ) -> None:
     iteration = Iteration(LENGTH * fragments, EPOCHS, 0, whole_sequences)
-    layout = PackedLayout(SPECS, 1, 1.0, Experience(LENGTH, LENGTH, iteration=iteration))
-    group = SimpleNamespace(strategy=SimpleNamespace(num_replicas_in_sync=2))
-    learn = LearnConfig(batch_size=batch_size)
     with pytest.raises(ConfigurationError) as refusal:
-        IterationLearner(None, None, layout, learn, group=group, writer=None)
+        check_replicas(Experience(LENGTH, LENGTH, iteration=iteration), batch_size, replicas=2)
     assert refusal.value.problems == (
         f"learn.strategy: 2 replicas cannot work; allowed: a number that divides the {fragments} fragments "
         f"of an iteration and the {minibatch} examples of a minibatch",
     )
+
+
+def test_a_learner_refuses_its_replicas_before_it_connects(tmp_path: Path) -> None:
+    """Afterwards it would record its generation, and a corrected start would be refused."""
+    config = load_config("ppo_pendulum")
+    replicas = config.learn.batch_size + 1
+    scope = tf.distribute.get_strategy().scope
+    group = Group(SimpleNamespace(scope=scope, num_replicas_in_sync=replicas), Stop())
+    stop = Stop()
+    stop.request()  # So that it does not wait for a replay server.
+    with pytest.raises(ConfigurationError, match=f"learn.strategy: {replicas} replicas cannot work"):
+        learner._train(group, config, RunDirectory(tmp_path), stop, ("localhost:1",), StartupTimer())
 
 
 @pytest.mark.long
