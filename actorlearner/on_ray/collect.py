@@ -59,7 +59,7 @@ class Report:
       may_be_restarted: False after an error that a new process would repeat.
       warnings: the warnings since the last report.
       added: the bytes appended to each file since the last report, by its path in the run directory.
-      heartbeat: the content of the heartbeat file; empty while there is none.
+      heartbeat: the content of the heartbeat file; empty while there is none, and after a normal end.
     """
 
     exit_code: int | None
@@ -76,7 +76,7 @@ class Report:
 class CollectActor:
     """The Ray actor: runs the role as a process, with a run directory of its own on the node."""
 
-    def __init__(self, name: str, index: int, task: Task, last_record: bytes) -> None:
+    def __init__(self, name: str, index: int, task: Task, last_record: bytes, heartbeat: bytes) -> None:
         """Starts the process.
 
         Args:
@@ -85,6 +85,7 @@ class CollectActor:
           task: the data for this node.
           last_record: the last line of the metrics of the previous actor with this index, whose counters
             continue; empty for the first one.
+          heartbeat: what a dead process of this role left behind, from which the restarts are counted.
         """
         if os.path.isdir(task.folder):
             os.chdir(task.folder)
@@ -99,6 +100,9 @@ class CollectActor:
         for path in (metrics, self._directory.log(name)):
             path.parent.mkdir(parents=True)
         metrics.write_bytes(last_record)
+        if heartbeat:
+            self._directory.heartbeats.mkdir()
+            self._directory.heartbeat(name).write_bytes(heartbeat)
         self._sent = {metrics: len(last_record)}
         arguments = {
             "--config": here / "experiment.yaml",
@@ -136,7 +140,6 @@ class CollectActor:
         if child.ready:
             self._certificate.unlink(missing_ok=True)
         warnings, child.warnings = child.warnings, []
-        heartbeat = self._directory.heartbeat(self._name)
         error = child.error
         if code == EXIT_USAGE and not error:  # It ended before it could report an error.
             last_line = child.log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
@@ -150,7 +153,7 @@ class CollectActor:
             may_be_restarted=child.may_be_restarted,
             warnings=warnings,
             added=self._added(whole=code is None),
-            heartbeat=heartbeat.read_bytes() if heartbeat.exists() else b"",
+            heartbeat=_content(self._directory.heartbeat(self._name)),
         )
         if code is not None:
             self._temporary.cleanup()
@@ -197,8 +200,10 @@ class RayChild(SupervisedProcess):
         self._files: dict[str, Appender] = {}
         actor = ray.remote(CollectActor).options(num_cpus=1, max_concurrency=_CONCURRENT_CALLS)
         metrics = directory.metrics(f"collect-{index}")
-        recorded = metrics.read_bytes().splitlines(keepends=True) if metrics.exists() else []
-        self._actor: Any = actor.remote(name, index, task, recorded[-1] if recorded else b"")
+        recorded = _content(metrics).splitlines(keepends=True)
+        self._actor: Any = actor.remote(
+            name, index, task, recorded[-1] if recorded else b"", _content(directory.heartbeat(name))
+        )
         self._report = self._actor.poll.remote()
 
     @property
@@ -244,12 +249,14 @@ class RayChild(SupervisedProcess):
                 self._files[name] = Appender(self._directory.path / name, f"files of {self.name}")
             self._files[name].append(new)
         heartbeat = self._directory.heartbeat(self.name)
+        if report.heartbeat:
+            heartbeat.parent.mkdir(exist_ok=True)
+            self._beat(heartbeat, report.heartbeat)
         if report.exit_code is None:
-            if report.heartbeat:
-                heartbeat.parent.mkdir(exist_ok=True)
-                self._beat(heartbeat, report.heartbeat)
             self._report = self._actor.poll.remote()
         else:
+            if not report.heartbeat:  # A role that was killed or has crashed leaves it.
+                heartbeat.unlink(missing_ok=True)
             self._end(report.exit_code)
 
     def _beat(self, path: Path, heartbeat: bytes) -> None:
@@ -263,7 +270,6 @@ class RayChild(SupervisedProcess):
         self._exit_code, self._reason = code, reason
         for file in self._files.values():
             file.flush()
-        self._directory.heartbeat(self.name).unlink(missing_ok=True)
         ray.kill(self._actor)
 
     def send(self, number: signal.Signals) -> None:
@@ -291,6 +297,14 @@ class RayChild(SupervisedProcess):
 
     def close(self) -> None:
         """No-op: its Ray actor was killed at its end."""
+
+
+def _content(path: Path) -> bytes:
+    """Returns the content of a file; empty without the file, which its writer may be removing."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def _one_line(error: BaseException) -> str:

@@ -39,10 +39,15 @@ class Node:
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
+        self.started: list[tuple[object, ...]] = []
         self._actor = SimpleNamespace(poll=SimpleNamespace(remote=lambda: len(self.reports)))
 
     def remote(self, actor: type) -> SimpleNamespace:
-        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: self._actor))
+        def start(*arguments: object) -> SimpleNamespace:
+            self.started.append(arguments)
+            return self._actor
+
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=start))
 
     def wait(self, polls: list[int], timeout: float | None) -> tuple[list[int], list[int]]:
         return [each for each in polls if each < len(self.reports)], []
@@ -92,11 +97,36 @@ def test_data_that_does_not_fit_on_a_full_disk_is_written_later(
 
 def test_errors_other_than_a_full_disk_are_raised(tmp_path: Path, node: Node, task: Task) -> None:
     directory = RunDirectory(tmp_path)
-    directory.heartbeat(_NAME).mkdir(parents=True)
     child = RayChild(_NAME, 0, task, directory)
+    directory.heartbeat(_NAME).mkdir(parents=True)
     node.reports.append(_report(heartbeat=b"a heartbeat"))
     with pytest.raises(IsADirectoryError):
         child.receive()
+
+
+@pytest.mark.parametrize(("left", "expected"), [(b"a heartbeat", b"a heartbeat"), (b"", b"")])
+def test_a_restarted_actor_gets_the_heartbeat_of_a_dead_one(
+    left: bytes, expected: bytes, tmp_path: Path, node: Node, task: Task
+) -> None:
+    """The role counts its restarts by it. After a normal end, there is none."""
+    directory = RunDirectory(tmp_path)
+    child = RayChild(_NAME, 0, task, directory)
+    for report in (_report(heartbeat=b"an earlier one"), _report(exit_code=-9, heartbeat=left)):
+        node.reports.append(report)
+        child.receive()
+    RayChild(_NAME, 0, task, directory)
+    assert [arguments[-1] for arguments in node.started] == [b"", expected]
+
+
+def test_a_role_finds_the_heartbeat_of_the_one_before(
+    tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(collect, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
+    actor = CollectActor(_NAME, 0, task, b"", b"a heartbeat")
+    actor._child.kill()
+    (left,) = tmp_path.glob(f"*/run/health/{_NAME}.json")
+    assert left.read_bytes() == b"a heartbeat"
 
 
 @pytest.fixture(name="actor")
@@ -105,7 +135,7 @@ def _actor(tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(collect, "_POLL_S", 0.01)
     monkeypatch.setattr(collect, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
-    actor = CollectActor(_NAME, 0, task, b"")
+    actor = CollectActor(_NAME, 0, task, b"", b"")
     yield actor
     actor._child.kill()
 
