@@ -65,7 +65,7 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
             if is_new:
                 ray.kill(actor)
             else:
-                actor.stop.remote(int(stop.number))  # Takes effect once Ray has started the actor again.
+                actor.stop.remote(int(stop.number))  # Takes effect once Ray has started the actor.
             return stop.exit_code
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
@@ -165,13 +165,15 @@ def _follow(actor: Any, offset: int, stop: Stop) -> Outcome:
     """Prints the output of the run until it ends; passes on requests to stop."""
     passed = 0
     while True:
-        if stop.requested and passed == 0:
-            actor.stop.remote(int(stop.number))
-            passed = max(1, stop.interrupts)
-        elif stop.interrupts > passed:
-            actor.stop.remote(int(signal.SIGINT))
-            passed = stop.interrupts
+        interrupts = stop.interrupts
         try:
+            # Waits for each stop: Ray drops a call to an actor that it starts again.
+            if stop.requested and passed == 0:
+                ray.get(actor.stop.remote(int(stop.number)))
+                passed = max(1, interrupts)
+            elif interrupts > passed:
+                ray.get(actor.stop.remote(int(signal.SIGINT)))
+                passed = interrupts
             text, outcome = ray.get(actor.poll.remote(offset))
         except ActorUnavailableError:
             print("the Ray actor of the run does not answer; Ray starts it again if it died", flush=True)

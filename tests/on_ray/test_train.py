@@ -4,6 +4,7 @@ tests/integration/test_ray.py has one that can be reached.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ray.exceptions import ActorUnavailableError
 
 from actorlearner.on_ray import train
+from actorlearner.on_ray.run import Outcome
 from actorlearner.process.stop import Stop
 from tests.support.processes import REPOSITORY
 
@@ -91,3 +94,23 @@ def test_a_run_that_has_started_is_followed_to_its_end(waits: Callable[..., None
     stop.request()
     waits(0)
     assert train._answers(_ACTOR, stop)
+
+
+def test_a_stop_reaches_an_actor_that_ray_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, received, lost = Stop(), list[int](), iter([True])
+    stop.request(signal.SIGTERM)
+
+    def send(number: int) -> None:
+        if next(lost, False):
+            raise ActorUnavailableError("The actor is restarting.", None)
+        received.append(number)
+
+    polls = iter([None, Outcome(143)])
+    actor = SimpleNamespace(
+        stop=SimpleNamespace(remote=lambda number: lambda: send(number)),
+        poll=SimpleNamespace(remote=lambda offset: lambda: (b"", next(polls))),
+    )
+    monkeypatch.setattr(train, "ray", SimpleNamespace(get=lambda answer: answer()))
+    monkeypatch.setattr(train, "_RETRY_S", 0.0)
+    assert train._follow(actor, 0, stop).exit_code == 143
+    assert received == [signal.SIGTERM]
