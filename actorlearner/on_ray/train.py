@@ -70,6 +70,7 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
         outcome = _follow(actor, offset, stop)
         ray.kill(actor)
     if outcome.exit_code == EXIT_USAGE:
+        directory.discard()  # This process made it, so the run's actor does not.
         raise ConfigurationError(outcome.problems)
     if outcome.problems:
         raise RunError(outcome.problems[0], outcome.problems[1:])
@@ -121,6 +122,7 @@ def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, b
         actor = ray.get_actor(name_file.read_text())
     except (FileNotFoundError, ValueError):  # Never started, or ended.
         name = f"run-{uuid.uuid4().hex[:12]}"
+        directory.make()
         name_file.parent.mkdir(parents=True, exist_ok=True)
         name_file.write_text(name)
         node = ray.get_runtime_context().get_node_id()

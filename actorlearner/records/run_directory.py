@@ -113,7 +113,7 @@ class RunDirectory:
           RunError: the directory cannot be written to.
         """
         try:
-            self._make()
+            self.make()
             holder = take_lock(self.lock)
         except OSError as error:
             raise self._unusable(error) from error
@@ -122,7 +122,7 @@ class RunDirectory:
                 [f"--run_dir: {self.path} is in use by {holder}; allowed: a directory in which nothing runs"]
             )
 
-    def _make(self, *, is_new: bool = False) -> None:
+    def make(self, *, is_new: bool = False) -> None:
         """Creates the directory; raises FileExistsError if it must be new but exists."""
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ class RunDirectory:
                 self._check(config)
                 self._check_writable()
                 return
-            self._make()
+            self.make()
             self._write_manifest(new_manifest(config, run_id=None if joins else new_run_id()))
             # Last, because `holds_a_run` checks this file.
             write_atomically(self.config, to_yaml(config))
@@ -289,7 +289,7 @@ def new_run_directory(experiment: str) -> RunDirectory:
     for number in itertools.count(1):
         directory = RunDirectory(Path(NEW_RUNS) / (name if number == 1 else f"{name}-{number}"))
         try:
-            directory._make(is_new=True)
+            directory.make(is_new=True)
         except FileExistsError:
             if directory.path.is_dir():
                 continue

@@ -3,6 +3,7 @@
 tests/integration/test_ray.py has one that can be reached.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,8 +15,10 @@ from types import SimpleNamespace
 import pytest
 from ray.exceptions import ActorUnavailableError
 
+from actorlearner.agents.configuration import load_config
+from actorlearner.errors import ConfigurationError
 from actorlearner.on_ray import train
-from actorlearner.on_ray.run import Outcome
+from actorlearner.on_ray.run import Outcome, Plan
 from actorlearner.process.stop import Stop
 from tests.support.processes import REPOSITORY
 
@@ -114,3 +117,39 @@ def test_a_stop_reaches_an_actor_that_ray_starts_again(monkeypatch: pytest.Monke
     monkeypatch.setattr(train, "_RETRY_S", 0.0)
     assert train._follow(actor, 0, stop).exit_code == 143
     assert received == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_refused_start_leaves_no_run_directory(
+    exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A corrected start can use the same path. A directory that existed before stays."""
+    run = tmp_path / "runs" / "one"
+    if exists:
+        run.mkdir(parents=True)
+
+    def start(plan: Plan) -> SimpleNamespace:
+        for name in ("config.yaml", "lock", "metrics/replay.jsonl", "logs/ray.log"):
+            path = Path(plan.run_dir, name)
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+        return SimpleNamespace(poll=SimpleNamespace(remote=lambda offset: (b"", Outcome(2, ("wrong",)))))
+
+    ray = SimpleNamespace(
+        get_actor=lambda name: None,
+        get_runtime_context=lambda: SimpleNamespace(get_node_id=lambda: "aa"),
+        nodes=lambda: [{"NodeID": "aa", "Resources": {}}],
+        remote=lambda _: SimpleNamespace(options=lambda **_: SimpleNamespace(remote=start)),
+        wait=lambda answers, timeout: (answers, []),
+        get=lambda answer: answer,
+        kill=lambda actor: None,
+    )
+    monkeypatch.setattr(train, "ray", ray)
+    monkeypatch.setattr(train, "_connection", lambda address, actors: contextlib.nullcontext())
+    monkeypatch.setattr(train, "make_output_robust", lambda: None)
+    monkeypatch.setattr(Stop, "install", lambda stop: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    with pytest.raises(ConfigurationError, match="wrong"):
+        train.run_on_ray(load_config("sac_pendulum"), str(run), "experiment", "auto")
+    assert run.exists() == exists
+    assert (tmp_path / "runs").exists() == exists
