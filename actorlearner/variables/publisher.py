@@ -179,7 +179,10 @@ class Publisher:
             end = self._container.end(_DELIVERED_TIMEOUT_S)
         except UNREACHABLE:
             return False
-        return end is not None and end.saved and end.order >= announced.order
+        if end is None:  # The server has restored a checkpoint with everything but the announcement.
+            self.finish()
+            return False
+        return end.saved and end.order >= announced.order
 
     def flush(self, timeout_s: float) -> bool:
         """Waits until the server has stored everything; returns False if that takes longer."""

@@ -18,6 +18,7 @@ from actorlearner.variables.container import (
     EVALUATIONS_KEPT,
     ContainerStatus,
     EvaluationRequest,
+    PolicyOrder,
     PolicyVariables,
     RunEnd,
 )
@@ -305,6 +306,21 @@ def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
     assert container.run_end is not None
     container.run_end = container.run_end._replace(saved=True)
     assert publisher.delivered()
+
+
+def test_an_end_that_a_restarted_server_has_lost_is_announced_again(
+    parts: AgentParts, container: PausedContainer, publisher: Publisher
+) -> None:
+    """Its checkpoint was written between the last version and the end, so the count of versions is right."""
+    container.let.release()
+    train_to(parts, 10)
+    publisher.publish()
+    publisher.finish()
+    assert publisher.flush(LONG_S)
+    container.run_end = None
+    assert not publisher.delivered()
+    assert publisher.flush(LONG_S)
+    assert container.run_end == RunEnd(PolicyOrder(0, 10))
 
 
 def test_evaluated_policies_are_freed(
