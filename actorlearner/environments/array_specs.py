@@ -15,12 +15,20 @@ from actorlearner.errors import RunError
 
 Cast = Callable[[Any], Nest]
 
+_SINGLE = {
+    "float64": "float32",
+    **dict.fromkeys(("bool", "int8", "int16", "uint16"), "int32"),
+    **dict.fromkeys(("uint32", "uint64"), "int64"),
+}
+"""The names of dtypes that others replace."""
+
 
 def single_precision(spec: Nest) -> Nest:
-    """Converts a nest of any library's specs to dm_env's, and float64 to float32; mappings become dicts.
+    """Converts a nest of any library's specs to dm_env's with dtypes of TF-Agents; mappings become dicts.
 
-    TF-Agents' networks refuse float64, which would also double the size of replay. Bounds are rounded
-    inwards, so that an action inside the float32 bounds is inside the float64 bounds.
+    TF-Agents' networks refuse float64, which would also double the size of replay, and bool and all integers
+    but uint8, int32 and int64. Bounds of float64 are rounded inwards, so that an action inside the float32
+    bounds is inside the float64 bounds.
     """
     if isinstance(spec, Mapping):
         return {key: single_precision(child) for key, child in spec.items()}
@@ -30,14 +38,14 @@ def single_precision(spec: Nest) -> Nest:
 
 
 def _single_precision_leaf(spec: Any) -> specs.Array:
-    dtype = np.dtype(spec.dtype)
-    double = dtype == np.float64
-    if double:
-        dtype = np.dtype(np.float32)
+    given = np.dtype(spec.dtype)
+    dtype = np.dtype(_SINGLE.get(given.name, given.name))
+    if given == np.bool_:
+        return specs.BoundedArray(spec.shape, dtype, 0, 1, spec.name)
     if not (hasattr(spec, "minimum") and hasattr(spec, "maximum")):
         return specs.Array(spec.shape, dtype, spec.name)
     minimum, maximum = spec.minimum, spec.maximum
-    if double:
+    if given == np.float64:
         minimum = _rounded(minimum, np.inf, lambda rounded, exact: rounded < exact)
         maximum = _rounded(maximum, -np.inf, lambda rounded, exact: rounded > exact)
         # Both bounds of a fixed value, such as 0.1, may lie outside after rounding.

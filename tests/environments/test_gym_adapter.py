@@ -2,7 +2,10 @@ import gym
 import numpy as np
 import pytest
 
+from actorlearner.agents.encoder import AgentSpecs
+from actorlearner.agents.ppo_networks import ValueNetwork, make_body
 from actorlearner.environments.gym_adapter import GymAdapter
+from actorlearner.environments.specs import environment_specs
 from actorlearner.errors import RunError
 
 Box, Dict, Discrete, Tuple = gym.spaces.Box, gym.spaces.Dict, gym.spaces.Discrete, gym.spaces.Tuple
@@ -78,6 +81,20 @@ def test_other_dtypes_are_kept(dtype):
     observation = adapter.reset()
     assert adapter.observation_spec.dtype == observation.dtype == dtype
     np.testing.assert_array_equal(observation, [[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int16, np.uint16, np.uint32, np.uint64])
+def test_dtypes_that_networks_refuse_become_wider(dtype):
+    """Action masks are often int8, and boards bool."""
+    adapter = GymAdapter(Scripted(observation_space=Box(0, 1, (2,), dtype), first=np.array([0, 1], dtype)))
+    observation = adapter.reset()
+    np.testing.assert_array_equal(observation, [0, 1])
+    assert adapter.observation_spec.dtype == observation.dtype
+    spec = environment_specs(adapter).observation
+    assert (spec.minimum, spec.maximum) == (0, 1)
+    network = ValueNetwork(spec, make_body(AgentSpecs(spec, None, None), [2]))
+    network.create_variables()
+    assert network(observation[None])[0].shape == (1,)
 
 
 def test_observations_outlive_the_environments_buffer():
