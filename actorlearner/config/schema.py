@@ -47,7 +47,8 @@ class EnvironmentConfig:
     max_faults: int = setting(
         10,
         "Consecutive faults of an environment (an error, NaN or infinity) after which it is created again; "
-        "one more fault ends the run. A completed episode, or 1,000 env steps, reset the count.",
+        "one more fault ends the run. A completed episode resets the count, and so do 1,000 env steps of a "
+        "collect actor.",
         at_least=0,
         at_most=100,
     )

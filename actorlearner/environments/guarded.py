@@ -18,9 +18,6 @@ from actorlearner.records.notify import warn
 
 _log = logging.getLogger(__name__)
 
-_FORGIVEN_AFTER = 1_000
-"""Env steps in a row without a fault that reset the count of consecutive faults; so does an episode's end."""
-
 
 class GuardedEnvironment(Wrapper):
     """Wraps an environment and replaces it after a fault.
@@ -34,18 +31,26 @@ class GuardedEnvironment(Wrapper):
       faults: number of faults so far.
     """
 
-    def __init__(self, make: Callable[[int], Environment], title: str, max_faults: int) -> None:
+    def __init__(
+        self,
+        make: Callable[[int], Environment],
+        title: str,
+        max_faults: int,
+        forgiven_after: int | None = None,
+    ) -> None:
         """Makes the environment.
 
         Args:
           make: returns a new environment; called with 0, then with the number of faults after each fault.
           title: name in messages, such as "environment 3".
-          max_faults: number of faults in a row that are survived.
+          max_faults: number of faults in a row that are survived; an episode without one resets the count.
+          forgiven_after: env steps without a fault that reset the count, too; None: only an episode does.
         """
         super().__init__(make(0))
         self._make = make
         self._title = title
         self._max_faults = max_faults
+        self._forgiven_after = forgiven_after
         self.faults = 0
         self._in_a_row = 0
         self._good_steps = 0
@@ -56,6 +61,8 @@ class GuardedEnvironment(Wrapper):
         Raises:
           RunError: more than `max_faults` faults in a row.
         """
+        if self._good_steps:  # The episode before was complete, or its player cut it off.
+            self._in_a_row = self._good_steps = 0
         while True:
             try:
                 observation = self._environment.reset()
@@ -89,8 +96,8 @@ class GuardedEnvironment(Wrapper):
             self._replace(problem)
             return None
         self._good_steps += 1
-        if step.last or self._good_steps >= _FORGIVEN_AFTER:
-            self._in_a_row = self._good_steps = 0
+        if self._good_steps == self._forgiven_after:
+            self._in_a_row = 0
         return step
 
     def send(self, action: Nest) -> None:
@@ -143,6 +150,7 @@ def load_guarded(
     environment: int,
     restart: int = 0,
     own_process: bool = False,
+    forgiven_after: int | None = None,
 ) -> GuardedEnvironment:
     """Loads an environment of a role; its replacements after faults have other seeds.
 
@@ -155,6 +163,7 @@ def load_guarded(
       environment: index among the process's environments, from 0.
       restart: as for `seed_for`.
       own_process: whether the environment runs in a process of its own.
+      forgiven_after: as for GuardedEnvironment.
 
     Raises:
       ConfigurationError: the environment cannot be loaded.
@@ -171,7 +180,7 @@ def load_guarded(
             return ProcessEnvironment(config, own_seed, role, index)
         return load_environment(config, own_seed, report, role, index)
 
-    return GuardedEnvironment(make, f"environment {environment}", config.max_faults)
+    return GuardedEnvironment(make, f"environment {environment}", config.max_faults, forgiven_after)
 
 
 def problem_of(step: Step) -> str:

@@ -44,6 +44,9 @@ _STATUS_TIMEOUT_S = 5
 _NEXT_POLICY_S = 0.01
 _FIRST_VARIABLES_DEADLINE_S = 600.0
 
+_FORGIVEN_AFTER = 1_000
+"""Env steps without a fault after which an environment's faults do not count: an episode may never end."""
+
 
 def run(
     config: Config, directory: RunDirectory, stop: Stop, *, replay_address: tuple[str, ...], actor_index: int
@@ -124,6 +127,7 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
             i,
             restart,
             own_process=config.collect.environment_processes,
+            forgiven_after=_FORGIVEN_AFTER,
         )
         for i in range(envs_per_actor(config.collect))
     ]

@@ -56,7 +56,7 @@ Guard = Callable[..., tuple[GuardedEnvironment, list[Scripted]]]
 @pytest.fixture
 def guard() -> Guard:
     def make(
-        *scripts: dict[str, list[Any]], max_faults: int = 3
+        *scripts: dict[str, list[Any]], max_faults: int = 3, forgiven_after: int | None = None
     ) -> tuple[GuardedEnvironment, list[Scripted]]:
         made: list[Scripted] = []
 
@@ -69,7 +69,7 @@ def guard() -> Guard:
             made.append(Scripted(script.get("steps", []), script.get("resets", [])))
             return made[-1]
 
-        return GuardedEnvironment(environment, "environment 7", max_faults), made
+        return GuardedEnvironment(environment, "environment 7", max_faults, forgiven_after), made
 
     return make
 
@@ -132,16 +132,41 @@ def test_more_than_max_faults_in_a_row_raise_run_error(guard: Guard) -> None:
         environment.reset()
 
 
-@pytest.mark.parametrize("good", ["an episode", "many env steps"])
-def test_the_count_of_faults_in_a_row_is_reset_after_good_env_steps(guard: Guard, good: str) -> None:
-    well = [GOOD] * 999 + [GOOD] if good == "many env steps" else [GOOD._replace(last=True)]
-    script = {"steps": [*well, OSError("crash")]}
+@pytest.mark.parametrize("last", [True, False])
+def test_an_episode_that_ends_or_is_cut_off_resets_the_count_of_faults_in_a_row(
+    guard: Guard, last: bool
+) -> None:
+    script = {"steps": [GOOD, GOOD._replace(last=last), OSError("crash")]}
     environment, _ = guard(*[script] * 5, max_faults=1)
+    for _ in range(5):
+        environment.reset()
+        assert environment.step(ACTION)
+        assert environment.step(ACTION)
+        environment.reset()
+        assert environment.step(ACTION) is None
+    assert environment.faults == 5
+
+
+def test_many_env_steps_reset_the_count_of_faults_in_a_row(guard: Guard) -> None:
+    environment, _ = guard(*[{"steps": [GOOD] * 8 + [OSError("crash")]}] * 5, max_faults=1, forgiven_after=8)
     for _ in range(5):
         environment.reset()
         while environment.step(ACTION) is not None:
             pass
     assert environment.faults == 5
+
+
+def test_an_environment_that_completes_no_episode_fails_however_late(guard: Guard) -> None:
+    """An evaluation would play its episode again and again."""
+    environment, _ = guard(*[{"steps": [GOOD] * 1_500 + [OSError("crash")]}] * 2, max_faults=1)
+    environment.reset()
+    while environment.step(ACTION) is not None:
+        pass
+    environment.reset()
+    for _ in range(1_500):
+        assert environment.step(ACTION)
+    with pytest.raises(RunError, match="failed 2 times in a row"):
+        environment.step(ACTION)
 
 
 def test_a_recreated_environment_has_another_seed() -> None:
