@@ -1,7 +1,7 @@
 """Adapts environments of gym and gymnasium; their time limits truncate episodes."""
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from actorlearner.environments.adapter import Adapter
@@ -56,7 +56,7 @@ class GymAdapter(Adapter):
         answer = self._env_step(self._action(action))
         if len(answer) == 4:
             observation, reward, last, info = answer
-            truncated = last and info.get("TimeLimit.truncated", False)
+            truncated = last and isinstance(info, Mapping) and info.get("TimeLimit.truncated", False)
             terminated = last and not truncated
         else:
             observation, reward, terminated, truncated, info = answer

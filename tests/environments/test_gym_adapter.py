@@ -46,6 +46,7 @@ OBSERVATION = np.array([0.5, -0.5], np.float32)
         ((np.bool_(True), {}), 0.0, True),
         ((False, False, {}), 1.0, False),
         ((True, False, {}), 0.0, True),
+        ((True, None), 0.0, True),
         ((False, True, {}), 1.0, True),
         ((True, True, {}), 0.0, True),
     ],
