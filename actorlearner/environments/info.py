@@ -86,7 +86,10 @@ def _split(metric: str) -> tuple[str, str]:
 
 
 def _number(value: Any) -> float | None:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # Lists of different lengths.
+        return None
     if array.size != 1 or array.dtype.kind not in _NUMBERS:
         return None
     number = float(array.reshape(()))

@@ -42,6 +42,7 @@ def test_only_finite_numbers_count() -> None:
         "nan": float("nan"),
         "none": None,
         "two": [1, 2],
+        "ragged": [[1], [1, 2]],
         "other": 8,
     }
     keys = [*(key for key in info if key != "other"), "absent"]
