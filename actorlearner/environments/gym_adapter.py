@@ -94,7 +94,10 @@ def _reset_takes_seed(environment: "gym.Env") -> bool:
     """Whether `reset` takes a `seed` and all wrappers pass it on."""
     layer = environment
     while True:
-        parameters = inspect.signature(layer.reset).parameters
+        try:
+            parameters = inspect.signature(layer.reset).parameters
+        except ValueError:  # It has no signature, as functions of C.
+            return False
         if layer is _unwrapped(environment):
             return "seed" in parameters
         passes_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())

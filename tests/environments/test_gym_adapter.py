@@ -1,3 +1,5 @@
+import functools
+
 import gym
 import numpy as np
 import pytest
@@ -44,9 +46,9 @@ OBSERVATION = np.array([0.5, -0.5], np.float32)
         ((True, {"TimeLimit.truncated": True}), 1.0, True),
         ((True, {"TimeLimit.truncated": False}), 0.0, True),  # terminated at the limit itself
         ((np.bool_(True), {}), 0.0, True),
+        ((True, None), 0.0, True),
         ((False, False, {}), 1.0, False),
         ((True, False, {}), 0.0, True),
-        ((True, None), 0.0, True),
         ((False, True, {}), 1.0, True),
         ((True, True, {}), 0.0, True),
     ],
@@ -204,6 +206,13 @@ def test_seeding_works_through_reset_and_through_seed(environment_class, wrap):
 
     assert first_observation(1) == first_observation(1)
     assert first_observation(1) != first_observation(2)
+
+
+def test_a_reset_without_a_signature_takes_no_seed():
+    environment = Scripted()
+    environment.seed = None
+    environment.reset = functools.partial(max, [1.0, 2.0])  # As a function of C.
+    assert not GymAdapter(environment).seed(1)
 
 
 def test_close_closes_the_environment():
