@@ -63,6 +63,9 @@ def _import_builder(name: str) -> AgentBuilder[Any]:
         builder: AgentBuilder[Any] = own_class()
         if not isinstance(builder, AgentBuilder) or not issubclass(builder.config_class, AgentConfig):
             raise TypeError("it is no AgentBuilder whose config_class is a subclass of AgentConfig")
+        for each in builder.config_class.__mro__:
+            if "__annotations__" in vars(each) and "__dataclass_fields__" not in vars(each):
+                raise TypeError(f"{each.__name__} has keys, but is no dataclass")
         config_keys(builder.config_class)  # Raises if a field of the class is no key.
     except (Exception, SystemExit) as error:  # An own class may raise anything, and a script exits.
         raise ConfigurationError([unloadable(name, "agent.name", _ALLOWED, error)]) from error

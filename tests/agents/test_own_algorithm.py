@@ -10,6 +10,7 @@ from actorlearner.agents.configuration import load_config
 from actorlearner.agents.dqn import DqnBuilder, DqnConfig
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.resolved import to_yaml
+from actorlearner.config.setting import setting
 from actorlearner.errors import ConfigurationError
 
 CONFIG = "examples/dueling_dqn.yaml"
@@ -40,6 +41,18 @@ class Undeclared(DqnBuilder):
     config_class = UndeclaredConfig
 
 
+class UndecoratedConfig(DqnConfig):
+    """An invalid configuration class: it is no dataclass, so that its key would be unknown."""
+
+    entropy: float = setting(0.1, "Weight of the entropy.")
+
+
+class Undecorated(DqnBuilder):
+    """An invalid builder."""
+
+    config_class = UndecoratedConfig
+
+
 def test_its_keys_are_checked_and_written_like_all_others(tmp_path):
     config = load_config(CONFIG, ["agent.epsilon=0.2"])
     assert config.agent.name == NAME
@@ -67,6 +80,7 @@ def test_its_agent_trains(discrete, agents, batches):
         (f"{__name__}:NoBuilder", "it is no AgentBuilder"),
         (f"{__name__}:Exits", "SystemExit: no licence"),
         (f"{__name__}:Undeclared", "TypeError: entropy is not declared by setting(...)"),
+        (f"{__name__}:Undecorated", "TypeError: UndecoratedConfig has keys, but is no dataclass"),
         ("json:dumps", "missing 1 required positional argument"),
         (":", "Empty module name"),
     ],
