@@ -48,8 +48,12 @@ def write_certificate(path: Path, certificate: bytes) -> None:
       OSError: the file cannot be written.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(certificate)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(certificate)
+    except BaseException:  # Nothing was there before, and an empty file would be refused the next time.
+        path.unlink()
+        raise
 
 
 def server_context(path: Path) -> ssl.SSLContext:

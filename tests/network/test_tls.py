@@ -1,6 +1,7 @@
 """TLS proxy and tunnels: holders of a run's certificate get through, and nobody else."""
 
 import os
+import resource
 import socket
 import ssl
 import struct
@@ -175,6 +176,18 @@ def test_the_certificate_is_for_this_user_alone_and_no_file_is_overwritten(certi
     assert certificate.stat().st_mode & 0o777 == 0o600
     with pytest.raises(FileExistsError):
         write_certificate(certificate, make_certificate())
+
+
+def test_a_certificate_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.pem"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))  # As a full disk.
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write_certificate(path, make_certificate())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
