@@ -106,6 +106,11 @@ class GuardedEnvironment(Wrapper):
             with contextlib.suppress(RunError):  # `step` will raise it again.
                 self._environment.send(action)
 
+    def begin_close(self) -> None:
+        """Starts to close the environment, if it runs in another process; `close` must follow."""
+        if isinstance(self._environment, ProcessEnvironment):
+            self._environment.begin_close()
+
     def close(self) -> None:
         """Frees the simulator; nothing depends on it any more, so that an exception is only logged."""
         try:

@@ -74,9 +74,13 @@ class ProcessEnvironment:
         """Raises RenderError."""
         raise RenderError("it runs in a process of its own")
 
+    def begin_close(self) -> None:
+        """Makes the process close its environment and end; does not block."""
+        self._connection.close()
+
     def close(self) -> None:
         """Ends the process."""
-        self._connection.close()
+        self.begin_close()
         self._process.join(_END_S)
         self._process.kill()
         self._process.join()

@@ -50,6 +50,9 @@ class Counting:
         reward = 100.0 * self._index + self.steps
         return Step(self._observation(), reward, 0.0 if terminated else 1.0, last)
 
+    def begin_close(self) -> None:
+        assert not self.closed
+
     def close(self) -> None:
         self.closed = True
 

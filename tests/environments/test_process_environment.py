@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments import process_environment
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.process_environment import ProcessEnvironment
@@ -107,6 +108,27 @@ def test_all_step_at_once_and_a_segmentation_fault_costs_one_episode(tmp_path):
         assert batch.faults == 1
         assert batch.step(np.array([0, 0]), 0).valid.all()
     assert not any(process.is_running() for process in processes)
+
+
+class Leaving(Meeting):
+    """Closes only after another environment has begun to close."""
+
+    def close(self):
+        for name in ("begun", "ended"):
+            open(os.path.join(self._folder, f"{name} {os.getpid()}"), "w").close()
+            wait_for(
+                lambda: len(os.listdir(self._folder)) > self._others, "the other environment, which closes"
+            )
+
+
+def test_all_close_at_once(tmp_path, monkeypatch):
+    """Local mode kills an actor that takes long to close."""
+    monkeypatch.setattr(process_environment, "_END_S", 60.0)
+    suite = OWN.suite.replace("Meeting", "Leaving")
+    config = dataclasses.replace(OWN, suite=suite, kwargs={"folder": str(tmp_path), "others": 1})
+    with closing(guarded(config, 0), guarded(config, 1)):
+        pass
+    assert sorted(path.name.split()[0] for path in tmp_path.iterdir()) == ["begun"] * 2 + ["ended"] * 2
 
 
 def test_constructor_errors_are_refused_as_in_the_same_process():
