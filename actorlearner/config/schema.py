@@ -200,6 +200,7 @@ class CollectConfig:
         1,
         "Threads of TensorFlow in each actor, for its policy and simulators that use TensorFlow.",
         at_least=1,
+        at_most=1_024,
     )
     gpus: bool = setting(False, "Lets actors use the GPUs, for simulators that need them.")
     environment_processes: bool = setting(

@@ -226,6 +226,7 @@ def test_wrong_types(load_text, key: str, value: str) -> None:
         ("collect.variables_interval_s=1e308", "collect.variables_interval_s: 1e+308 is out of range"),
         ("collect.actors=1000000000", "collect.actors: 1000000000 is out of range"),
         ("collect.envs_per_actor=1000000000", "collect.envs_per_actor: 1000000000 is out of range"),
+        ("collect.threads=4294967296", "collect.threads: 4294967296 is out of range"),
         ("learn.intra_op_threads=4294967296", "learn.intra_op_threads: 4294967296 is out of range"),
         ("agent.rates=[1, .inf]", "agent.rates: [1, Infinity] is not finite"),
         ("agent.gamma=1.01", "agent.gamma: 1.01 is out of range"),
