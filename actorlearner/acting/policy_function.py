@@ -135,7 +135,9 @@ class RandomPolicy:
         """Returns a nest of arrays [batch_size, ...]; of the observations, only the action mask is used."""
         if self._mask is not None:
             allowed = np.asarray(observations[self._mask], np.bool_)
-            return np.array([self._random.choice(np.flatnonzero(row)) for row in allowed], self._spec.dtype)
+            # Where no action is allowed, any is drawn, as by policies.
+            choices = [np.flatnonzero(row | ~row.any()) for row in allowed]
+            return np.array([self._random.choice(each) for each in choices], self._spec.dtype)
         return array_spec.sample_spec_nest(self._spec, self._random, (self._batch_size,))
 
 

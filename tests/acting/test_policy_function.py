@@ -136,6 +136,14 @@ def test_random_actions_fill_their_bounds() -> None:
     np.testing.assert_allclose(counts, 500, rtol=0.2)
 
 
+def test_random_actions_follow_the_mask_where_it_allows_any() -> None:
+    masked = {"free": tf.TensorSpec([4], tf.float32)}
+    specs = EnvironmentSpecs(masked, DISCRETE, time_step.time_step_spec(masked))
+    function = RandomPolicy(specs, 2, seed=1, mask="free")
+    drawn = [function({"free": np.array([[0, 1, 0, 1], [0] * 4])}, FIRST[:2]) for _ in range(100)]
+    assert [set(actions) for actions in zip(*drawn, strict=True)] == [{1, 3}, {0, 1, 2, 3}]
+
+
 def test_random_actions_are_seeded_and_differ_between_environments() -> None:
     def drawn(seed: int) -> np.ndarray:
         np.random.seed(3)  # Of no consequence: the generator is its own.
