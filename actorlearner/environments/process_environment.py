@@ -1,5 +1,6 @@
 """An environment in a process of its own: many step at once, and a crash costs one episode."""
 
+import contextlib
 import functools
 import multiprocessing
 import multiprocessing.connection
@@ -145,7 +146,8 @@ def _serve(
         try:
             what, action = connection.recv()
         except (EOFError, OSError):
-            environment.close()
+            with contextlib.suppress(Exception):  # User code may raise anything, and must not keep us here.
+                environment.close()
             for process in multiprocessing.active_children():
                 process.terminate()
             os._exit(0)  # Skips the interpreter's shutdown, because the actor waits.

@@ -131,6 +131,36 @@ def test_all_close_at_once(tmp_path, monkeypatch):
     assert sorted(path.name.split()[0] for path in tmp_path.iterdir()) == ["begun"] * 2 + ["ended"] * 2
 
 
+class Clumsy(Meeting):
+    """Starts a process, and does not end it: closing fails."""
+
+    def reset(self, *, seed=None):
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+        process.start()
+        open(os.path.join(self._folder, str(process.pid)), "w").close()
+        return super().reset()
+
+    def close(self):
+        raise OSError("no such window")
+
+
+def test_no_process_is_left_of_an_environment_whose_close_raises(tmp_path):
+    config = dataclasses.replace(
+        OWN, suite=OWN.suite.replace("Meeting", "Clumsy"), kwargs={"folder": str(tmp_path)}
+    )
+    ProcessEnvironment(config, 0, "collect-actor", 0).close()
+    started = [int(path.name) for path in tmp_path.iterdir()]
+    assert started
+    wait_for(lambda: not any(map(_runs, started)), "the end of its processes", timeout_s=60.0)
+
+
+def _runs(process):
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_constructor_errors_are_refused_as_in_the_same_process():
     config = dataclasses.replace(OWN, kwargs={"no_such": 1})
     with pytest.raises(ConfigurationError, match="no_such"):
