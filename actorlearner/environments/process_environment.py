@@ -103,7 +103,7 @@ class ProcessEnvironment:
 
     def _died(self) -> RunError:
         self._process.join(_END_S)
-        return RunError(f"its process has died, exit code {self._process.exitcode}")
+        return RunError(f"the environment's process has died, exit code {self._process.exitcode}")
 
 
 def _end_by_signals() -> None:

@@ -19,7 +19,7 @@ from actorlearner.environments import process_environment
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.process_environment import ProcessEnvironment
-from actorlearner.errors import ConfigurationError
+from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.process.tensorflow_setup import limit_children
 from tests.support.processes import wait_for
 
@@ -159,6 +159,19 @@ def _runs(process):
         return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+class Aborting(Meeting):
+    """Crashes before it is made."""
+
+    def __init__(self):
+        os.abort()
+
+
+def test_a_crash_in_a_constructor_is_reported_with_what_has_died():
+    config = dataclasses.replace(OWN, suite=OWN.suite.replace("Meeting", "Aborting"))
+    with pytest.raises(RunError, match=r"^the environment's process has died, exit code -6"):
+        ProcessEnvironment(config, 0, "collect-actor", 0)
 
 
 def test_constructor_errors_are_refused_as_in_the_same_process():
