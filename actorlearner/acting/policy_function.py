@@ -135,7 +135,7 @@ class RandomPolicy:
         """Returns a nest of arrays [batch_size, ...]; of the observations, only the action mask is used."""
         if self._mask is not None:
             allowed = np.asarray(observations[self._mask], np.bool_)
-            # Where no action is allowed, any is drawn, as by policies.
+            # If the mask allows no action, any action may be drawn; policies do the same.
             choices = [np.flatnonzero(row | ~row.any()) for row in allowed]
             return np.array([self._random.choice(each) for each in choices], self._spec.dtype)
         return array_spec.sample_spec_nest(self._spec, self._random, (self._batch_size,))

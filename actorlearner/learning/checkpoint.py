@@ -129,8 +129,8 @@ class LearnerCheckpoint:
     def pending_evaluations(self) -> list[EvaluationRequest]:
         """Reads the evaluations that were pending when the restored checkpoint was saved.
 
-        They have the generation of the learner that saved them: their train steps are not taken again, so the
-        eval actor must not repeat those that it has recorded since.
+        Each keeps the generation of the learner that saved it. Its train step is not taken again, so the eval
+        actor skips the evaluation if it has recorded it already.
         """
         if self._saved < 0:
             return []

@@ -73,7 +73,7 @@ class Group:
 
     @property
     def may_abandon_training(self) -> bool:
-        """Whether a stopped learner may end while a train step waits for data."""
+        """True if a stopped learner may end although a train step still waits for data."""
         return True
 
     def all_have_data(self) -> list[tf.Operation]:

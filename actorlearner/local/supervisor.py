@@ -142,7 +142,7 @@ class Supervisor:
         return {name: child.start_up for name, child in self._children.items() if child.start_up}
 
     def check(self) -> Iterator[str]:
-        """Checks every role, and restarts those that died; yields the lines to print.
+        """Checks every role, restarts each role that died, and yields the lines to print.
 
         Raises:
           ConfigurationError: a role refused the configuration.

@@ -100,7 +100,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("alembic").setLevel(logging.ERROR)
     warnings.simplefilter("ignore", ExperimentalWarning)  # Of the heartbeats.
-    # Of a train step that a restarted learner takes, and the eval actor evaluates, again.
+    # Optuna warns of a second value if a restarted learner repeats a train step.
     warnings.filterwarnings("ignore", message="The reported value is ignored")
     url = storage_url or f"sqlite:///{directory.absolute() / 'study.db'}"
     warmup = int(_WARMUP_SHARE * plan.config.learn.train_steps)
@@ -113,7 +113,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
         )
         study = optuna.create_study(
             storage=storage,
-            study_name=os.path.basename(os.path.abspath(directory)),  # Also of `.`, which has no name.
+            study_name=os.path.basename(os.path.abspath(directory)),  # `directory.name` of `.` is empty.
             direction="maximize",
             load_if_exists=True,
             # Evaluations of the first quarter are too noisy to prune by.

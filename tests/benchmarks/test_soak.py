@@ -9,7 +9,7 @@ from tests.support.recorded_run import recorded_run
 
 
 def test_a_role_with_few_records_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the eval actor, or a collect actor that joined late."""
+    """The eval actor has few records, and so has a collect actor that joined late."""
     minutes = [{"time": 60.0 * i, "memory_bytes": (100 + i) << 20} for i in range(60)]
     recorded_run(tmp_path, evaluations=minutes[:3], training=minutes)
     assert soak.main([str(tmp_path), "--warm_up", "0"]) == 0

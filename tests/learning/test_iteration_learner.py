@@ -1,8 +1,5 @@
 """What is consumed once, through a real server: nothing twice, nothing too old, all in iterations."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +31,7 @@ from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles import learner
-from tests.support.processes import REPOSITORY
+from tests.support.processes import run_script
 from tests.support.replay import LONG_S
 
 LENGTH, FRAGMENTS, ENVIRONMENTS, BATCH, EPOCHS = 4, 6, 2, 8, 3
@@ -234,15 +231,7 @@ def test_a_learner_refuses_its_replicas_before_it_connects(tmp_path: Path) -> No
 @pytest.mark.long
 def test_one_dropped_sequence_does_not_starve_two_replicas(free_port: int, tmp_path: Path) -> None:
     """Actors collect only what an iteration takes, so that a second one for the other replica never comes."""
-    done = subprocess.run(
-        [sys.executable, "-c", ON_TWO_REPLICAS, str(free_port), str(tmp_path)],
-        cwd=REPOSITORY,
-        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
+    done = run_script(ON_TWO_REPLICAS, str(free_port), str(tmp_path))
     assert done.stdout.splitlines()[-1:] == ["True 1"], done.stderr
 
 

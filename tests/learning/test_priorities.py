@@ -2,9 +2,6 @@
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +20,7 @@ from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table, start_server
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import SampleInfo
-from tests.support.processes import REPOSITORY, wait_for
+from tests.support.processes import run_script, wait_for
 from tests.support.replay import SPECS, Replay, with_replay
 
 UNITS = 40
@@ -133,15 +130,7 @@ def test_weights_follow_the_formula() -> None:
 
 
 def test_weights_are_divided_by_the_largest_of_all_replicas() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ON_TWO_REPLICAS],
-        cwd=REPOSITORY,
-        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
+    done = run_script(ON_TWO_REPLICAS)
     assert done.returncode == 0, done.stderr
     weights = json.loads(done.stdout.splitlines()[-1])
     assert max(weights["all_items"]) == 1.0

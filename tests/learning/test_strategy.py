@@ -1,10 +1,7 @@
 """Threads, devices and strategies. What must come before TensorFlow is used runs in other processes."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -13,7 +10,7 @@ import tensorflow as tf
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.strategy import check_group_batch, make_strategy
-from tests.support.processes import REPOSITORY
+from tests.support.processes import run_script
 
 SCRIPT = """
 import json
@@ -50,21 +47,9 @@ print(json.dumps(result))
 @pytest.fixture(scope="module")
 def fresh_process() -> dict[str, Any]:
     """What the script finds in a process where TensorFlow was not used before."""
-    done = run(SCRIPT)
+    done = run_script(SCRIPT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def run(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=REPOSITORY,
-        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
 
 
 def test_default_is_one_replica() -> None:
@@ -105,7 +90,7 @@ def test_a_learner_whose_port_is_taken_raises_a_run_error() -> None:
             "from actorlearner.learning.strategy import make_group_strategy\n"
             f"make_group_strategy(Cluster(('localhost:1', '{address}'), 1))"
         )
-        done = run(script)
+        done = run_script(script)
     assert f"RunError: TensorFlow cannot listen on {address}, of TF_CONFIG: UnknownError" in done.stderr
 
 

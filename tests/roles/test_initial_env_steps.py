@@ -56,7 +56,7 @@ def test_without_initial_env_steps_there_are_none(config: Config) -> None:
 def test_sequences_with_an_info_of_each_action_allow_no_initial_env_steps(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of an own algorithm that learns from the probabilities of its actions."""
+    """An own algorithm may learn from the probabilities of its actions, which random actions do not have."""
     specs = {"log_probability": tf.TensorSpec([], tf.float32)}, ()
     monkeypatch.setattr(DqnBuilder, "policy_specs", lambda builder, config, of: specs)
     with pytest.raises(ConfigurationError) as refused:

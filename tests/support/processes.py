@@ -60,6 +60,19 @@ def kill_role(mark: str, role: str) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+def run_script(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python code in a fresh process without GPUs, where TensorFlow was not used before."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=REPOSITORY,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+
 def sleeper(writer: int) -> subprocess.Popen[bytes]:
     """Starts a process in a session of its own that only sleeps, in place of a role."""
     return subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)

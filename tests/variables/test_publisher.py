@@ -203,6 +203,17 @@ def test_weights_that_are_not_finite_are_never_published(
     assert container.pushed == [("newest", 10, 10.0)]
 
 
+def publish_twice(parts: AgentParts, container: PausedContainer, publisher: Publisher) -> None:
+    """Publishes train steps 10 and 20, both also for evaluation; later pushes do not pause either."""
+    for _ in range(20):
+        container.let.release()
+    for train_step in (10, 20):
+        train_to(parts, train_step)
+        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.publish()
+        assert publisher.flush(LONG_S)
+
+
 def test_versions_that_a_server_lost_are_pushed_again(
     parts: AgentParts,
     container: PausedContainer,
@@ -211,13 +222,7 @@ def test_versions_that_a_server_lost_are_pushed_again(
     eventually: Eventually,
 ) -> None:
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
-    for _ in range(20):
-        container.let.release()
-    for train_step in (10, 20):
-        train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=train_step)
-        publisher.publish()
-        assert publisher.flush(LONG_S)
+    publish_twice(parts, container, publisher)
     before = len(container.pushed)
     container.versions = 1  # As restored from a checkpoint.
     eventually(lambda: len(container.pushed) >= before + 3)
@@ -232,14 +237,8 @@ def test_a_restarted_server_gets_all_evaluations_in_order(
     parts: AgentParts, container: PausedContainer, publisher: Publisher
 ) -> None:
     """The eval actor skips a train step that comes after a later one."""
-    for _ in range(20):
-        container.let.release()
-    for train_step in (10, 20):
-        train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=train_step)
-        publisher.publish()
-        assert publisher.flush(LONG_S)
-    container.versions, container.pushed = 0, []  # As of a server that begins with nothing.
+    publish_twice(parts, container, publisher)
+    container.versions, container.pushed = 0, []  # A restarted server without a checkpoint has none.
     train_to(parts, 30)
     publisher.publish_for_evaluation(env_steps=30)
     assert publisher.flush(LONG_S)
