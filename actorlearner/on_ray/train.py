@@ -23,7 +23,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.network.certificate import make_certificate
 from actorlearner.network.ports import free_port
-from actorlearner.on_ray.run import Outcome, Plan, RunActor
+from actorlearner.on_ray.run_actor import Outcome, RunActor, RunSettings
 from actorlearner.process.stop import Stop
 from actorlearner.records.disk import make_output_robust
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
@@ -60,9 +60,11 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
     with _connection(address, config.collect.actors or 1):
         stop.install()  # Only now: Ctrl-C ends the wait for a connection, and Ray replaces handlers.
         directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
-        actor, offset, is_new = _find_or_start(config, directory)
+        offset = _size(directory.log("ray"))
+        found = _find(config, directory)
+        actor = _start(config, directory) if found is None else found
         if not _answers(actor, stop):
-            if is_new:
+            if found is None:
                 ray.kill(actor)
             else:
                 actor.stop.remote(int(stop.number))  # Takes effect once Ray has started the actor.
@@ -114,35 +116,37 @@ def _probe(address: str) -> None:
     socket.create_connection(host_and_port, _CONNECT_S).close()
 
 
-def _find_or_start(config: Config, directory: RunDirectory) -> tuple[Any, int, bool]:
-    """Returns the run's Ray actor, the offset from which to print its output, and whether it is new."""
-    output = directory.log("ray")
-    name_file = directory.heartbeats / _NAME_FILE
+def _find(config: Config, directory: RunDirectory) -> Any | None:
+    """Returns the Ray actor of the directory's run; None if it was never started, or has ended."""
     try:
-        actor = ray.get_actor(name_file.read_text())
-    except (FileNotFoundError, ValueError):  # Never started, or ended.
-        name = f"run-{uuid.uuid4().hex[:12]}"
-        directory.make()
-        name_file.parent.mkdir(parents=True, exist_ok=True)
-        name_file.write_text(name)
-        node = ray.get_runtime_context().get_node_id()
-        plan = Plan(to_yaml(config), str(directory.path), make_certificate(), free_port(), os.getcwd())
-        nodes = ray.nodes()
-        gpus = next(each["Resources"].get("GPU", 0) for each in nodes if each["NodeID"] == node)
-        options = ray.remote(RunActor).options(
-            name=name,
-            lifetime="detached",
-            max_restarts=-1,
-            max_concurrency=_CONCURRENT_CALLS,
-            num_cpus=0,
-            num_gpus=gpus,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        )
-        return options.remote(plan), _size(output), True
+        actor = ray.get_actor((directory.heartbeats / _NAME_FILE).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
     if directory.holds_a_run:  # Else the actor still waits for its GPUs.
         directory.check_same(config)
     print(f"attached to the run in {directory.path}", flush=True)
-    return actor, _size(output), False
+    return actor
+
+
+def _start(config: Config, directory: RunDirectory) -> Any:
+    """Starts or resumes the directory's run on this node, with all of its GPUs; returns its Ray actor."""
+    name = f"run-{uuid.uuid4().hex[:12]}"
+    directory.make()
+    directory.heartbeats.mkdir(exist_ok=True)
+    (directory.heartbeats / _NAME_FILE).write_text(name)
+    node = ray.get_runtime_context().get_node_id()
+    gpus = next(each["Resources"].get("GPU", 0) for each in ray.nodes() if each["NodeID"] == node)
+    options = ray.remote(RunActor).options(
+        name=name,
+        lifetime="detached",
+        max_restarts=-1,
+        max_concurrency=_CONCURRENT_CALLS,
+        num_cpus=0,
+        num_gpus=gpus,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+    )
+    run_dir, certificate, port = str(directory.path), make_certificate(), free_port()
+    return options.remote(RunSettings(to_yaml(config), run_dir, certificate, port, os.getcwd()))
 
 
 def _size(output: Path) -> int:

@@ -18,7 +18,7 @@ from ray.exceptions import ActorUnavailableError
 from actorlearner.agents.configuration import load_config
 from actorlearner.errors import ConfigurationError
 from actorlearner.on_ray import train
-from actorlearner.on_ray.run import Outcome, Plan
+from actorlearner.on_ray.run_actor import Outcome, RunSettings
 from actorlearner.process.stop import Stop
 from tests.support.processes import REPOSITORY
 
@@ -128,9 +128,9 @@ def test_a_refused_start_leaves_no_run_directory(
     if exists:
         run.mkdir(parents=True)
 
-    def start(plan: Plan) -> SimpleNamespace:
+    def start(settings: RunSettings) -> SimpleNamespace:
         for name in ("config.yaml", "lock", "metrics/replay.jsonl", "logs/ray.log"):
-            path = Path(plan.run_dir, name)
+            path = Path(settings.run_dir, name)
             path.parent.mkdir(exist_ok=True)
             path.touch()
         return SimpleNamespace(poll=SimpleNamespace(remote=lambda offset: (b"", Outcome(2, ("wrong",)))))

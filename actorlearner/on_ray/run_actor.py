@@ -25,7 +25,8 @@ from actorlearner.local.train import train
 from actorlearner.network.certificate import write_certificate
 from actorlearner.network.hidden import TlsProxy, listen
 from actorlearner.network.private_network import PRIVATE, choose_network
-from actorlearner.on_ray.collect import RayChild, Task
+from actorlearner.on_ray.collect_actor import CollectSettings
+from actorlearner.on_ray.ray_child import RayChild
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 
@@ -35,7 +36,7 @@ _WIDTH = 1_000  # Lines of the output are not broken: the terminal is elsewhere.
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class RunSettings:
     """The data from which the Ray actor starts or resumes a run.
 
     Attributes:
@@ -64,11 +65,11 @@ class Outcome:
 class RunActor:
     """The detached Ray actor that supervises a run; commands start it, poll it and stop it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, settings: RunSettings) -> None:
         """Starts or resumes the run on a thread."""
-        os.chdir(plan.folder)
-        self._plan = plan
-        self._directory = RunDirectory(Path(plan.run_dir))
+        os.chdir(settings.folder)
+        self._settings = settings
+        self._directory = RunDirectory(Path(settings.run_dir))
         self._output = self._directory.log("ray")
         self._output.parent.mkdir(parents=True, exist_ok=True)
         self._outcome: Outcome | None = None
@@ -108,12 +109,12 @@ class RunActor:
     def _train(self) -> int:
         with (
             tempfile.TemporaryDirectory(prefix="actorlearner-") as temporary,
-            listen(self._plan.port) as listener,
+            listen(self._settings.port) as listener,
             self._output.open("a", encoding="utf-8") as output,
         ):
             config_file, certificate = Path(temporary) / "experiment.yaml", Path(temporary) / "run.pem"
-            config_file.write_text(self._plan.config, encoding="utf-8")
-            write_certificate(certificate, self._plan.certificate)
+            config_file.write_text(self._settings.config, encoding="utf-8")
+            write_certificate(certificate, self._settings.certificate)
             config = load_config(str(config_file))
             console = Console(file=output, width=_WIDTH, highlight=False, markup=False, emoji=False)
             self._directory.hold()
@@ -125,11 +126,14 @@ class RunActor:
         if network is None:
             proxy = dataclasses.replace(proxy, refusal=line.rpartition(": ")[2])
         host = ray.util.get_node_ip_address()
-        address = join_address(host, self._plan.port)
+        address = join_address(host, self._settings.port)
         console.print(f"network: the replay server is reached by TLS, at {address}")
-        task = Task(self._plan.config, self._plan.certificate, address, self._plan.folder)
-
-        def elsewhere(name: str, index: int) -> RayChild:
-            return RayChild(name, index, task, self._directory)
-
-        return Supervisor(config, self._directory, network, elsewhere=elsewhere, proxy=proxy)
+        run = self._settings
+        settings = CollectSettings(run.config, run.certificate, address, run.folder)
+        return Supervisor(
+            config,
+            self._directory,
+            network,
+            elsewhere=lambda name, index: RayChild(name, index, settings, self._directory),
+            proxy=proxy,
+        )

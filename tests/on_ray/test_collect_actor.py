@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from actorlearner.network.certificate import make_certificate
-from actorlearner.on_ray import collect
-from actorlearner.on_ray.collect import CollectActor, RayChild, Report, Task
+from actorlearner.on_ray import collect_actor, ray_child
+from actorlearner.on_ray.collect_actor import CollectActor, CollectSettings, Report
+from actorlearner.on_ray.ray_child import RayChild
 from actorlearner.records.notify import NOTIFY_VARIABLE
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.full_disk import fill, small_disk
@@ -62,22 +63,22 @@ class Node:
 @pytest.fixture(name="node")
 def _node(monkeypatch: pytest.MonkeyPatch) -> Node:
     node = Node()
-    monkeypatch.setattr(collect, "ray", node)
+    monkeypatch.setattr(ray_child, "ray", node)
     return node
 
 
-@pytest.fixture(name="task")
-def _task() -> Task:
-    return Task("seed: 7\n", make_certificate(), "localhost:1", "")
+@pytest.fixture(name="settings")
+def _settings() -> CollectSettings:
+    return CollectSettings("seed: 7\n", make_certificate(), "localhost:1", "")
 
 
 def test_data_that_does_not_fit_on_a_full_disk_is_written_later(
-    tmp_path: Path, node: Node, task: Task
+    tmp_path: Path, node: Node, settings: CollectSettings
 ) -> None:
     with small_disk(tmp_path, mebibytes=1) as disk:
         directory = RunDirectory(disk)
         directory.heartbeats.mkdir()
-        child = RayChild(_NAME, 0, task, directory)
+        child = RayChild(_NAME, 0, settings, directory)
         filler = fill(disk)
         for line in (b"one\n", b"two\n"):
             node.reports.append(_report(log=line, heartbeat=b"a heartbeat"))
@@ -95,9 +96,11 @@ def test_data_that_does_not_fit_on_a_full_disk_is_written_later(
         assert (disk / _LOG).read_bytes().endswith(b"\nfour\n")
 
 
-def test_errors_other_than_a_full_disk_are_raised(tmp_path: Path, node: Node, task: Task) -> None:
+def test_errors_other_than_a_full_disk_are_raised(
+    tmp_path: Path, node: Node, settings: CollectSettings
+) -> None:
     directory = RunDirectory(tmp_path)
-    child = RayChild(_NAME, 0, task, directory)
+    child = RayChild(_NAME, 0, settings, directory)
     directory.heartbeat(_NAME).mkdir(parents=True)
     node.reports.append(_report(heartbeat=b"a heartbeat"))
     with pytest.raises(IsADirectoryError):
@@ -106,36 +109,38 @@ def test_errors_other_than_a_full_disk_are_raised(tmp_path: Path, node: Node, ta
 
 @pytest.mark.parametrize(("left", "expected"), [(b"a heartbeat", b"a heartbeat"), (b"", b"")])
 def test_a_restarted_actor_gets_the_heartbeat_of_a_dead_one(
-    left: bytes, expected: bytes, tmp_path: Path, node: Node, task: Task
+    left: bytes, expected: bytes, tmp_path: Path, node: Node, settings: CollectSettings
 ) -> None:
     """The role counts its restarts by it. After a normal end, there is none."""
     directory = RunDirectory(tmp_path)
-    child = RayChild(_NAME, 0, task, directory)
+    child = RayChild(_NAME, 0, settings, directory)
     for report in (_report(heartbeat=b"an earlier one"), _report(exit_code=-9, heartbeat=left)):
         node.reports.append(report)
         child.receive()
-    RayChild(_NAME, 0, task, directory)
+    RayChild(_NAME, 0, settings, directory)
     assert [arguments[-1] for arguments in node.started] == [b"", expected]
 
 
 def test_a_role_finds_the_heartbeat_of_the_one_before(
-    tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, settings: CollectSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(collect, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
-    actor = CollectActor(_NAME, 0, task, b"", b"a heartbeat")
+    monkeypatch.setattr(collect_actor, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
+    actor = CollectActor(_NAME, 0, settings, b"", b"a heartbeat")
     actor._child.kill()
     (left,) = tmp_path.glob(f"*/run/health/{_NAME}.json")
     assert left.read_bytes() == b"a heartbeat"
 
 
 @pytest.fixture(name="actor")
-def _actor(tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch) -> Iterator[CollectActor]:
+def _actor(
+    tmp_path: Path, settings: CollectSettings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[CollectActor]:
     """Runs a process that is ready at once; all of the node's files are in tmp_path."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(collect, "_POLL_S", 0.01)
-    monkeypatch.setattr(collect, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
-    actor = CollectActor(_NAME, 0, task, b"", b"")
+    monkeypatch.setattr(collect_actor, "_POLL_S", 0.01)
+    monkeypatch.setattr(collect_actor, "module_command", lambda *_: [sys.executable, "-c", _ROLE])
+    actor = CollectActor(_NAME, 0, settings, b"", b"")
     yield actor
     actor._child.kill()
 
