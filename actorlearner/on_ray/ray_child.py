@@ -61,11 +61,13 @@ class RayChild(SupervisedProcess):
             try:
                 self._take(ray.get(self._report))
             except RayActorError as error:
-                self._end(_KILLED, "its node or its Ray actor is gone")
-                if error.__cause__ is not None:
-                    self.error = _one_line(error.__cause__)
+                if error.actor_init_failed:  # For example, this package is not installed on its node.
+                    self.error = str(error).strip().rpartition("\n")[2]
+                else:
+                    self._reason = "its node or its Ray actor is gone"
+                self._end(_KILLED)
             except RayError as error:
-                self.error = _one_line(error)
+                self.error = " ".join(str(error).split()) or type(error).__name__
                 self._end(_KILLED)
 
     def _take(self, report: Report) -> None:
@@ -87,8 +89,8 @@ class RayChild(SupervisedProcess):
         else:
             self._end(report.exit_code)
 
-    def _end(self, code: int, reason: str = "") -> None:
-        self._exit_code, self._reason = code, reason
+    def _end(self, code: int) -> None:
+        self._exit_code = code
         for file in self._files.values():
             file.flush()
         ray.kill(self._actor)
@@ -127,7 +129,3 @@ def _write_heartbeat(path: Path, heartbeat: bytes) -> None:
     except OSError as error:
         if not is_full(error):  # A full disk never ends a role.
             raise
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -1,5 +1,6 @@
 """A collect actor on another node, without Ray: its files there, and the data that reaches the run."""
 
+import pickle
 import signal
 import sys
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from actorlearner.network.certificate import make_certificate
 from actorlearner.on_ray import collect_actor, ray_child
@@ -39,7 +41,7 @@ class Node:
     """Replaces Ray: the actor answers each poll with the next report."""
 
     def __init__(self) -> None:
-        self.reports: list[Report] = []
+        self.reports: list[Report | RayError] = []
         self.started: list[tuple[object, ...]] = []
         self._actor = SimpleNamespace(poll=SimpleNamespace(remote=lambda: len(self.reports)))
 
@@ -54,7 +56,9 @@ class Node:
         return [each for each in polls if each < len(self.reports)], []
 
     def get(self, poll: int) -> Report:
-        return self.reports[poll]
+        if isinstance(report := self.reports[poll], Exception):
+            raise report
+        return report
 
     def kill(self, actor: object) -> None:
         """No-op."""
@@ -105,6 +109,27 @@ def test_errors_other_than_a_full_disk_are_raised(
     node.reports.append(_report(heartbeat=b"a heartbeat"))
     with pytest.raises(IsADirectoryError):
         child.receive()
+
+
+_NOT_INSTALLED = RayTaskError(
+    "__init__", "Traceback\nModuleNotFoundError: No module named 'x'", ImportError()
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ActorDiedError(), "its node or its Ray actor is gone"),
+        (ActorDiedError(cause=_NOT_INSTALLED), "ModuleNotFoundError: No module named 'x'"),
+    ],
+)
+def test_a_death_on_the_node_has_its_reason(
+    error: ActorDiedError, reason: str, tmp_path: Path, node: Node, settings: CollectSettings
+) -> None:
+    child = RayChild(_NAME, 0, settings, RunDirectory(tmp_path))
+    node.reports.append(pickle.loads(pickle.dumps(error)))
+    child.receive()
+    assert (child.exit_code, child.reason) == (-signal.SIGKILL, reason)
 
 
 @pytest.mark.parametrize(("left", "expected"), [(b"a heartbeat", b"a heartbeat"), (b"", b"")])
