@@ -80,16 +80,17 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     space = read_space(arguments.space, check)
     try:
         from actorlearner.sweep.sweep import run_sweep
-        from actorlearner.sweep.trial import Plan
+        from actorlearner.sweep.trial import SweepSettings
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise
         allowed = "pip install 'actorlearner[sweep]' in this environment"
         raise ConfigurationError([f"sweep: {error.name} is not installed; allowed: {allowed}"]) from error
-    plan = Plan(
-        arguments.config, tuple(arguments.set), experiment.config, space, arguments.trials, arguments.seeds
+    overrides = tuple(arguments.set)
+    settings = SweepSettings(
+        arguments.config, overrides, experiment.config, space, arguments.trials, arguments.seeds
     )
-    return run_sweep(plan, _directory(directory, experiment), arguments.storage)
+    return run_sweep(settings, _directory(directory, experiment), arguments.storage)
 
 
 def _evaluation_problems(config: Config, broken: Collection[str] = ()) -> Iterator[str]:

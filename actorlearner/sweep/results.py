@@ -18,7 +18,7 @@ from actorlearner.inspect.plot.figure import COLOURS
 from actorlearner.records.disk import write_atomically
 from actorlearner.records.formatting import duration, plural, return_text
 from actorlearner.sweep.space import Parameter
-from actorlearner.sweep.trial import SCORED_EVALUATIONS, Plan
+from actorlearner.sweep.trial import SCORED_EVALUATIONS, SweepSettings
 
 BEST = "best.yaml"
 TABLE = "trials.csv"
@@ -29,34 +29,34 @@ _COLUMNS = 3
 _PANEL_INCHES = 3.2
 
 
-def table_lines(study: optuna.Study, plan: Plan) -> Iterator[str]:
+def table_lines(study: optuna.Study, settings: SweepSettings) -> Iterator[str]:
     """Yields a line for each of the best trials, best first, then the numbers of complete and pruned ones."""
     trials = study.get_trials(deepcopy=False)
     complete = sorted(_complete(trials), key=_value, reverse=True)
     for trial in complete[:_SHOWN]:
-        values = ", ".join(f"{each.name} {each.text(trial.params[each.name])}" for each in plan.space)
+        values = ", ".join(f"{each.name} {each.text(trial.params[each.name])}" for each in settings.space)
         yield f"{return_text(_value(trial)):>10}  trial {trial.number:<4} {values}"
     pruned = sum(trial.state is TrialState.PRUNED for trial in trials)
     yield f"{plural(len(complete), 'trial')} complete, {pruned} pruned"
 
 
-def write_results(study: optuna.Study, plan: Plan, directory: Path) -> None:
+def write_results(study: optuna.Study, settings: SweepSettings, directory: Path) -> None:
     """Writes trials.csv, sweep.png and best.yaml, the last two once a trial is complete."""
     trials = study.get_trials(deepcopy=False)
-    write_atomically(directory / TABLE, _table(trials, plan).encode())
+    write_atomically(directory / TABLE, _table(trials, settings).encode())
     if not _complete(trials):
         return
-    write_atomically(directory / PICTURE, _picture(trials, plan))
-    write_atomically(directory / BEST, best_yaml(study.best_trial, plan).encode())
+    write_atomically(directory / PICTURE, _picture(trials, settings))
+    write_atomically(directory / BEST, best_yaml(study.best_trial, settings).encode())
 
 
-def best_yaml(best: FrozenTrial, plan: Plan) -> str:
+def best_yaml(best: FrozenTrial, settings: SweepSettings) -> str:
     """Returns the configuration of a trial, with a comment that says where it comes from."""
     drawn = []
-    for parameter in plan.space:
+    for parameter in settings.space:
         drawn += parameter.overrides(best.params[parameter.name])
-    config = load_config(plan.config_file, [*plan.overrides, *drawn])
-    seeds = f"{plan.seeds} seed{'s' * (plan.seeds > 1)}"
+    config = load_config(settings.config_file, [*settings.overrides, *drawn])
+    seeds = f"{settings.seeds} seed{'s' * (settings.seeds > 1)}"
     return (
         f"# Trial {best.number} of a sweep: {return_text(_value(best))}, the mean of the last "
         f"{SCORED_EVALUATIONS} evaluations of {seeds}.\n# Searched: {'; '.join(drawn)}\n{to_yaml(config)}"
@@ -72,27 +72,29 @@ def _value(trial: FrozenTrial) -> float:
     return trial.value
 
 
-def _table(trials: list[FrozenTrial], plan: Plan) -> str:
+def _table(trials: list[FrozenTrial], settings: SweepSettings) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "state", "score", "train_steps", "time", *(each.name for each in plan.space)])
+    writer.writerow(
+        ["trial", "state", "score", "train_steps", "time", *(each.name for each in settings.space)]
+    )
     for trial in trials:
         score = _value(trial) if trial.state is TrialState.COMPLETE else ""
         last = max(trial.intermediate_values, default="")
         time = "" if trial.duration is None else duration(trial.duration.total_seconds())
-        values = [each.text(trial.params[each.name]) for each in plan.space if each.name in trial.params]
+        values = [each.text(trial.params[each.name]) for each in settings.space if each.name in trial.params]
         writer.writerow([trial.number, trial.state.name.lower(), score, last, time, *values])
     return text.getvalue()
 
 
-def _picture(trials: list[FrozenTrial], plan: Plan) -> bytes:
+def _picture(trials: list[FrozenTrial], settings: SweepSettings) -> bytes:
     """Draws the scores in order, and against each parameter; returns a PNG file."""
-    panels = 1 + len(plan.space)
+    panels = 1 + len(settings.space)
     rows, columns = math.ceil(panels / _COLUMNS), min(panels, _COLUMNS)
     figure = Figure(figsize=(_PANEL_INCHES * columns, _PANEL_INCHES * rows), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
     _draw_history(axes[0], _complete(trials))
-    for axis, parameter in zip(axes[1:], plan.space, strict=False):
+    for axis, parameter in zip(axes[1:], settings.space, strict=False):
         _draw_parameter(axis, _complete(trials), parameter)
     for axis in axes[panels:]:
         axis.set_axis_off()

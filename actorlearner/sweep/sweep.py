@@ -18,25 +18,22 @@ from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one
 from actorlearner.process.stop import Stop
 from actorlearner.records.formatting import plural, return_text
 from actorlearner.sweep.results import table_lines, write_results
-from actorlearner.sweep.trial import Objective, Plan, StoppedError
+from actorlearner.sweep.trial import FAILURE, Objective, StoppedError, SweepSettings
 
 _HEARTBEAT_S = 10
 _GRACE_S = 30
 """Seconds without a heartbeat after which a trial counts as dead, and another session resumes it."""
 
-_FAILURE = "failure"
-_PLAN = "plan"
+_SETTINGS = "plan"
 _MAX_FIRST_FAILURES = 3
-_CAUGHT = (StoppedError, ConfigurationError, RunError)
-
 _WARMUP_SHARE = 0.25
 
 
-def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
-    """Runs trials until the study has as many as planned, and writes the results after each.
+def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None) -> int:
+    """Runs trials until the study has as many as requested, and writes the results after each.
 
     Args:
-      plan: what is searched.
+      settings: what is searched.
       directory: where the runs and the results are written; its name is the study's.
       storage_url: the study's database, for several machines; None for a file in the directory.
 
@@ -44,66 +41,56 @@ def run_sweep(plan: Plan, directory: Path, storage_url: str | None) -> int:
       The exit code.
 
     Raises:
-      ConfigurationError: the study was begun with another plan, or its database cannot be opened.
+      ConfigurationError: the study was begun with other settings, or its database cannot be opened.
       RunError: the first trials, or all, failed.
     """
     stop = Stop()
     stop.install()
     directory.mkdir(parents=True, exist_ok=True)
     print(f"sweep directory: {directory}", flush=True)
-    study = _open(plan, directory, storage_url)
-    objective = Objective(plan, directory, stop, _print)
-    resume = RetryHeartbeatStaleTrialCallback()
-
-    def ended(study: optuna.Study, trial: FrozenTrial) -> None:
-        if trial.state is TrialState.FAIL and _FAILURE not in trial.user_attrs:
-            resume(study, trial)
-            return
-        _print(_outcome(study, trial))
-        write_results(study, plan, directory)
-
-    taken_over = False
-
-    def run(trial: optuna.Trial) -> float:
-        nonlocal taken_over
-        try:
-            return objective(trial)
-        except (ConfigurationError, RunError) as error:
-            trial.set_user_attr(_FAILURE, one_line(error))
-            raise
-        finally:
-            taken_over = study.get_trials(deepcopy=False)[trial.number].state is not TrialState.RUNNING
-            if taken_over:
-                _print(f"trial {trial.number}: another session has taken it over")
-
-    first = min(plan.trials, _MAX_FIRST_FAILURES)
-    while len(_ended(study)) < plan.trials and not stop.requested:
-        try:
-            study.optimize(run, n_trials=1, catch=_CAUGHT, callbacks=[ended])
-        except Exception:  # Optuna raises several for a trial that has ended already.
-            if not taken_over:
-                raise
-            taken_over = False
-        _check_first_failures(study, first)
-    _check_first_failures(study, first)  # All trials may have ended, and failed, in earlier sessions.
-    for line in table_lines(study, plan):
-        _print(line)
+    study = _open(settings, directory, storage_url)
+    objective = Objective(settings, directory, stop)
+    while len(_ended(study)) < settings.trials and not stop.requested:
+        trial = _run_trial(study, objective)
+        if trial is not None:
+            print(_outcome(study, trial), flush=True)
+            write_results(study, settings, directory)
+        _check_first_failures(study, settings.trials)
+    _check_first_failures(study, settings.trials)  # All may have ended, and failed, in earlier sessions.
+    for line in table_lines(study, settings):
+        print(line, flush=True)
     if stop.requested:
-        done = f"{len(_ended(study))} of {plan.trials} trials"
-        _print(f"stopped after {done}; the same command with --sweep_dir continues")
+        done = f"{len(_ended(study))} of {settings.trials} trials"
+        print(f"stopped after {done}; the same command with --sweep_dir continues", flush=True)
         return stop.exit_code
     return EXIT_FINISHED
 
 
-def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
-    """Opens the study, and refuses one of another plan."""
+def _run_trial(study: optuna.Study, objective: Objective) -> FrozenTrial | None:
+    """Runs a trial; returns it once it has ended, or None if this or another session resumes it."""
+    try:
+        study.optimize(objective, n_trials=1, catch=(StoppedError, ConfigurationError, RunError))
+    except Exception:  # Optuna raises several for a trial that has ended already.
+        if not objective.taken_over:
+            raise
+        print(f"trial {objective.number}: another session has taken it over", flush=True)
+        return None
+    trial = study.trials[objective.number]
+    if trial.state is TrialState.FAIL and FAILURE not in trial.user_attrs:
+        RetryHeartbeatStaleTrialCallback()(study, trial)
+        return None
+    return trial
+
+
+def _open(settings: SweepSettings, directory: Path, storage_url: str | None) -> optuna.Study:
+    """Opens the study, and refuses one of other settings."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("alembic").setLevel(logging.ERROR)
     warnings.simplefilter("ignore", ExperimentalWarning)  # Of the heartbeats.
     # Optuna warns of a second value if a restarted learner repeats a train step.
     warnings.filterwarnings("ignore", message="The reported value is ignored")
     url = storage_url or f"sqlite:///{directory.absolute() / 'study.db'}"
-    warmup = int(_WARMUP_SHARE * plan.config.learn.train_steps)
+    warmup = int(_WARMUP_SHARE * settings.config.learn.train_steps)
     try:
         storage = RDBStorage(
             url,
@@ -122,7 +109,7 @@ def _open(plan: Plan, directory: Path, storage_url: str | None) -> optuna.Study:
     except Exception as error:  # Optuna, SQLAlchemy and the database drivers have no common error class.
         wrong = _without_password(f"--storage: {url!r} cannot be opened ({one_line(error)})")
         raise ConfigurationError([f"{wrong}; allowed: a database URL of SQLAlchemy, see Optuna"]) from error
-    _check_plan(study, plan)
+    _check_settings(study, settings)
     return study
 
 
@@ -130,13 +117,17 @@ def _without_password(line: str) -> str:
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", line)
 
 
-def _check_plan(study: optuna.Study, plan: Plan) -> None:
-    """Records the plan in a new study; raises a ConfigurationError if an old one has another."""
-    space = {each.name: [each.choices, each.low, each.high, each.log] for each in plan.space}
-    ours: dict[str, Any] = {"config": canonical(plan.config), "space": json.dumps(space), "seeds": plan.seeds}
-    theirs = study.user_attrs.get(_PLAN)
+def _check_settings(study: optuna.Study, settings: SweepSettings) -> None:
+    """Records the settings in a new study; raises a ConfigurationError if an old one has others."""
+    space = {each.name: [each.choices, each.low, each.high, each.log] for each in settings.space}
+    ours: dict[str, Any] = {
+        "config": canonical(settings.config),
+        "space": json.dumps(space),
+        "seeds": settings.seeds,
+    }
+    theirs = study.user_attrs.get(_SETTINGS)
     if theirs is None:
-        study.set_user_attr(_PLAN, ours)
+        study.set_user_attr(_SETTINGS, ours)
         return
     problems = [f"--config: {line}" for line in differences(ours["config"], theirs["config"])]
     problems += [f"--{name}: {ours[name]} here, {theirs[name]} there" for name in ("space", "seeds")
@@ -154,22 +145,22 @@ def _ended(study: optuna.Study) -> list[FrozenTrial]:
     return [
         trial
         for trial in trials
-        if trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or _FAILURE in trial.user_attrs
+        if trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or FAILURE in trial.user_attrs
     ]
 
 
-def _check_first_failures(study: optuna.Study, most: int) -> None:
-    """Raises a RunError if the sweep's first `most` trials have all failed."""
+def _check_first_failures(study: optuna.Study, trials: int) -> None:
+    """Raises a RunError if the first three of the sweep's trials (or all, if fewer) have failed."""
     ended = _ended(study)
-    failures = [trial.user_attrs[_FAILURE] for trial in ended if _FAILURE in trial.user_attrs]
-    if len(failures) >= most and len(failures) == len(ended):
+    failures = [trial.user_attrs[FAILURE] for trial in ended if FAILURE in trial.user_attrs]
+    if len(failures) >= min(trials, _MAX_FIRST_FAILURES) and len(failures) == len(ended):
         raise RunError(f"the first {plural(len(failures), 'trial')} failed; the last one: {failures[-1]}")
 
 
 def _outcome(study: optuna.Study, trial: FrozenTrial) -> str:
     """Returns a line about a trial that has ended."""
-    if _FAILURE in trial.user_attrs:
-        return f"trial {trial.number}: failed: {trial.user_attrs[_FAILURE]}"
+    if FAILURE in trial.user_attrs:
+        return f"trial {trial.number}: failed: {trial.user_attrs[FAILURE]}"
     if trial.state is TrialState.PRUNED:
         return f"trial {trial.number}: pruned: below the median of the trials before it"
     best = study.best_trial
@@ -177,7 +168,3 @@ def _outcome(study: optuna.Study, trial: FrozenTrial) -> str:
     assert best.value is not None
     score, highest = return_text(trial.value), return_text(best.value)
     return f"trial {trial.number}: score {score}; best {highest} of trial {best.number}"
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)

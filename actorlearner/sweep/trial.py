@@ -3,17 +3,18 @@
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import optuna
 from optuna.storages import RetryHeartbeatStaleTrialCallback
+from optuna.trial import FrozenTrial, TrialState
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.api import Run
 from actorlearner.config.schema import Config
-from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.local.local_command import LocalCommand
 from actorlearner.process.stop import Stop
 from actorlearner.records.formatting import return_text
@@ -24,6 +25,9 @@ from actorlearner.sweep.space import Parameter
 SCORED_EVALUATIONS = 3
 """A run's score is the mean AverageReturn of this many last evaluations."""
 
+FAILURE = "failure"
+"""The attribute with the error of a failed trial. Stopped trials, which Optuna also calls failed, lack it."""
+
 _POLL_INTERVAL_S = 0.5
 
 
@@ -32,7 +36,7 @@ class StoppedError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class SweepSettings:
     """The settings of a sweep.
 
     Attributes:
@@ -53,21 +57,26 @@ class Plan:
 
 
 class Objective:
-    """The objective function of the study: runs a trial with the values that Optuna draws."""
+    """The objective function of the study: runs a trial with the values that Optuna draws.
 
-    def __init__(self, plan: Plan, directory: Path, stop: Stop, report: Callable[[str], None]) -> None:
+    Attributes:
+      number: of the newest trial.
+      taken_over: whether another session ended that trial meanwhile, because it had no heartbeat for a while.
+    """
+
+    def __init__(self, settings: SweepSettings, directory: Path, stop: Stop) -> None:
         """Runs nothing yet.
 
         Args:
-          plan: what is searched.
+          settings: what is searched.
           directory: of the sweep.
           stop: a requested stop ends the trial; the next session resumes it.
-          report: prints a line.
         """
-        self._plan = plan
+        self._settings = settings
         self._directory = directory
         self._stop = stop
-        self._report = report
+        self.number = 0
+        self.taken_over = False
 
     def __call__(self, trial: optuna.Trial) -> float:
         """Trains with each seed, one after the other; blocks until the trial has ended.
@@ -81,15 +90,25 @@ class Objective:
           ConfigurationError: the drawn values cannot work together.
           RunError: a run failed.
         """
+        self.number = trial.number
+        try:
+            return self._mean_score(trial)
+        except (ConfigurationError, RunError) as error:
+            trial.set_user_attr(FAILURE, one_line(error))
+            raise
+        finally:
+            self.taken_over = _frozen(trial).state is not TrialState.RUNNING
+
+    def _mean_score(self, trial: optuna.Trial) -> float:
         drawn: list[str] = []
-        for parameter in self._plan.space:
+        for parameter in self._settings.space:
             drawn += parameter.overrides(parameter.suggest(trial))
-        self._report(f"trial {trial.number}: {', '.join(drawn)}")
-        overrides = [*self._plan.overrides, *drawn]
-        config = load_config(self._plan.config_file, overrides)
+        print(f"trial {trial.number}: {', '.join(drawn)}", flush=True)
+        overrides = [*self._settings.overrides, *drawn]
+        config = load_config(self._settings.config_file, overrides)
         folder = self._directory / "trials" / str(_first_number(trial))
         scores = []
-        for index in range(self._plan.seeds):
+        for index in range(self._settings.seeds):
             seed = config.seed + index
             run = RunDirectory(folder / f"seed-{seed}")
             steps_before = index * config.learn.train_steps
@@ -108,7 +127,7 @@ class Objective:
 
     def _train(self, trial: optuna.Trial, run: RunDirectory, overrides: list[str], steps_before: int) -> None:
         """Trains or resumes one run, and reports its evaluations to Optuna."""
-        arguments = ["--config", self._plan.config_file, "--run_dir", str(run.path), "--set", *overrides]
+        arguments = ["--config", self._settings.config_file, "--run_dir", str(run.path), "--set", *overrides]
         process = LocalCommand(*arguments, "--quiet")
         evaluations = Tail(run.metrics("eval"), from_start=True)
         saves = True
@@ -149,7 +168,7 @@ class Objective:
         for record in _trained(read_objects(run.metrics("eval"), evaluations.lines())):
             train_step, mean = record["train_step"], float(record["average_return"])
             which = f"trial {trial.number}: {run.path.name}: train step {train_step:,}"
-            self._report(f"{which}: AverageReturn {return_text(mean)}")
+            print(f"{which}: AverageReturn {return_text(mean)}", flush=True)
             trial.report(mean, steps_before + train_step)
             if trial.should_prune():
                 raise optuna.TrialPruned(f"at train step {train_step:,} of {run.path.name}")
@@ -157,9 +176,13 @@ class Objective:
 
 def _first_number(trial: optuna.Trial) -> int:
     """Returns the number of the trial, or of the stopped trial that it resumes."""
-    frozen = trial.study.get_trials(deepcopy=False)[trial.number]
-    first = RetryHeartbeatStaleTrialCallback.retried_trial_number(frozen)
+    first = RetryHeartbeatStaleTrialCallback.retried_trial_number(_frozen(trial))
     return trial.number if first is None else first
+
+
+def _frozen(trial: optuna.Trial) -> FrozenTrial:
+    """Returns the trial as the study has it now."""
+    return trial.study.get_trials(deepcopy=False)[trial.number]
 
 
 def _trained(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.sweep import results, sweep, trial
 from actorlearner.sweep.space import Parameter
-from actorlearner.sweep.trial import Plan
+from actorlearner.sweep.trial import SweepSettings
 
 _TRAIN_STEPS = 400
 _GAMMA = Parameter("agent.gamma", ("agent.gamma",), "space.yaml:1", low=0.5, high=0.9)
@@ -99,8 +99,8 @@ def _run(
             return runs[-1]
 
         monkeypatch.setattr(trial, "LocalCommand", start)
-        plan = Plan(config, overrides, load_config(config, overrides), space, trials, seeds)
-        sweep.run_sweep(plan, directory, None)
+        settings = SweepSettings(config, overrides, load_config(config, overrides), space, trials, seeds)
+        sweep.run_sweep(settings, directory, None)
         return started
 
     monkeypatch.setattr(trial, "_POLL_INTERVAL_S", 0.0)
@@ -312,7 +312,7 @@ def test_a_sweep_continues_in_the_working_directory(
     assert not run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, directory=Path())
 
 
-def test_a_study_of_another_plan_is_refused(run: Callable[..., list[Path]]) -> None:
+def test_a_study_of_other_settings_is_refused(run: Callable[..., list[Path]]) -> None:
     run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1)
     with pytest.raises(ConfigurationError) as refused:
         run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, seeds=2)
@@ -326,9 +326,9 @@ def test_a_study_of_another_plan_is_refused(run: Callable[..., list[Path]]) -> N
 
 
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path: Path) -> None:
-    plan = Plan("td3_pendulum", (), load_config("td3_pendulum"), (_GAMMA,), trials=1, seeds=1)
+    settings = SweepSettings("td3_pendulum", (), load_config("td3_pendulum"), (_GAMMA,), trials=1, seeds=1)
     with pytest.raises(ConfigurationError) as error:
-        sweep.run_sweep(plan, tmp_path / "s", "nosuchdatabase://me:secret@host/db")
+        sweep.run_sweep(settings, tmp_path / "s", "nosuchdatabase://me:secret@host/db")
     (line,) = error.value.problems
     assert line.startswith("--storage: 'nosuchdatabase://me:***@host/db' cannot be opened (")
     assert "secret" not in line
