@@ -41,7 +41,7 @@ def main_job(run_dir: str, arguments: Sequence[str]) -> int:
                 return code
         if server.starts > servers and learner.finished:
             learner.start_again(0.0)  # The new server needs its policies.
-        servers = max(1, server.starts)
+        servers = server.starts
         number = signals.wait()
         if number == signal.SIGUSR1:
             return _save_and_requeue(job, roles, run_dir, began)

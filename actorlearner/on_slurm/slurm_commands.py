@@ -52,13 +52,11 @@ class Job:
 
     Attributes:
       state: one of Slurm's words, such as RUNNING; UNKNOWN for a job that ended long ago.
-      requeues: how often it was requeued.
       address: HOST:PORT of the replay server in this time slice; empty if it is not known yet.
       time_limit: in Unix seconds; infinity without one.
     """
 
     state: str
-    requeues: int = 0
     address: str = ""
     time_limit: float = math.inf
 
@@ -74,12 +72,11 @@ def find(job: str) -> Job | None:
     if shown.returncode:
         return Job(UNKNOWN) if "Invalid job id" in shown.stderr else None
     values = dict(re.findall(r"(?:^| )(JobState|Restarts|EndTime|Comment)=(\S*)", shown.stdout))
-    requeues = int(values["Restarts"])
     slice_of, _, address = values.get("Comment", "").removeprefix("actorlearner:").partition(":")
     limit = math.inf
     with contextlib.suppress(ValueError):
         limit = datetime.datetime.fromisoformat(values["EndTime"]).timestamp()
-    return Job(values["JobState"], requeues, address if slice_of == str(requeues) else "", limit)
+    return Job(values["JobState"], address if slice_of == values["Restarts"] else "", limit)
 
 
 def time_limit(job: str) -> float:

@@ -73,7 +73,7 @@ def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def test_what_slurm_shows_of_a_job(slurm: FakeSlurm) -> None:
-    assert find("7") == Job("RUNNING", 1, "node3:4242")
+    assert find("7") == Job("RUNNING", "node3:4242")
     slurm.write("job", RUNNING.replace("Restarts=1", "Restarts=2").replace("Unknown", "1970-01-01T00:00:00"))
     found = find("7")
     assert found is not None
@@ -81,7 +81,7 @@ def test_what_slurm_shows_of_a_job(slurm: FakeSlurm) -> None:
     assert (found.address, found.ended) == ("", False)
     assert found.time_limit == time.mktime((1970, 1, 1, 0, 0, 0, 0, 0, 0))
     slurm.write("job", RUNNING.replace("Comment=actorlearner:1:node3:4242", "Comment=(null)"))
-    assert find("7") == Job("RUNNING", 1)
+    assert find("7") == Job("RUNNING")
     for state in ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"):
         slurm.write("job", RUNNING.replace("RUNNING", state))
         assert find("7").ended  # type: ignore[union-attr]
