@@ -46,12 +46,7 @@ class Report:
     """The state of a collect actor's process, and its new output since the last report.
 
     Attributes:
-      exit_code: the exit code, negative for a signal; None while the process runs.
-      pid: the id of the process on its node.
-      ready: whether the role has reported that it is ready.
-      start_up: how long each phase of its start took.
-      error: the message with which the role failed; else empty.
-      may_be_restarted: False after an error that a new process would repeat.
+      exit_code, pid, ready, start_up, error, may_be_restarted: of a SupervisedProcess.
       warnings: the warnings since the last report.
       added: the bytes appended to each file since the last report, by its path in the run directory.
       heartbeat: the content of the heartbeat file; empty while there is none, and after a normal end.

@@ -60,7 +60,8 @@ def run_on_ray(config: Config, run_dir: str | None, experiment: str, address: st
     with _connection(address, config.collect.actors or 1):
         stop.install()  # Only now: Ctrl-C ends the wait for a connection, and Ray replaces handlers.
         directory = RunDirectory(Path(run_dir)) if run_dir else new_run_directory(experiment)
-        offset = _size(directory.log("ray"))
+        log = directory.log("ray")
+        offset = log.stat().st_size if log.exists() else 0
         found = _find(config, directory)
         actor = _start(config, directory) if found is None else found
         if not _answers(actor, stop):
@@ -147,11 +148,6 @@ def _start(config: Config, directory: RunDirectory) -> Any:
     )
     run_dir, certificate, port = str(directory.path), make_certificate(), free_port()
     return options.remote(RunSettings(to_yaml(config), run_dir, certificate, port, os.getcwd()))
-
-
-def _size(output: Path) -> int:
-    """Returns the bytes that a file has now; 0 if it does not exist yet."""
-    return output.stat().st_size if output.exists() else 0
 
 
 def _answers(actor: Any, stop: Stop) -> bool:
