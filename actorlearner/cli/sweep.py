@@ -42,21 +42,21 @@ def add_to(commands: Commands) -> None:
         help="a YAML file: key to a list of values, or to {low: A, high: B, log: true}; several keys with "
         "commas between them get one value",
     )
-    for flag, default, text in (
-        ("--trials", 20, "how many sets of values are tried in all"),
-        (
-            "--seeds",
-            1,
-            "runs in each trial; the first one has the seed of the configuration, the next the seed after it",
-        ),
-    ):
-        parser.add_argument(
-            flag,
-            metavar="N",
-            type=parsed_by(flag, count),
-            default=default,
-            help=f"{text}; default: {default}",
-        )
+    parser.add_argument(
+        "--trials",
+        metavar="N",
+        type=parsed_by("--trials", count),
+        default=20,
+        help="how many sets of values are tried in all; default: 20",
+    )
+    parser.add_argument(
+        "--seeds",
+        metavar="N",
+        type=parsed_by("--seeds", count),
+        default=1,
+        help="runs in each trial; the first one has the seed of the configuration, the next the seed after "
+        "it; default: 1",
+    )
     parser.add_argument(
         "--sweep_dir",
         metavar="DIR",

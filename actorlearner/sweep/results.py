@@ -1,4 +1,4 @@
-"""Writes the results of a sweep: a table, a picture, and the best configuration as a YAML file."""
+"""The results of a sweep: lines to print, a table, a picture, and the best configuration as a YAML file."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from actorlearner.inspect.plot.figure import COLOURS
 from actorlearner.records.disk import write_atomically
 from actorlearner.records.formatting import duration, plural, return_text
 from actorlearner.sweep.space import Parameter
-from actorlearner.sweep.trial import SCORED_EVALUATIONS, SweepSettings
+from actorlearner.sweep.trial import FAILURE, SCORED_EVALUATIONS, SweepSettings
 
 BEST = "best.yaml"
 TABLE = "trials.csv"
@@ -27,6 +27,17 @@ PICTURE = "sweep.png"
 _SHOWN = 10
 _COLUMNS = 3
 _PANEL_INCHES = 3.2
+
+
+def outcome(study: optuna.Study, trial: FrozenTrial) -> str:
+    """Returns a line about a trial that has ended."""
+    if FAILURE in trial.user_attrs:
+        return f"trial {trial.number}: failed: {trial.user_attrs[FAILURE]}"
+    if trial.state is TrialState.PRUNED:
+        return f"trial {trial.number}: pruned: below the median of the trials before it"
+    best = study.best_trial
+    score, highest = return_text(_value(trial)), return_text(_value(best))
+    return f"trial {trial.number}: score {score}; best {highest} of trial {best.number}"
 
 
 def table_lines(study: optuna.Study, settings: SweepSettings) -> Iterator[str]:

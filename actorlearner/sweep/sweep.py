@@ -16,8 +16,8 @@ from optuna.trial import FrozenTrial, TrialState
 from actorlearner.config.resolved import canonical, differences
 from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError, one_line
 from actorlearner.process.stop import Stop
-from actorlearner.records.formatting import plural, return_text
-from actorlearner.sweep.results import table_lines, write_results
+from actorlearner.records.formatting import plural
+from actorlearner.sweep.results import outcome, table_lines, write_results
 from actorlearner.sweep.trial import FAILURE, Objective, StoppedError, SweepSettings
 
 _HEARTBEAT_S = 10
@@ -53,7 +53,7 @@ def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None)
     while len(_ended(study)) < settings.trials and not stop.requested:
         trial = _run_trial(study, objective)
         if trial is not None:
-            print(_outcome(study, trial), flush=True)
+            print(outcome(study, trial), flush=True)
             write_results(study, settings, directory)
         _check_first_failures(study, settings.trials)
     _check_first_failures(study, settings.trials)  # All may have ended, and failed, in earlier sessions.
@@ -130,8 +130,9 @@ def _check_settings(study: optuna.Study, settings: SweepSettings) -> None:
         study.set_user_attr(_SETTINGS, ours)
         return
     problems = [f"--config: {line}" for line in differences(ours["config"], theirs["config"])]
-    problems += [f"--{name}: {ours[name]} here, {theirs[name]} there" for name in ("space", "seeds")
-                 if ours[name] != theirs[name]]  # fmt: skip
+    for name in ("space", "seeds"):
+        if ours[name] != theirs[name]:
+            problems.append(f"--{name}: {ours[name]} here, {theirs[name]} there")
     if problems:
         allowed = "the same as before, or another --sweep_dir"
         raise ConfigurationError(
@@ -155,16 +156,3 @@ def _check_first_failures(study: optuna.Study, trials: int) -> None:
     failures = [trial.user_attrs[FAILURE] for trial in ended if FAILURE in trial.user_attrs]
     if len(failures) >= min(trials, _MAX_FIRST_FAILURES) and len(failures) == len(ended):
         raise RunError(f"the first {plural(len(failures), 'trial')} failed; the last one: {failures[-1]}")
-
-
-def _outcome(study: optuna.Study, trial: FrozenTrial) -> str:
-    """Returns a line about a trial that has ended."""
-    if FAILURE in trial.user_attrs:
-        return f"trial {trial.number}: failed: {trial.user_attrs[FAILURE]}"
-    if trial.state is TrialState.PRUNED:
-        return f"trial {trial.number}: pruned: below the median of the trials before it"
-    best = study.best_trial
-    assert trial.value is not None
-    assert best.value is not None
-    score, highest = return_text(trial.value), return_text(best.value)
-    return f"trial {trial.number}: score {score}; best {highest} of trial {best.number}"

@@ -65,13 +65,7 @@ class Objective:
     """
 
     def __init__(self, settings: SweepSettings, directory: Path, stop: Stop) -> None:
-        """Runs nothing yet.
-
-        Args:
-          settings: what is searched.
-          directory: of the sweep.
-          stop: a requested stop ends the trial; the next session resumes it.
-        """
+        """Runs nothing yet. A requested `stop` ends the trial; the next session resumes it."""
         self._settings = settings
         self._directory = directory
         self._stop = stop
