@@ -17,7 +17,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,21 +34,50 @@ _USAGE_ERROR = 2
 _NUMBERED = re.compile(r".*[_-]collect-actor[_-]([1-9][0-9]{0,8})", re.ASCII)
 
 
-def command(arguments: Sequence[str], own_index: Callable[[], int]) -> list[str]:
-    """Returns the command that a container runs.
+def main(arguments: Sequence[str]) -> None:
+    """Replaces this process by the container's command."""
+    mark_heartbeats(Path(RUN_DIR, "health"))
+    full = command(arguments)
+    os.execvp(full[0], full)
 
-    Args:
-      arguments: the container's own.
-      own_index: returns the index of the collect actor in this container; not called for another role,
-        whose container may have no network.
+
+def mark_heartbeats(folder: Path) -> None:
+    """Marks the heartbeats of a folder as those of roles that are not ready; a running role corrects that.
+
+    They stay, because a role counts its restarts by them. They keep their size: the disk may be full.
     """
+    for path in folder.glob("*.json"):
+        with contextlib.suppress(OSError), path.open("r+b") as file:
+            left = file.read()
+            file.seek(0)
+            file.write(left.replace(b'"ready": true', b'"ready":false'))
+
+
+def command(arguments: Sequence[str]) -> list[str]:
+    """Returns the command that a container with these arguments runs."""
     if not arguments or arguments[0] not in _ROLES:
         return ["actorlearner", *arguments]
     role, *rest = arguments
     defaults = ["--run_dir", RUN_DIR]  # Before the container's own arguments, of which the last one counts.
     if role == "collect-actor" and not any(re.match("--actor_index(=|$)", argument) for argument in rest):
-        defaults += ["--actor_index", str(own_index())]
+        defaults += ["--actor_index", str(own_index())]  # Another role's container may have no network.
     return ["actorlearner", role, *defaults, *rest]
+
+
+def own_index() -> int:
+    """Returns the index of the collect actor in this container; exits with 2 if it cannot be found.
+
+    Blocks for up to ten seconds.
+    """
+    first = os.environ.get("FIRST_ACTOR_INDEX", "0")
+    if not re.fullmatch("[0-9]{1,8}", first):
+        _refuse(f"FIRST_ACTOR_INDEX {first!r}: has to be an integer from 0")
+    address = os.environ.get("POD_IP") or _own_address()
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        _refuse(f"POD_IP {address!r}: has to be an IPv4 or IPv6 address")
+    return index(address, [] if "POD_IP" in os.environ else names_of(address), int(first))
 
 
 def index(address: str, names: Sequence[str], first: int = 0) -> int:
@@ -73,34 +102,6 @@ def index(address: str, names: Sequence[str], first: int = 0) -> int:
     return int.from_bytes(hashlib.sha256(packed).digest(), "big") % _INDICES
 
 
-def mark_heartbeats(folder: Path) -> None:
-    """Marks the heartbeats of a folder as those of roles that are not ready; a running role corrects that.
-
-    They stay, because a role counts its restarts by them. They keep their size: the disk may be full.
-    """
-    for path in folder.glob("*.json"):
-        with contextlib.suppress(OSError), path.open("r+b") as file:
-            left = file.read()
-            file.seek(0)
-            file.write(left.replace(b'"ready": true', b'"ready":false'))
-
-
-def own_index() -> int:
-    """Returns the index of the collect actor in this container; exits with 2 if it cannot be found.
-
-    Blocks for up to ten seconds.
-    """
-    first = os.environ.get("FIRST_ACTOR_INDEX", "0")
-    if not re.fullmatch("[0-9]{1,8}", first):
-        _refuse(f"FIRST_ACTOR_INDEX {first!r}: has to be an integer from 0")
-    address = os.environ.get("POD_IP") or _own_address()
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        _refuse(f"POD_IP {address!r}: has to be an IPv4 or IPv6 address")
-    return index(address, [] if "POD_IP" in os.environ else names_of(address), int(first))
-
-
 def _own_address() -> str:
     """Returns the address of this container's host name: IPv4 if there is one, else IPv6."""
     name = socket.gethostname()
@@ -110,11 +111,6 @@ def _own_address() -> str:
         _refuse(f"the address of {name!r} is not known ({error.strerror}): give --actor_index")
     _, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     return str(address[0]).partition("%")[0]  # Without the interface of a link-local address.
-
-
-def _refuse(line: str) -> NoReturn:
-    print(line, file=sys.stderr)
-    sys.exit(_USAGE_ERROR)
 
 
 def names_of(address: str) -> list[str]:
@@ -131,11 +127,9 @@ def names_of(address: str) -> list[str]:
     return [pointer.target.to_text(omit_final_dot=True) for pointer in found]
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Replaces this process by the container's command."""
-    mark_heartbeats(Path(RUN_DIR, "health"))
-    full = command(arguments, own_index)
-    os.execvp(full[0], full)
+def _refuse(line: str) -> NoReturn:
+    print(line, file=sys.stderr)
+    sys.exit(_USAGE_ERROR)
 
 
 if __name__ == "__main__":

@@ -105,14 +105,17 @@ def test_an_invalid_address_is_refused(
         ("", ""),
     ],
 )
-def test_container_settings_become_arguments_of_the_role(arguments: str, expected: str) -> None:
-    assert command(arguments.split(), lambda: 6) == ["actorlearner", *expected.split()]
+def test_container_settings_become_arguments_of_the_role(
+    arguments: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "own_index", lambda: 6)
+    assert command(arguments.split()) == ["actorlearner", *expected.split()]
 
 
 @pytest.mark.parametrize("own", ["--run_dir there --actor_index 4", "--run_dir=there --actor_index=4"])
 def test_the_containers_own_arguments_count(own: str) -> None:
     given = ["collect-actor", "--config", "c", "--replay_address", "h:1", *own.split()]
-    arguments = make_parser().parse_args(command(given, lambda: 6)[1:])
+    arguments = make_parser().parse_args(command(given)[1:])
     assert (arguments.run_dir, arguments.actor_index) == ("there", 4)
 
 
@@ -136,9 +139,10 @@ def test_a_heartbeat_that_a_killed_container_left_is_not_healthy(tmp_path: Path)
     heartbeat.end()
 
 
-def test_only_a_collect_actor_is_looked_up() -> None:
+def test_only_a_collect_actor_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another role may be in a container without any network."""
-    assert command(["replay-server"], lambda: pytest.fail("looked up")) == [
+    monkeypatch.setattr(container, "own_index", lambda: pytest.fail("looked up"))
+    assert command(["replay-server"]) == [
         "actorlearner", "replay-server", "--run_dir", "/run_dir",
     ]  # fmt: skip
 
