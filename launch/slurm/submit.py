@@ -31,6 +31,44 @@ _FOLDER = Path(__file__).resolve().parent
 _SLURM_S = 120.0
 
 
+def main(argv: Sequence[str]) -> int:
+    """Submits a run; returns the exit code. Every problem is one line on standard error."""
+    try:
+        submit(argv)
+    except (ConfigurationError, RunError) as error:
+        for line in str(error).splitlines():
+            print(f"submit.py: error: {line}", file=sys.stderr)
+        return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
+    return EXIT_FINISHED
+
+
+def submit(argv: Sequence[str]) -> None:
+    """Checks the configuration, makes the run's certificate, and submits both jobs.
+
+    Raises:
+      ConfigurationError: the command line or the configuration cannot work; nothing was submitted.
+      RunError: sbatch refused a job; no job is left.
+    """
+    own, sbatch = list(argv), []
+    if "--" in own:
+        place = own.index("--")
+        own, sbatch = own[:place], own[place + 1 :]
+    arguments = _parser().parse_args(own)
+    add_working_directory()
+    problems = take_problems(arguments)
+    if arguments.run_dir is None:
+        problems.append(
+            "--run_dir: it is missing; allowed: a directory that the main job's node can write to"
+        )
+    experiment = load_experiment(arguments, problems, one_learner_problems, needs_numpy=False)
+    main, collect = _submit_jobs(arguments, sbatch, experiment.name)
+    print(f"run directory:   {arguments.run_dir}")
+    print(f"main job:        {main}    replay server, learner, eval actor")
+    print(f"collect actors:  {collect}    tasks 0 to {arguments.collect_actors - 1}")
+    print(f"look at it with: actorlearner status {arguments.run_dir}/learner")
+    print(f"end it with:     scancel {main} {collect}")
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="submit.py",
@@ -58,57 +96,29 @@ def _options(text: str) -> list[str]:
         raise ValueError("options as in a shell, with each quote closed") from None
 
 
-def submit(argv: Sequence[str]) -> None:
-    """Checks the configuration, makes the run's certificate, and submits both jobs.
-
-    Raises:
-      ConfigurationError: the command line or the configuration cannot work; nothing was submitted.
-      RunError: sbatch refused a job; no job is left.
-    """
-    own, sbatch = list(argv), []
-    if "--" in own:
-        place = own.index("--")
-        own, sbatch = own[:place], own[place + 1 :]
-    arguments = _parser().parse_args(own)
-    add_working_directory()
-    problems = take_problems(arguments)
-    if arguments.run_dir is None:
-        problems.append(
-            "--run_dir: it is missing; allowed: a directory that the main job's node can write to"
-        )
-    actors = arguments.collect_actors
-    experiment = load_experiment(arguments, problems, one_learner_problems, needs_numpy=False)
-    config = os.path.abspath(arguments.config) if os.path.isfile(arguments.config) else arguments.config
+def _submit_jobs(arguments: argparse.Namespace, sbatch: Sequence[str], name: str) -> tuple[str, str]:
+    """Submits the main job and the job array; returns their ids."""
+    config, actors = arguments.config, arguments.collect_actors
+    config = os.path.abspath(config) if os.path.isfile(config) else config
     role = ["--config", config, "--set", *arguments.set]
     # Not in a flag of sbatch, which everybody on this machine could read.
     environment = os.environ | {CERTIFICATE_VARIABLE: make_certificate().decode()}
-    name, python = f"--job-name={experiment.name}", sys.executable
-    run_dir = os.path.abspath(str(experiment.run_dir))
     main = _sbatch(
-        [name, *sbatch, *arguments.main_sbatch],
-        [f"{_FOLDER}/main.sbatch", python, run_dir, *role],
+        [f"--job-name={name}", *sbatch, *arguments.main_sbatch],
+        [f"{_FOLDER}/main.sbatch", sys.executable, os.path.abspath(arguments.run_dir), *role],
         environment,
     )
+    tasks = (f"--job-name={name}", f"--array=0-{actors - 1}", f"--dependency=after:{main}")
     try:
         collect = _sbatch(
-            [
-                name,
-                f"--array=0-{actors - 1}",
-                f"--dependency=after:{main}",
-                *sbatch,
-                *arguments.collect_sbatch,
-            ],
-            [f"{_FOLDER}/collect.sbatch", python, main, str(actors), *role],
+            [*tasks, *sbatch, *arguments.collect_sbatch],
+            [f"{_FOLDER}/collect.sbatch", sys.executable, main, str(actors), *role],
             environment,
         )
     except RunError:
         _run(["scancel", main], environment)
         raise
-    print(f"run directory:   {arguments.run_dir}")
-    print(f"main job:        {main}    replay server, learner, eval actor")
-    print(f"collect actors:  {collect}    tasks 0 to {actors - 1}")
-    print(f"look at it with: actorlearner status {arguments.run_dir}/learner")
-    print(f"end it with:     scancel {main} {collect}")
+    return main, collect
 
 
 def _sbatch(options: Sequence[str], script: Sequence[str], environment: Mapping[str, str]) -> str:
@@ -128,17 +138,6 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
     if done.returncode:
         raise RunError(f"{command[0]} failed, exit code {done.returncode}: {' '.join(done.stderr.split())}")
     return done.stdout
-
-
-def main(argv: Sequence[str]) -> int:
-    """Submits a run; returns the exit code. Every problem is one line on standard error."""
-    try:
-        submit(argv)
-    except (ConfigurationError, RunError) as error:
-        for line in str(error).splitlines():
-            print(f"submit.py: error: {line}", file=sys.stderr)
-        return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
-    return EXIT_FINISHED
 
 
 if __name__ == "__main__":
