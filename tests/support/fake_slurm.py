@@ -30,8 +30,9 @@ case "$name $*" in
     source "./$role" ;;
 esac
 """
-SHOWN = "JobId=7 JobName=x JobState={state} Restarts={restarts} EndTime={end} Comment={comment} Power=\n"
-RUNNING = SHOWN.format(state="RUNNING", restarts=1, end="Unknown", comment="actorlearner:1:node3:4242")
+RUNNING = (
+    "JobId=7 JobName=x JobState=RUNNING Restarts=1 EndTime=Unknown Comment=actorlearner:1:node3:4242 Power=\n"
+)
 
 
 class FakeSlurm:
