@@ -4,28 +4,13 @@ Nothing is imported here that a refused command line does not need; TensorFlow i
 """
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 import actorlearner
-from actorlearner.cli import (
-    certificate,
-    completion,
-    config,
-    configs,
-    doctor,
-    health,
-    local,
-    plot,
-    ray,
-    report,
-    roles,
-    rollout,
-    status,
-    sweep,
-    video,
-)
+from actorlearner.cli import completion
 from actorlearner.cli.command import PROGRAM, Parser, take_problems
 from actorlearner.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ConfigurationError, RunError
 
@@ -36,24 +21,14 @@ exit codes:
   2           bad usage or configuration; one line per problem, before anything starts
   130, 143    after SIGINT, SIGTERM, once everything has been saved and closed"""
 
-_COMMANDS = (
-    local,
-    ray,
-    sweep,
-    roles,
-    certificate,
-    rollout,
-    video,
-    doctor,
-    health,
-    configs,
-    config,
-    completion,
-    plot,
-    report,
-    status,
-)
-"""In the order of `--help`."""
+_COMMANDS = [
+    importlib.import_module(f"actorlearner.cli.{name}")
+    for name in (
+        "local", "ray", "sweep", "roles", "certificate", "rollout", "video", "doctor", "health",
+        "configs", "config", "completion", "plot", "report", "status",
+    )
+]  # fmt: skip
+"""The modules of this folder that add commands, in the order of `--help`."""
 
 _MAX_LINE = 2_000
 
