@@ -35,13 +35,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def add_count(parser: argparse.ArgumentParser, flag: str, text: str, default: int) -> None:
+    """Adds a flag for a number of things, at least 1; `text` is its help, to which the default is added."""
+    text = f"{text}; default: {default}"
+    parser.add_argument(flag, metavar="N", type=parsed_by(flag, count), default=default, help=text)
+
+
 # A run directory that a command writes to.
-
-
-def add_run_dir(parser: argparse.ArgumentParser) -> None:
-    """Adds --run_dir."""
-    text = f"where everything is written; without it a new directory under {NEW_RUNS}/"
-    parser.add_argument("--run_dir", metavar="DIR", help=text)
 
 
 def checked_run_dir(
@@ -122,13 +122,7 @@ def add_policy(parser: argparse.ArgumentParser, *, episodes: int) -> None:
         help="a run directory (its policies/best, else its policies/greedy_policy), the directory of one "
         "policy, also a copy elsewhere, or a checkpoint such as RUN_DIR/checkpoints/learner/ckpt-10000",
     )
-    parser.add_argument(
-        "--episodes",
-        metavar="N",
-        type=parsed_by("--episodes", count),
-        default=episodes,
-        help=f"how many are played; default: {episodes}",
-    )
+    add_count(parser, "--episodes", "how many are played", episodes)
     parser.add_argument(
         "--seed",
         metavar="S",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from actorlearner.agents.configuration import load_with_sources
 from actorlearner.agents.registry import agent_classes
-from actorlearner.cli.arguments import add_run_dir, checked_run_dir, count
+from actorlearner.cli.arguments import checked_run_dir, count
 from actorlearner.cli.command import offer, parsed_by
 from actorlearner.config.checks import MULTI_WORKER, imports_own_code
 from actorlearner.config.explain import all_keys
@@ -19,6 +19,7 @@ from actorlearner.environments.checks import environment_problems
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import ConfigurationError
 from actorlearner.process.tensorflow_setup import check_numpy
+from actorlearner.records.run_directory import NEW_RUNS
 from actorlearner.replay.checks import replay_problems
 
 CommandCheck = Callable[[Config], Iterable[str]]
@@ -46,7 +47,8 @@ class Experiment:
 def add_experiment(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Adds --config, --set and --run_dir; --config is required where it has no default."""
     add_config(parser, default, required=default is None)
-    add_run_dir(parser)
+    text = f"where everything is written; without it a new directory under {NEW_RUNS}/"
+    parser.add_argument("--run_dir", metavar="DIR", help=text)
 
 
 def add_config(parser: argparse.ArgumentParser, default: str | None = None, *, required: bool) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from actorlearner.agents.configuration import load_config
-from actorlearner.cli.arguments import checked_run_dir, count
-from actorlearner.cli.command import Commands, add_command, parsed_by
+from actorlearner.cli.arguments import add_count, checked_run_dir
+from actorlearner.cli.command import Commands, add_command
 from actorlearner.cli.experiment import Experiment, add_config, load_experiment, one_learner_problems
 from actorlearner.config.checks import cannot_work
 from actorlearner.config.schema import Config
@@ -42,21 +42,9 @@ def add_to(commands: Commands) -> None:
         help="a YAML file: key to a list of values, or to {low: A, high: B, log: true}; several keys with "
         "commas between them get one value",
     )
-    parser.add_argument(
-        "--trials",
-        metavar="N",
-        type=parsed_by("--trials", count),
-        default=20,
-        help="how many sets of values are tried in all; default: 20",
-    )
-    parser.add_argument(
-        "--seeds",
-        metavar="N",
-        type=parsed_by("--seeds", count),
-        default=1,
-        help="runs in each trial; the first one has the seed of the configuration, the next the seed after "
-        "it; default: 1",
-    )
+    add_count(parser, "--trials", "how many sets of values are tried in all", 20)
+    seeds = "runs in each trial; the first one has the seed of the configuration, the next the seed after it"
+    add_count(parser, "--seeds", seeds, 1)
     parser.add_argument(
         "--sweep_dir",
         metavar="DIR",

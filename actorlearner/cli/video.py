@@ -8,8 +8,8 @@ environment reports its frame rate, else a frame is one env step.
 import argparse
 
 from actorlearner.acting.own_output import own_output
-from actorlearner.cli.arguments import add_policy, checked_out, checked_policy, count
-from actorlearner.cli.command import Commands, add_command, parsed_by
+from actorlearner.cli.arguments import add_count, add_policy, checked_out, checked_policy
+from actorlearner.cli.command import Commands, add_command
 
 
 def add_to(commands: Commands) -> None:
@@ -23,13 +23,7 @@ def add_to(commands: Commands) -> None:
         example="runs/sac_halfcheetah-20261121-063535 --episodes 1",
     )
     add_policy(parser, episodes=3)
-    parser.add_argument(
-        "--fps",
-        metavar="N",
-        type=parsed_by("--fps", count),
-        default=60,
-        help="frames a second of the video; default: 60",
-    )
+    add_count(parser, "--fps", "frames a second of the video", 60)
     parser.add_argument(
         "--out",
         metavar="FILE",
