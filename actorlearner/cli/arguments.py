@@ -13,7 +13,7 @@ from actorlearner.config.addresses import read_address, read_port
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 from actorlearner.network.ports import LOOPBACK
-from actorlearner.process.process import Verbosity
+from actorlearner.process.role_process import Verbosity
 from actorlearner.process.tensorflow_setup import check_numpy
 from actorlearner.records.run_directory import NEW_RUNS, RunDirectory
 from actorlearner.records.usable_path import obstacle

@@ -13,7 +13,7 @@ from actorlearner.errors import RunError, one_line
 from actorlearner.learning.cluster import Cluster, learner_cluster
 from actorlearner.learning.group_link import SILENCE_S, GroupLink
 from actorlearner.learning.strategy import check_group_batch, make_group_strategy, make_strategy
-from actorlearner.process.process import end_failed
+from actorlearner.process.role_process import end_failed
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 

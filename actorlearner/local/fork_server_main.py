@@ -23,14 +23,13 @@ from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, Run
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.process import startup_timer
-from actorlearner.process.process import Start
 from actorlearner.process.role_names import ROLES
 from actorlearner.process.spawn import die_with_parent
 from actorlearner.process.stop import STOP_SIGNALS
 from actorlearner.process.tensorflow_setup import without_gc
 from actorlearner.records.notify import NOTIFY_VARIABLE, notify
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.roles.start import import_role, start_role
+from actorlearner.roles.start import RoleRequest, import_role, start_role
 
 _POLL_INTERVAL_S = 0.1
 
@@ -104,14 +103,7 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
     np.random.seed()
     code = EXIT_FAILED
     try:
-        # Without checks: they import the user's modules, which may use TensorFlow before the role sets it up.
-        config = load_config(str(directory.config))
-        options = {key: tuple(x) if isinstance(x, list) else x for key, x in request["options"].items()}
-        proxy = None
-        if "proxy" in request:
-            listener, certificate, refusal = request["proxy"]
-            proxy = TlsProxy(listener, Path(certificate), refusal)
-        start_role(request["role"], Start(config, {}, str(directory.path), name, options, proxy=proxy))
+        start_role(_role_request(request, directory))
     except ConfigurationError as error:
         print(*(f"{name}: error: {problem}" for problem in error.problems), sep="\n")
         notify("failed", str(error))
@@ -126,6 +118,20 @@ def _run(request: dict[str, Any], notify_fd: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _role_request(request: dict[str, Any], directory: RunDirectory) -> RoleRequest:
+    """Reads the configuration; raises a ConfigurationError if it is refused."""
+    # Without checks: they import the user's modules, which may use TensorFlow before the role sets it up.
+    config = load_config(str(directory.config))
+    options = {key: tuple(x) if isinstance(x, list) else x for key, x in request["options"].items()}
+    proxy = None
+    if "proxy" in request:
+        listener, certificate, refusal = request["proxy"]
+        proxy = TlsProxy(listener, Path(certificate), refusal)
+    return RoleRequest(
+        request["role"], config, {}, str(directory.path), request["name"], options, proxy=proxy
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.view import View, summary_lines
 from actorlearner.network.private_network import choose_network
 from actorlearner.process.cores import describe
-from actorlearner.process.process import Verbosity
+from actorlearner.process.role_process import Verbosity
 from actorlearner.process.stop import Stop
 from actorlearner.records.disk import make_output_robust
 from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED

@@ -18,8 +18,8 @@ from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
-from actorlearner.process.process import keep_until_exit
 from actorlearner.process.role_names import LEARNER
+from actorlearner.process.role_process import keep_until_exit
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.process.tensorflow_setup import use_all_cores

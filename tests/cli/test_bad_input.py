@@ -67,13 +67,10 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def start_role(*arguments: object, **options: object) -> int:
         return 0
 
-    for name, function in (
-        ("actorlearner.roles.start", "start_role"),
-        ("actorlearner.local.train", "run_local"),
-    ):
-        module = types.ModuleType(name)
-        setattr(module, function, start_role)
-        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr("actorlearner.cli.roles.start_role", start_role)
+    train = types.ModuleType("actorlearner.local.train")
+    train.run_local = start_role  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, train.__name__, train)
     folder = tmp_path / "start"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -15,7 +15,8 @@ import actorlearner
 from actorlearner.agents.configuration import load_config
 from actorlearner.cli import main as cli
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.process.process import Start, Verbosity
+from actorlearner.process.role_process import Verbosity
+from actorlearner.roles.start import RoleRequest
 
 REPOSITORY = pathlib.Path(actorlearner.__file__).parent.parent
 POISON_EXIT_CODE = 77
@@ -195,8 +196,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
     """The recorded calls of the roles' functions; exp.yaml is a valid configuration."""
     called: list[tuple[Any, ...]] = []
 
-    def start_role(role: str, start: Start) -> int:
-        called.append((role, start, {"verbosity": start.verbosity, "metrics": start.metrics}))
+    def start_role(request: RoleRequest) -> int:
+        called.append((request.role, request, {"verbosity": request.verbosity, "metrics": request.metrics}))
         return 0
 
     def run_local(*arguments: Any, **output: Any) -> int:
@@ -209,8 +210,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, start_folder: pathlib.Path) -> list[t
 
 
 def replace_roles(monkeypatch: pytest.MonkeyPatch, start_role: Any, run_local: Any) -> None:
+    monkeypatch.setattr("actorlearner.cli.roles.start_role", start_role)
     for name, attribute, function in (
-        ("actorlearner.roles.start", "start_role", start_role),
         ("actorlearner.local.train", "run_local", run_local),
         ("actorlearner.inspect.doctor.run_checks", "run_doctor", run_local),
     ):
@@ -235,11 +236,11 @@ def replace_roles(monkeypatch: pytest.MonkeyPatch, start_role: Any, run_local: A
 )
 def test_roles(calls: list[tuple[Any, ...]], flags: list[str], options: dict[str, Any]) -> None:
     assert cli.main([*flags, "--config", "exp.yaml", "--run_dir", "here", "--set", "seed=3"]) == 0
-    ((role, start, output),) = calls
-    assert (role, start.run_dir, start.options, start.experiment) == (flags[0], "here", options, "exp")
+    ((role, request, output),) = calls
+    assert (role, request.run_dir, request.options, request.experiment) == (flags[0], "here", options, "exp")
     assert output == {"verbosity": Verbosity.NORMAL, "metrics": None}
-    assert start.config.seed == 3
-    assert (start.sources["seed"], start.sources["agent.gamma"]) == ("--set", "default")
+    assert request.config.seed == 3
+    assert (request.sources["seed"], request.sources["agent.gamma"]) == ("--set", "default")
 
 
 def test_local_and_repeated_overrides(calls: list[tuple[Any, ...]]) -> None:

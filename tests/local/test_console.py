@@ -13,7 +13,7 @@ from actorlearner.records.disk import robust_stream
 _QUIET = """
 from actorlearner.agents.configuration import load_config
 from actorlearner.local import train
-from actorlearner.process.process import Verbosity
+from actorlearner.process.role_process import Verbosity
 
 train.train = lambda *_, **__: 0
 train.run_local(load_config("td3_pendulum"), {run_dir!r}, "experiment", "host", Verbosity.QUIET)

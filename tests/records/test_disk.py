@@ -126,10 +126,10 @@ _PRINTING = """
 import logging
 import sys
 from pathlib import Path
-from actorlearner.process.process import _RoleProcess
-from actorlearner.process.process import Verbosity
+from actorlearner.process.role_process import RoleProcess
+from actorlearner.process.role_process import Verbosity
 from actorlearner.records.run_directory import RunDirectory
-process = _RoleProcess("learner", RunDirectory(Path(sys.argv[1])), Verbosity.NORMAL)
+process = RoleProcess("learner", RunDirectory(Path(sys.argv[1])), Verbosity.NORMAL)
 print("printed")
 logging.getLogger("actorlearner").warning("logged")
 process.end(7, "ended", "as requested")

@@ -87,7 +87,7 @@ def _read(address: str, layout: "PackedLayout") -> list[Any]:
     """Samples transitions one by one."""
     import tree
 
-    from actorlearner.process.process import keep_until_exit
+    from actorlearner.process.role_process import keep_until_exit
     from actorlearner.replay.dataset import experience_dataset
 
     dataset = experience_dataset([address], layout, batch_size=1, batch_size_per_replica=1)

@@ -14,7 +14,8 @@ _ROLE = """
 import sys
 from actorlearner.agents.configuration import load_config
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.process import process
+from actorlearner.process.role_process import Verbosity
+from actorlearner.roles import start
 
 def run(config, directory, stop):
     assert directory.heartbeat("learner").exists()
@@ -22,9 +23,9 @@ def run(config, directory, stop):
     if error is not None:
         raise error
 
-process.stop_tensor_leak = lambda: True  # It imports TensorFlow.
-start = process.Start(load_config("td3_pendulum"), {}, sys.argv[1], "experiment", {})
-process.run_role("learner", lambda: run, start)
+start.stop_tensor_leak = lambda: True  # It imports TensorFlow.
+start.import_role = lambda role: run
+start.start_role(start.RoleRequest("learner", load_config("td3_pendulum"), {}, sys.argv[1], "experiment", {}))
 """
 
 _REFUSED = "ConfigurationError(['seed: 0 cannot work; allowed: 1'])"
@@ -63,7 +64,7 @@ def test_only_a_role_that_crashed_leaves_its_heartbeat(
 
 
 def test_a_quiet_role_prints_only_where_its_new_run_directory_is(tmp_path: Path) -> None:
-    role = _ROLE.replace("sys.argv[1]", "None").replace("{})", "{}, process.Verbosity.QUIET)")
+    role = _ROLE.replace("sys.argv[1]", "None").replace("{}))", "{}, Verbosity.QUIET))")
     command = [sys.executable, "-c", role, "", "None"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     (path,) = tmp_path.glob("runs/experiment-*")
