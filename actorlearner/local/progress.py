@@ -17,6 +17,7 @@ class Progress:
 
     Attributes:
       config: the experiment.
+      directory: the run directory.
       status: as of the last `update`.
       evaluations: all evaluations so far, oldest first, including those before a resume.
     """
@@ -24,6 +25,7 @@ class Progress:
     def __init__(self, config: Config, directory: RunDirectory) -> None:
         """Starts the clock; mean rates leave out the steps recorded before. `directory` must be prepared."""
         self.config = config
+        self.directory = directory
         self._files = RunFiles([directory])
         self._started = time.monotonic()
         self._started_at = round(time.time(), 3)  # As the records' times are.

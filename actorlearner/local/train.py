@@ -1,6 +1,6 @@
 """Local mode: one command that trains with all roles on this machine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -16,7 +16,7 @@ from actorlearner.process.cores import describe
 from actorlearner.process.role_process import Verbosity
 from actorlearner.process.stop import Stop
 from actorlearner.records.disk import make_output_robust
-from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
+from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED, EventLog
 from actorlearner.records.lines import Tail
 from actorlearner.records.metrics import newest_of_each
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
@@ -57,53 +57,63 @@ def run_local(
     if metrics is not None:
         _serve_metrics(metrics, directory)
 
-    def start(config: Config, console: Console) -> Supervisor:
-        private_network, line = choose_network(network)
-        _print(console, line)
-        if private_network is not None and config.callbacks:
-            _print(console, "callbacks: no network access outside this run; --network host enables it")
-        return Supervisor(config, directory, private_network)
-
     quiet = verbosity is Verbosity.QUIET
     if quiet and not run_dir:  # Nothing else says where the run is.
         print(f"run directory: {directory.path}", flush=True)
     console = _console(quiet=quiet)
-    return train(config, directory, stop, console, start, verbose=verbosity is Verbosity.VERBOSE)
+    progress = begin_run(config, directory, console)
+    if progress is None:
+        return EXIT_FINISHED
+    private_network, line = choose_network(network)
+    _print(console, line)
+    if private_network is not None and config.callbacks:
+        _print(console, "callbacks: no network access outside this run; --network host enables it")
+    supervisor = Supervisor(config, directory, private_network)
+    return watch_run(supervisor, progress, stop, console, verbose=verbosity is Verbosity.VERBOSE)
 
 
-def train(
-    config: Config,
-    directory: RunDirectory,
-    stop: Stop,
-    console: Console,
-    start: Callable[[Config, Console], Supervisor],
-    *,
-    verbose: bool = False,
-) -> int:
-    """Trains; resumes the run that the directory holds, unless it has finished. Returns the exit code.
+def begin_run(config: Config, directory: RunDirectory, console: Console) -> Progress | None:
+    """Prepares a run directory for the start of the roles; resumes the run that it holds.
 
     Args:
       config: the experiment.
       directory: the run directory; this process must hold its lock.
-      stop: ends the run, after it has saved.
       console: prints the lines for the user.
-      start: starts all roles.
-      verbose: whether all log lines are printed as well.
+
+    Returns:
+      The progress of the run; None if it has finished.
 
     Raises:
-      ConfigurationError: the run directory holds a run of another configuration, or a role refused the
-        configuration.
-      RunError: a role failed; no process is left.
+      ConfigurationError: the run directory holds a run of another configuration.
     """
     resumes = directory.holds_a_run
     directory.prepare(config)
     _print(console, f"run directory: {directory.path}")
     if resumes and not _resume(config, directory, console):
-        return EXIT_FINISHED
+        return None
     progress = Progress(config, directory)
     _print(console, describe(config.collect))
-    supervisor = start(config, console)
-    supervisor.events.record(RUN_RESUMED if resumes else RUN_BEGAN)
+    EventLog(directory.events, "local").record(RUN_RESUMED if resumes else RUN_BEGAN)
+    return progress
+
+
+def watch_run(
+    supervisor: Supervisor, progress: Progress, stop: Stop, console: Console, *, verbose: bool = False
+) -> int:
+    """Watches the roles until the run has finished or a stop is requested; returns the exit code.
+
+    Args:
+      supervisor: of the roles, which have been started.
+      progress: from `begin_run`.
+      stop: ends the run, after it has saved.
+      console: prints the lines for the user.
+      verbose: whether all log lines are printed as well.
+
+    Raises:
+      ConfigurationError: a role refused the configuration.
+      RunError: a role failed; no process is left.
+    """
+    directory = progress.directory
     logs = {name: Tail(directory.log(name)) for name in supervisor.names} if verbose else {}
     try:
         _watch(supervisor, progress, console, logs, stop)
@@ -113,7 +123,7 @@ def train(
     except RunError as error:
         supervisor.events.record(FAILED, str(error))
         raise
-    _report_end(supervisor, progress, directory, console)
+    _report_end(supervisor, progress, console)
     return EXIT_FINISHED if supervisor.finished else stop.exit_code
 
 
@@ -175,13 +185,11 @@ def _print_logs(logs: Mapping[str, Tail], console: Console) -> None:
             _print(console, f"{name} | {line}")
 
 
-def _report_end(
-    supervisor: Supervisor, progress: Progress, directory: RunDirectory, console: Console
-) -> None:
+def _report_end(supervisor: Supervisor, progress: Progress, console: Console) -> None:
     """Records the end of the run and prints its summary."""
     progress.update()
     progress.new_evaluations()
-    saved = read_state(directory, check=False)
+    saved = read_state(progress.directory, check=False)
     # A learner that was killed, or that waited for data, may have saved later than its last record.
     train_step = max(progress.train_step, saved.train_step)
     outcome = "finished" if supervisor.finished else "stopped"
@@ -192,5 +200,5 @@ def _report_end(
             f"stopped at train step {train_step:,}; saved: train step {saved.train_step:,}, with "
             f"{saved.transitions:,} transitions in replay",
         )
-    for line in summary_lines(progress, directory, supervisor.start_ups):
+    for line in summary_lines(progress, supervisor.start_ups):
         _print(console, line)

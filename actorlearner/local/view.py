@@ -14,7 +14,6 @@ from actorlearner.inspect.bottleneck.verdict import verdict_lines
 from actorlearner.local.progress import Progress
 from actorlearner.records.formatting import decimals, duration, rate_text, return_text
 from actorlearner.records.metrics import METRICS_INTERVAL_S
-from actorlearner.records.run_directory import RunDirectory
 
 _PLAIN_INTERVAL_S = 10.0
 
@@ -99,8 +98,9 @@ class View:
         return f"last return {return_text(newest['average_return'])} (train step {newest['train_step']:,})"
 
 
-def summary_lines(progress: Progress, directory: RunDirectory, start_ups: Mapping[str, str]) -> Iterator[str]:
+def summary_lines(progress: Progress, start_ups: Mapping[str, str]) -> Iterator[str]:
     """Yields the lines: returns, totals, start-up with its phases, mean rates, bottleneck, files."""
+    directory = progress.directory
     best = progress.status.best_evaluation
     if best is not None:
         first, last = progress.evaluations[0], progress.evaluations[-1]

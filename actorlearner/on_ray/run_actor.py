@@ -5,7 +5,6 @@ processes of this actor, on the node with the run directory; collect actors are 
 """
 
 import dataclasses
-import functools
 import os
 import tempfile
 import threading
@@ -19,9 +18,9 @@ from rich.console import Console
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.addresses import join_address
 from actorlearner.config.schema import Config
-from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.supervisor import Supervisor
-from actorlearner.local.train import train
+from actorlearner.local.train import begin_run, watch_run
 from actorlearner.network.certificate import write_certificate
 from actorlearner.network.hidden import TlsProxy, listen
 from actorlearner.network.private_network import PRIVATE, choose_network
@@ -118,10 +117,13 @@ class RunActor:
             config = load_config(str(config_file))
             console = Console(file=output, width=_WIDTH, highlight=False, markup=False, emoji=False)
             self._directory.hold()
-            proxy = TlsProxy(listener.fileno(), certificate)
-            return train(config, self._directory, self._stop, console, functools.partial(self._start, proxy))
+            progress = begin_run(config, self._directory, console)
+            if progress is None:
+                return EXIT_FINISHED
+            supervisor = self._start(config, console, TlsProxy(listener.fileno(), certificate))
+            return watch_run(supervisor, progress, self._stop, console)
 
-    def _start(self, proxy: TlsProxy, config: Config, console: Console) -> Supervisor:
+    def _start(self, config: Config, console: Console, proxy: TlsProxy) -> Supervisor:
         network, line = choose_network(PRIVATE)
         if network is None:
             proxy = dataclasses.replace(proxy, refusal=line.rpartition(": ")[2])

@@ -106,7 +106,7 @@ def test_the_summary_names_first_best_and_last(progress: Progress, directory: Ru
     progress.new_evaluations()
     progress.evaluations[0]["average_return"] = -1500.0
     start_ups = {"learner": "imports 2.5 s, policies 1.0 s", "collect-actor-10": "imports 2.6 s"}
-    returns, totals, start_up, learner, actor, rates, *files = summary_lines(progress, directory, start_ups)
+    returns, totals, start_up, learner, actor, rates, *files = summary_lines(progress, start_ups)
     assert "first -1500.00" in returns
     assert "best -1234.56 at train step 90,000" in returns
     assert "last -1234.56 at train step 90,000" in returns
@@ -125,12 +125,12 @@ def test_of_equal_evaluations_the_summary_names_the_last(progress: Progress, dir
     writer.write({"train_step": 95_000, "average_return": -1234.56, "average_episode_length": 1000.0})
     progress.update()
     progress.new_evaluations()
-    assert "best -1234.56 at train step 95,000" in next(summary_lines(progress, directory, {}))
+    assert "best -1234.56 at train step 95,000" in next(summary_lines(progress, {}))
 
 
 def test_the_summary_of_a_run_that_evaluated_nothing(directory: RunDirectory) -> None:
     progress = Progress(_CONFIG, directory)
-    assert next(iter(summary_lines(progress, directory, {}))).startswith("totals")
+    assert next(iter(summary_lines(progress, {}))).startswith("totals")
 
 
 def test_a_run_without_evaluation_shows_that_it_is_off(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_run_without_evaluation_shows_that_it_is_off(tmp_path: Path) -> None:
     directory.prepare(config)
     progress = Progress(config, directory)
     assert ", evaluation is off, " in show(progress, [], terminal=False)
-    assert next(summary_lines(progress, directory, {})) == "AverageReturn  evaluation is off"
+    assert next(summary_lines(progress, {})) == "AverageReturn  evaluation is off"
 
 
 def test_the_queue_of_experience_that_is_consumed_once_is_not_shown(tmp_path: Path) -> None:
