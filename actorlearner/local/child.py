@@ -22,6 +22,7 @@ class SupervisedProcess(ABC):
     Attributes:
       name: the role, with its index where there are several.
       log: the file with all its output.
+      started: when it was started, in seconds of the monotonic clock; infinity while it waits for a machine.
       ready: whether the role has reported that it is ready.
       start_up: how long each phase of its start took, as the role reported.
       error: the message with which the role failed; else empty.
@@ -33,16 +34,12 @@ class SupervisedProcess(ABC):
         """Nothing is reported yet."""
         self.name = name
         self.log = log
+        self.started = time.monotonic()
         self.ready = False
         self.start_up = ""
         self.error = ""
         self.warnings: list[str] = []
         self.may_be_restarted = True
-
-    @property
-    @abstractmethod
-    def started(self) -> float:
-        """When it was started, in seconds of the monotonic clock."""
 
     @property
     @abstractmethod
@@ -95,17 +92,11 @@ class Child(SupervisedProcess):
           log: the file with all its output.
         """
         super().__init__(name, log)
-        self._started = time.monotonic()
         self._unread = b""
         self._reader, writer = os.pipe()
         os.set_blocking(self._reader, False)
         self._process = launch(writer)
         os.close(writer)
-
-    @property
-    def started(self) -> float:
-        """When it was started, in seconds of the monotonic clock."""
-        return self._started
 
     @property
     def pid(self) -> int:

@@ -1,5 +1,7 @@
 """Starts roles as forks of one process, the fork server, which has imported TensorFlow and the roles.
 
+This module is its client; fork_server_main.py is the program that it runs.
+
 Importing TensorFlow and TF-Agents takes four seconds of a core. If four roles imported by themselves, the
 first would be ready after eight seconds on two cores. Forks share the imported modules, and their memory.
 
@@ -33,7 +35,7 @@ _POLL_INTERVAL_S = 0.02
 
 
 class ForkServer:
-    """The client of the fork server; the server dies with its client, and the forks die with the server."""
+    """A fork server, which dies with this process; the forks die with the fork server."""
 
     def __init__(
         self, log: Path, network: PrivateNetwork | None = None, proxy: TlsProxy | None = None

@@ -1,5 +1,6 @@
 """The supervisor's handle of a collect actor that Ray runs on some node."""
 
+import math
 import signal
 import time
 from pathlib import Path
@@ -26,7 +27,7 @@ class RayChild(SupervisedProcess):
         self._exit_code: int | None = None
         self._reason = ""
         self._pid = 0
-        self._placed_at: float | None = None
+        self.started = math.inf  # Until the first report: waiting for a node must not time out.
         self._directory = directory
         self._files: dict[str, Appender] = {}
         actor = ray.remote(CollectActor).options(num_cpus=1, max_concurrency=_CONCURRENT_CALLS)
@@ -34,11 +35,6 @@ class RayChild(SupervisedProcess):
         left = (records[-1] if records else b"", content(directory.heartbeat(name)))
         self._actor: Any = actor.remote(name, index, settings, *left)
         self._report = self._actor.poll.remote()
-
-    @property
-    def started(self) -> float:
-        """When the first report arrived; until then now, because waiting for a node must not time out."""
-        return time.monotonic() if self._placed_at is None else self._placed_at
 
     @property
     def pid(self) -> int:
@@ -71,7 +67,7 @@ class RayChild(SupervisedProcess):
                 self._end(_KILLED)
 
     def _take(self, report: Report) -> None:
-        self._placed_at = self._placed_at or time.monotonic()
+        self.started = min(self.started, time.monotonic())
         self._pid, self.ready, self.start_up = report.pid, report.ready, report.start_up
         self.error, self.may_be_restarted = report.error, report.may_be_restarted
         self.warnings += report.warnings
@@ -97,7 +93,7 @@ class RayChild(SupervisedProcess):
 
     def send(self, number: signal.Signals) -> None:
         """Sends a signal, unless the process has ended; cancels a process that still waits for a node."""
-        if self._placed_at is None:
+        if self.started == math.inf:
             self._end(_KILLED)
         elif self.exit_code is None:
             self._actor.send.remote(int(number))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import signal
 import time
@@ -137,7 +138,7 @@ def test_a_starting_role_is_given_up_when_it_makes_no_progress(
     monkeypatch.setattr(Crashing, "fork", lambda *_, **__: SimpleNamespace(pid=0, poll=lambda: None))
     supervised = supervisor(iter(()))
     for name in supervised.names:
-        supervised.child(name)._started -= 2_000.0
+        supervised.child(name).started -= 2_000.0
         path = RunDirectory(tmp_path).heartbeat(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         beat = Heartbeat(time.time() - 900.0, ready=True, doing="making environment 3")
@@ -146,3 +147,5 @@ def test_a_starting_role_is_given_up_when_it_makes_no_progress(
     path.write_text(json.dumps(dataclasses.asdict(dataclasses.replace(beat, time=time.time() - 1_000.0))))
     with pytest.raises(RunError, match=f"{name} is not ready, and made no progress for 960 s"):
         list(supervised.check())
+    supervised.child(name).started = math.inf  # It waits for a machine.
+    assert list(supervised.check()) == []
