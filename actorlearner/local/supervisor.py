@@ -12,11 +12,12 @@ from actorlearner.errors import EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.local.child import Child, SupervisedProcess
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.restarts import Restarts
+from actorlearner.local.saving import wait_saved
 from actorlearner.network.hidden import TlsProxy
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors
-from actorlearner.process.heartbeat import LONG_PATIENCE_S, is_overdue, read_heartbeat
+from actorlearner.process.heartbeat import read_heartbeat
 from actorlearner.process.role_names import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.stop import Stop
 from actorlearner.records.events import DIED, EventLog
@@ -32,16 +33,10 @@ A minute more than CONNECT_DEADLINE_S, so that a role reports a missing replay s
 _ACTORS_GRACE_S = 5.0
 _STARTING_GRACE_S = 5.0
 
+_LOG_LINES = 15  # Of a log, in the message of a failure.
+
 _ALONE_S = 7.0
 """Seconds after the learner's SIGTERM for which the other roles go on, so that its train step gets data."""
-
-_SAVING_NOTICE_S = 3.0
-_SAVING_POLL_S = 0.25
-_SAVED = {
-    LEARNER: ("the learner ends its train step and saves", "the train steps since the last checkpoint"),
-    REPLAY_SERVER: ("saving replay", "the transitions since the last checkpoint"),
-}
-"""What each role does after SIGTERM, and what is lost if it is killed before it has finished."""
 
 
 class Supervisor:
@@ -73,12 +68,7 @@ class Supervisor:
             on this one.
           proxy: the port at which the replay server accepts TLS; None for plain text.
         """
-        port = free_port()
-        self._options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
-        actors = {f"{COLLECT_ACTOR}-{i}": {"actor_index": i} for i in range(collect_actors(config.collect))}
-        evaluator = [] if config.evaluate.interval is None else [EVAL_ACTOR]
-        for name in (LEARNER, *actors, *evaluator):
-            self._options[name] = {"replay_address": [route(name, port)], **actors.get(name, {})}
+        self._options = _role_options(config, route)
         self._callbacks_grace_s = CLOSE_S if config.callbacks else 0.0
         self._network = network
         self._directory = directory
@@ -127,11 +117,6 @@ class Supervisor:
         return all(self._children[name].exit_code == 0 for name in last)
 
     @property
-    def any_was_ready(self) -> bool:
-        """Whether any process so far has reported that it is ready."""
-        return any(child.ready for child in self.started)
-
-    @property
     def unready(self) -> list[str]:
         """The names of the roles that are starting, or that wait for a restart."""
         return [name for name, child in self._children.items() if name in self._restart_at or not child.ready]
@@ -169,7 +154,7 @@ class Supervisor:
         if name in self._restart_at:
             return
         if child.exit_code is None:
-            if not child.ready and self._silent_s(child, now) > _READY_DEADLINE_S:
+            if not child.ready and self._makes_no_progress(child, now):
                 raise RunError(f"{name} is not ready, and made no progress for {_READY_DEADLINE_S:.0f} s")
             return
         if child.exit_code == 0 and name != REPLAY_SERVER:
@@ -199,15 +184,15 @@ class Supervisor:
             if child.error != known:
                 yield f"{name}: {child.error}"
 
-    def _silent_s(self, child: SupervisedProcess, now: float) -> float:
-        """Returns the seconds since a starting role began, or since its last heartbeat."""
-        started_s = now - child.started
-        if started_s <= _READY_DEADLINE_S:
-            return started_s
+    def _makes_no_progress(self, child: SupervisedProcess, now: float) -> bool:
+        """Returns whether a starting role has been without a heartbeat for too long."""
+        if now - child.started <= _READY_DEADLINE_S:
+            return False
         try:
-            return min(started_s, time.time() - read_heartbeat(self._directory.heartbeat(child.name)).time)
+            last = read_heartbeat(self._directory.heartbeat(child.name)).time
         except (OSError, ValueError, TypeError):  # It has none yet.
-            return started_s
+            return True
+        return time.time() - last > _READY_DEADLINE_S
 
     def _restart_delay_s(self, child: SupervisedProcess, now: float) -> float:
         """Returns the seconds until a dead process is restarted; raises a RunError if it never is."""
@@ -236,7 +221,7 @@ class Supervisor:
         `report` is called with each line for the user.
         """
         children = self._children
-        if self.any_was_ready:
+        if any(child.ready for child in self.started):
             actors = [child for name, child in children.items() if name not in (REPLAY_SERVER, LEARNER)]
             if self.finished:  # Actors end by themselves; their callbacks may take a while to close.
                 _wait(actors, self._callbacks_grace_s)
@@ -258,33 +243,23 @@ class Supervisor:
             self._directory.heartbeat(name).unlink(missing_ok=True)
 
 
-def wait_saved(
-    child: SupervisedProcess, directory: RunDirectory, stop: Stop, report: Callable[[str], None]
-) -> None:
-    """Waits until the learner or the replay server, which got a SIGTERM, has saved and ended.
-
-    A call of the training graph may last a minute, and replay may be many gigabytes. The role is killed if
-    its heartbeat is overdue, after 15 minutes, or at a SIGINT once `report` has announced the wait.
-    """
-    began = time.time()
-    if child.wait(_SAVING_NOTICE_S):
-        return
-    interrupts = stop.interrupts
-    doing, lost = _SAVED[child.name]
-    report(f"{doing}; Ctrl-C gives up, and loses {lost}")
-    deadline = time.monotonic() + LONG_PATIENCE_S
-    while not child.wait(_SAVING_POLL_S):
-        late = time.monotonic() >= deadline or is_overdue(directory.heartbeat(child.name), began)
-        if late or stop.interrupts > interrupts:
-            child.kill()
-            report(f"the {child.name} did not save: {lost} are lost")
-            return
+def _role_options(config: Config, route: Callable[[str, int], str]) -> dict[str, Options]:
+    """Returns the options of each role's process, by its name, in the order of their starts."""
+    port = free_port()
+    options: dict[str, Options] = {REPLAY_SERVER: {"port": port}}
+    options[LEARNER] = {"replay_address": [route(LEARNER, port)]}
+    for i in range(collect_actors(config.collect)):
+        name = f"{COLLECT_ACTOR}-{i}"
+        options[name] = {"replay_address": [route(name, port)], "actor_index": i}
+    if config.evaluate.interval is not None:
+        options[EVAL_ACTOR] = {"replay_address": [route(EVAL_ACTOR, port)]}
+    return options
 
 
-def _last_lines(log: Path, count: int = 15) -> list[str]:
+def _last_lines(log: Path) -> list[str]:
     """Returns a heading and the last lines of a log, indented; only the heading without a log."""
     lines = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
-    return [f"the last lines of {log}:", *("  " + line for line in lines[-count:])]
+    return [f"the last lines of {log}:", *("  " + line for line in lines[-_LOG_LINES:])]
 
 
 def _wait(children: Iterable[SupervisedProcess], timeout_s: float) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.local import supervisor
+from actorlearner.local import saving
 from actorlearner.local.child import Child
 from actorlearner.process import heartbeat
 from actorlearner.process.stop import Stop
@@ -72,8 +72,8 @@ class Role:
 
 @pytest.fixture(name="role", params=["learner", "replay-server"])
 def _role(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Role]:
-    monkeypatch.setattr(supervisor, "_SAVING_NOTICE_S", 0.01)
-    monkeypatch.setattr(supervisor, "_SAVING_POLL_S", 0.01)
+    monkeypatch.setattr(saving, "_NOTICE_S", 0.01)
+    monkeypatch.setattr(saving, "_POLL_INTERVAL_S", 0.01)
     role = Role(request.param, tmp_path)
     yield role
     role.child.kill()
@@ -87,7 +87,7 @@ def test_a_role_gets_the_time_that_saving_takes(role: Role) -> None:
         role.finish()
 
     role.child.send(signal.SIGTERM)
-    supervisor.wait_saved(role.child, role.directory, Stop(), report)
+    saving.wait_saved(role.child, role.directory, Stop(), report)
     name = role.child.name
     assert lines == [f"{DOING[name]}; Ctrl-C gives up, and loses {LOST[name]}"]
     assert role.saved.exists()
@@ -108,7 +108,7 @@ def test_only_ctrl_c_gives_up_saving(role: Role, number: signal.Signals, gives_u
                 role.finish()
 
     role.child.send(signal.SIGTERM)
-    supervisor.wait_saved(role.child, role.directory, stop, report)
+    saving.wait_saved(role.child, role.directory, stop, report)
     assert role.saved.exists() is not gives_up
     assert role.child.exit_code == (-signal.SIGKILL if gives_up else 143)
     name = role.child.name
@@ -117,12 +117,10 @@ def test_only_ctrl_c_gives_up_saving(role: Role, number: signal.Signals, gives_u
 
 def test_a_role_whose_heartbeat_is_overdue_is_killed(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     role.beat(age_s=61.0)
-    monkeypatch.setattr(
-        supervisor, "is_overdue", lambda path, since: heartbeat.is_overdue(path, since - 61.0)
-    )
+    monkeypatch.setattr(saving, "is_overdue", lambda path, since: heartbeat.is_overdue(path, since - 61.0))
     lines: list[str] = []
     role.child.send(signal.SIGTERM)
-    supervisor.wait_saved(role.child, role.directory, Stop(), lines.append)
+    saving.wait_saved(role.child, role.directory, Stop(), lines.append)
     assert role.child.exit_code == -signal.SIGKILL
     name = role.child.name
     assert lines[1:] == [f"the {name} did not save: {LOST[name]} are lost"]
@@ -135,9 +133,9 @@ def test_a_role_that_makes_progress_is_waited_for(role: Role, monkeypatch: pytes
         role.finish()  # Only after this look at its heartbeat.
         return heartbeat.is_overdue(path, since)
 
-    monkeypatch.setattr(supervisor, "is_overdue", is_overdue)
+    monkeypatch.setattr(saving, "is_overdue", is_overdue)
     lines: list[str] = []
     role.child.send(signal.SIGTERM)
-    supervisor.wait_saved(role.child, role.directory, Stop(), lines.append)
+    saving.wait_saved(role.child, role.directory, Stop(), lines.append)
     assert role.child.exit_code == 143
     assert len(lines) == 1
