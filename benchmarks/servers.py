@@ -12,7 +12,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
 from actorlearner.network.ports import free_port
 from actorlearner.process.tensorflow_setup import limit_tensorflow
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.variables.container import variable_tables
 from benchmarks.halfcheetah import NAME, configuration
@@ -52,7 +52,7 @@ def serving(module: str, *arguments: str) -> Iterator["ServerProcess"]:
 
 def serve(tables: Sequence[reverb.Table], port: int) -> None:
     """Serves the tables on `port` until standard input is closed."""
-    server = start_server(tables, port)
+    server = reverb.Server(tables, port)
     print(_SERVING, end="", flush=True)
     sys.stdin.read()
     server.stop()

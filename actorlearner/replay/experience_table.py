@@ -1,11 +1,8 @@
-"""Makes the experience table, and starts a replay server."""
-
-from collections.abc import Sequence
+"""Makes the experience table."""
 
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.replay.checkpoints import ReplayCheckpoints
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.rate_limit import RateLimit, max_items, rate_limit_of
 
@@ -38,11 +35,3 @@ def _rate_limiter(limit: RateLimit) -> reverb.rate_limiters.RateLimiter:
         # Slightly larger: Reverb checks it against its own minimum, which rounding may make larger than ours.
         error_buffer=limit.error_buffer * (1 + 1e-6),
     )
-
-
-def start_server(
-    tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpoints | None = None
-) -> reverb.Server:
-    """Starts a server of `tables` on `port`; returns when it listens and has restored its checkpoint."""
-    checkpointer = checkpoints.restoring_checkpointer() if checkpoints else None
-    return reverb.Server(tables=list(tables), port=port, checkpointer=checkpointer)

@@ -25,7 +25,7 @@ from actorlearner.records.summaries import Summaries
 from actorlearner.replay.capacity import check_memory
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.connection import ReplayServer, announce, identity_table
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import BlockedFractions, BlockedTime, ReplayStatus
@@ -117,7 +117,7 @@ def save_last(save: Callable[[], bool], stop: Stop) -> bool:
 
 def _start(tables: Sequence[reverb.Table], port: int, checkpoints: ReplayCheckpoints) -> reverb.Server:
     try:
-        return start_server(tables, port, checkpoints)
+        return reverb.Server(tables, port, checkpoints.restoring_checkpointer())
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise RunError(

@@ -36,7 +36,7 @@ from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.time_shares import TimeShares
 from actorlearner.replay.connection import ReplayServer
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.variables.container import PolicyOrder
 from tests.support import burdens
@@ -89,7 +89,7 @@ def _fractions(
         environments = [load_guarded(config.environment, 0, "test", 0, i) for i in range(_ENVIRONMENTS)]
         specs = environment_specs(environments[0])
         layout = make_layout(config, specs)
-        server = start_server([experience_table(config, layout)], free_port)
+        server = reverb.Server([experience_table(config, layout)], free_port)
         client = reverb.Client(f"localhost:{free_port}")
         random = RandomPolicy(specs, _ENVIRONMENTS, 0)
 

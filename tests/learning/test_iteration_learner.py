@@ -28,7 +28,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles import learner
 from tests.support.processes import run_script
@@ -89,7 +89,7 @@ class Run:
         strategy: tf.distribute.Strategy | None = None,
     ) -> None:
         layout = make_layout(config, SPECS)
-        self.server = start_server([experience_table(config, layout)], port)
+        self.server = reverb.Server([experience_table(config, layout)], port)
         self.client = reverb.Client(f"localhost:{port}")
         self.layout = layout
         self.config = config

@@ -17,7 +17,7 @@ from actorlearner.config.schema import Config
 from actorlearner.learning.priorities import MIN_PRIORITY, PriorityWriter, importance_weights
 from actorlearner.process.stop import Stop
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.packed import SampleInfo
 from tests.support.processes import run_script, wait_for
@@ -71,7 +71,7 @@ def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
     agent = DqnConfig(priority_exponent=EXPONENT, importance_exponent=0.4)
     config = dataclasses.replace(with_replay(small_config, min_size=1), agent=agent)
     layout = make_layout(config, SPECS)
-    server = start_server([experience_table(config, layout)], free_port)
+    server = reverb.Server([experience_table(config, layout)], free_port)
     address = f"localhost:{free_port}"
     replay = Replay(reverb.Client(address), address, layout)
     replay.fill(UNITS)

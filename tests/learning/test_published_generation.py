@@ -10,7 +10,6 @@ import tensorflow as tf
 from actorlearner.learning import chief_outputs
 from actorlearner.learning.chief_outputs import published_generation
 from actorlearner.process.stop import Stop
-from actorlearner.replay.experience_table import start_server
 from actorlearner.variables.container import PolicyVariables, VariableContainer, variable_tables
 from tests.support.processes import wait_for
 
@@ -21,7 +20,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def serve(port: int) -> reverb.Server:
-    return start_server(variable_tables([tf.Variable(tf.zeros([2]))]), port)
+    return reverb.Server(variable_tables([tf.Variable(tf.zeros([2]))]), port)
 
 
 def client_of(port: int) -> reverb.Client:

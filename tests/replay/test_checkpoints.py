@@ -15,7 +15,7 @@ import reverb
 from actorlearner.config.schema import Config
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
 from actorlearner.replay.connection import ReplayServer
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from tests.support.harm import corrupt, no_room, truncate
@@ -52,7 +52,9 @@ def serve(small_config: Config, tmp_path: Path) -> Iterator[Serve]:
         layout = make_layout(config, SPECS)
         checkpoints = ReplayCheckpoints(tmp_path / "replay [lr=3e-4] *", config, layout)
         port = unused_port()
-        servers.append(start_server([experience_table(config, layout)], port, checkpoints))
+        servers.append(
+            reverb.Server([experience_table(config, layout)], port, checkpoints.restoring_checkpointer())
+        )
         saved = Saved(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout)
         saved.checkpoints = checkpoints
         return saved

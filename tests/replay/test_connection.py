@@ -16,7 +16,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay import connection, item_size
 from actorlearner.replay.connection import announce, connect, identity_table
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from tests.support.processes import wait_for
 from tests.support.replay import SPECS
@@ -28,7 +28,7 @@ RUN = "0123456789ab"
 def client(small_config: Config, free_port: int) -> Iterator[reverb.Client]:
     """Of a server that serves the run as it was."""
     tables = [experience_table(small_config, make_layout(small_config, SPECS)), identity_table(RUN)]
-    server = start_server(tables, free_port)
+    server = reverb.Server(tables, free_port)
     client = reverb.Client(f"localhost:{free_port}")
     announce(client, RUN, small_config)
     yield client

@@ -21,7 +21,7 @@ from actorlearner.agents.td3 import Td3Config
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
 from actorlearner.environments.environment import EnvSteps, Nest
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.trajectories import TrajectoryLayout
 from tests.support.ports import unused_port
@@ -180,7 +180,7 @@ def through_replay(layout: str, specs: EnvironmentSpecs, steps: list[EnvSteps], 
     )
     made = make_layout(config, specs)
     port = unused_port()
-    server = start_server([experience_table(config, made)], port)
+    server = reverb.Server([experience_table(config, made)], port)
     try:
         replay = Replay(reverb.Client(f"localhost:{port}"), f"localhost:{port}", made)
         writer = made.writer(replay.client, len(steps[0].reward))

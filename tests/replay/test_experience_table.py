@@ -13,7 +13,7 @@ from actorlearner.agents.experience import StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
@@ -41,7 +41,7 @@ def serve(small_config: Config, free_port: int) -> Iterator[Serve]:
     def serve(**replay: Any) -> Replay:
         config = with_replay(small_config, **replay)
         layout = make_layout(config, SPECS)
-        servers.append(start_server([experience_table(config, layout)], free_port))
+        servers.append(reverb.Server([experience_table(config, layout)], free_port))
         address = f"localhost:{free_port}"
         return Replay(reverb.Client(address), address, layout)
 

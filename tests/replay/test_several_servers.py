@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.dataset import experience_dataset, experience_items
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from benchmarks.chaos.store import decode_items
 from tests.conftest import Eventually
@@ -38,7 +38,7 @@ def serve(small_config: Config) -> Iterator[Serve]:
         found = []
         for _ in range(2):
             port = unused_port()
-            servers.append(start_server([experience_table(config, layout)], port))
+            servers.append(reverb.Server([experience_table(config, layout)], port))
             found.append(Replay(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout))
         return found
 

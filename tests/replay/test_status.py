@@ -8,7 +8,7 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import BlockedFractions, BlockedTime, ReplayStatus
 from tests.conftest import Eventually
@@ -20,7 +20,7 @@ def replay(small_config: Config, free_port: int) -> Iterator[Replay]:
     """One update an env step, from one item on."""
     config = with_replay(small_config, updates_per_env_step=1.0, capacity=100_000)
     layout = make_layout(config, SPECS)
-    server = start_server([experience_table(config, layout)], free_port)
+    server = reverb.Server([experience_table(config, layout)], free_port)
     address = f"localhost:{free_port}"
     yield Replay(reverb.Client(address), address, layout)
     server.stop()

@@ -7,7 +7,7 @@ import pytest
 import reverb
 
 from actorlearner.config.schema import Config
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.reverb_calls import within
@@ -25,7 +25,7 @@ def config(small_config: Config) -> Config:
 @pytest.fixture
 def replay(config: Config, free_port: int) -> Iterator[Replay]:
     layout = make_layout(config, SPECS)
-    server = start_server([experience_table(config, layout)], free_port)
+    server = reverb.Server([experience_table(config, layout)], free_port)
     address = f"localhost:{free_port}"
     yield Replay(reverb.Client(address), address, layout)
     server.stop()

@@ -9,7 +9,7 @@ from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.process.stop import Stop
 from actorlearner.replay.connection import ReplayServer, identity_table
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.watched_servers import WatchedServers
@@ -29,7 +29,7 @@ def serve(small_config: Config) -> Iterator[Serve]:
 
     def serve(run_id: str, port: int) -> reverb.Server:
         tables = [experience_table(config, make_layout(config, SPECS)), identity_table(run_id)]
-        servers.append(start_server(tables, port))
+        servers.append(reverb.Server(tables, port))
         return servers[-1]
 
     yield serve

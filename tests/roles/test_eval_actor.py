@@ -16,7 +16,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import announce, identity_table
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles import eval_actor
 from actorlearner.variables.container import (
@@ -52,7 +52,7 @@ def _evaluate(
     values = [variable.numpy() for variable in make_agent(config, specs).policy_variables]
     layout = make_layout(config, specs)
     tables = [experience_table(config, layout), *variable_tables(values), identity_table("abc")]
-    server = start_server(tables, free_port)
+    server = reverb.Server(tables, free_port)
     client = reverb.Client(f"localhost:{free_port}")
     announce(client, "abc", config)
     container = VariableContainer(client, "abc")

@@ -22,7 +22,7 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay.connection import announce, identity_table
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles import collect_actor, eval_actor
 from actorlearner.roles.learner import make_seeded_agent, seed_training
@@ -65,7 +65,7 @@ def config(small_config: Config) -> Config:
 def address(config: Config, free_port: int) -> Iterator[str]:
     layout = make_layout(config, load_specs(config.environment))
     tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
-    server = start_server([*tables, identity_table("abc")], free_port)
+    server = reverb.Server([*tables, identity_table("abc")], free_port)
     announce(reverb.Client(f"localhost:{free_port}"), "abc", config)
     yield f"localhost:{free_port}"
     server.stop()

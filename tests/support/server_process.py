@@ -68,14 +68,16 @@ def replay_server(
 def _serve(
     config: Config, specs: EnvironmentSpecs, directory: Path, port: int, connection: Connection
 ) -> None:
+    import reverb
+
     from actorlearner.replay.checkpoints import ReplayCheckpoints
     from actorlearner.replay.connection import ReplayServer
-    from actorlearner.replay.experience_table import experience_table, start_server
+    from actorlearner.replay.experience_table import experience_table
     from actorlearner.replay.layout import make_layout
 
     layout = make_layout(config, specs)
     checkpoints = ReplayCheckpoints(directory, config, layout)
-    server = start_server([experience_table(config, layout)], port, checkpoints)
+    server = reverb.Server([experience_table(config, layout)], port, checkpoints.restoring_checkpointer())
     replay = ReplayServer(server.localhost_client(), layout)
     connection.send("serving")
     with contextlib.suppress(EOFError):

@@ -10,7 +10,6 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.process.stop import Stop
-from actorlearner.replay.experience_table import start_server
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.variables import container as container_module
 from actorlearner.variables import puller as puller_module
@@ -70,7 +69,7 @@ class Server:
         All clients of an address in a process share a connection. That to the server before may not have been
         seen to be closed yet; what is asked meanwhile fails.
         """
-        self._server = start_server(variable_tables(make_variables()), self.port)
+        self._server = reverb.Server(variable_tables(make_variables()), self.port)
         client = reverb.Client(f"localhost:{self.port}")
         wait_for(lambda: answers(client), "an answer of the server")
         return VariableContainer(client)

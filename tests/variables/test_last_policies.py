@@ -21,7 +21,6 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import seal, seal_path
 from actorlearner.replay.connection import identity_table, run_id_of
-from actorlearner.replay.experience_table import start_server
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import replay_server
@@ -49,7 +48,7 @@ def version(train_step: int, generation: int = 0) -> PolicyVariables:
 
 @pytest.fixture(name="server")
 def _server(free_port: int) -> Iterator[VariableContainer]:
-    server = start_server(variable_tables([tf.Variable(tf.zeros([2]))]), free_port)
+    server = reverb.Server(variable_tables([tf.Variable(tf.zeros([2]))]), free_port)
     yield VariableContainer(server.localhost_client())
     server.stop()
 
@@ -211,7 +210,7 @@ def _learner(
 
     def serve() -> reverb.Server:
         tables = [*variable_tables(parts.policy_variables), identity_table(str(directory.run_id))]
-        return start_server(tables, free_port)
+        return reverb.Server(tables, free_port)
 
     server = serve()
     others = set(threading.enumerate())

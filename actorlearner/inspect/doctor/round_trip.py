@@ -27,8 +27,10 @@ def check_round_trip(experiment: Experiment) -> Result:
     It tests the machine and not the algorithm, so it uses packed transitions for every agent: filling a
     sequence could take too many env steps.
     """
+    import reverb
+
     from actorlearner.network.ports import free_port
-    from actorlearner.replay.experience_table import experience_table, start_server
+    from actorlearner.replay.experience_table import experience_table
     from actorlearner.replay.packed import PackedLayout
 
     replay = dataclasses.replace(
@@ -42,7 +44,7 @@ def check_round_trip(experiment: Experiment) -> Result:
     agent = experiment.config.agent
     layout = PackedLayout(experiment.specs, agent.n_step, agent.gamma)
     port = free_port()
-    server = start_server([experience_table(config, layout)], port)
+    server = reverb.Server([experience_table(config, layout)], port)
     try:
         began = time.perf_counter()
         _write(f"localhost:{port}", layout, steps)

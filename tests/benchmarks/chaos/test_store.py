@@ -12,7 +12,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.replay.checkpoints import ReplayCheckpoints, newest_checkpoint
 from actorlearner.replay.connection import ReplayServer
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.layout import make_layout
 from actorlearner.variables.container import variable_tables
@@ -75,7 +75,7 @@ def store(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest) 
     checkpoints = ReplayCheckpoints(tmp_path / "replay", config, layout)
     port = unused_port()
     tables = [experience_table(config, layout), *variable_tables([tf.Variable([1.0])])]
-    server = start_server(tables, port, checkpoints)
+    server = reverb.Server(tables, port, checkpoints.restoring_checkpointer())
     store = Store(reverb.Client(f"localhost:{port}"), f"localhost:{port}", layout)
     store.checkpoints = checkpoints
     yield store

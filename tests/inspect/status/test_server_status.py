@@ -17,7 +17,7 @@ from actorlearner.inspect.status import server_status
 from actorlearner.inspect.status.server_status import ServerStatusReader
 from actorlearner.inspect.status.view import rendered, server_rows
 from actorlearner.replay.connection import announce, identity_table
-from actorlearner.replay.experience_table import experience_table, start_server
+from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import NoAnswerError
 from actorlearner.variables.container import (
@@ -52,7 +52,7 @@ def _serve(config: Config, free_port: int) -> Iterator[Replay]:
     layout = make_layout(config, REPLAY_SPECS)
     variables = make_agent(Config(agent=DQN), SPECS).policy_variables
     tables = [experience_table(config, layout), *variable_tables(variables), identity_table("abc")]
-    server = start_server(tables, free_port)
+    server = reverb.Server(tables, free_port)
     address = f"localhost:{free_port}"
     replay = Replay(reverb.Client(address), address, layout)
     announce(replay.client, "abc", config)
