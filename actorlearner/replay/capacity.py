@@ -97,7 +97,7 @@ def max_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
 def capacity_of(config: Config, layout: ReplayLayout) -> int:
     """Returns the transitions, or the env steps in sequences, that a full experience table holds."""
     if layout.experience.iteration:
-        return max_items(config, layout) * layout.env_steps_per_item
+        return max_items(config, layout.experience, layout.env_steps_per_item) * layout.env_steps_per_item
     return config.replay.capacity
 
 

@@ -19,7 +19,7 @@ from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed, sealed_facts
 from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.rate_limit import max_items, rate_limit_of
+from actorlearner.replay.rate_limit import max_items, plan_rate_limit
 from actorlearner.replay.reverb_calls import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -48,13 +48,14 @@ class ReplayCheckpoints:
 
     def __init__(self, directory: Path, config: Config, layout: ReplayLayout) -> None:
         """Neither reads nor writes yet."""
-        limit = rate_limit_of(config, layout)
+        experience, env_steps_per_item = layout.experience, layout.env_steps_per_item
+        limit = plan_rate_limit(config, experience, env_steps_per_item)
         self.directory = directory
         self._working = directory / _WORKING
         self._outage = Outage("checkpoints of replay", directory)
         # Reverb saves these settings with the experience table.
         self._settings = {
-            "max_items": max_items(config, layout),
+            "max_items": max_items(config, experience, env_steps_per_item),
             "min_items": limit.min_size,
             "samples_per_insert": limit.samples_per_insert,
             "error_buffer": limit.error_buffer,

@@ -4,24 +4,24 @@ import reverb
 
 from actorlearner.config.schema import Config
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.rate_limit import RateLimit, max_items, rate_limit_of
+from actorlearner.replay.rate_limit import RateLimit, max_items, plan_rate_limit
 
 
 def experience_table(config: Config, layout: ReplayLayout) -> reverb.Table:
     """Returns the experience table; it is a queue if each unit is consumed once."""
-    iteration, priorities = layout.experience.iteration, layout.experience.priorities
+    experience, env_steps_per_item = layout.experience, layout.env_steps_per_item
     sampler = reverb.selectors.Uniform()
-    if iteration:
+    if experience.iteration:
         sampler = reverb.selectors.Fifo()
-    elif priorities:
-        sampler = reverb.selectors.Prioritized(priorities.exponent)
+    elif experience.priorities:
+        sampler = reverb.selectors.Prioritized(experience.priorities.exponent)
     return reverb.Table(
         name=layout.table,
         sampler=sampler,
         remover=reverb.selectors.Fifo(),
-        max_size=max_items(config, layout),
-        max_times_sampled=1 if iteration else 0,
-        rate_limiter=_rate_limiter(rate_limit_of(config, layout)),
+        max_size=max_items(config, experience, env_steps_per_item),
+        max_times_sampled=1 if experience.iteration else 0,
+        rate_limiter=_rate_limiter(plan_rate_limit(config, experience, env_steps_per_item)),
         signature=layout.signature,
     )
 

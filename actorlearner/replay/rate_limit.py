@@ -16,14 +16,10 @@ once is a queue, with an SPI of 1.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
-from actorlearner.agents.experience import Iteration
+from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.config.schema import Config
 from actorlearner.process.cores import collect_actors
-
-if TYPE_CHECKING:
-    from actorlearner.replay.layout import ReplayLayout
 
 _MIN_DEFAULT_BUFFER = 64
 """In env steps."""
@@ -57,47 +53,35 @@ def min_error_buffer(env_steps_per_item: int, samples_per_insert: float) -> floa
     return env_steps_per_item * max(1.0, 1.0 / samples_per_insert)
 
 
-def rate_limit_of(config: Config, layout: "ReplayLayout") -> RateLimit:
-    """Returns the settings for the units of a layout."""
-    if iteration := layout.experience.iteration:
-        size = queue_items(iteration, layout.env_steps_per_item)
+def plan_rate_limit(config: Config, experience: Experience, env_steps_per_item: int) -> RateLimit:
+    """Returns the rate limiter's settings for a configuration without `replay_problems`."""
+    if iteration := experience.iteration:
+        size = _queue_items(iteration, env_steps_per_item)
         return RateLimit(min_size=1, samples_per_insert=1.0, error_buffer=size)
-    stride = layout.env_steps_per_item // layout.samples_per_item
-    return plan_rate_limit(config, layout.env_steps_per_item, stride)
-
-
-def max_items(config: Config, layout: "ReplayLayout") -> int:
-    """Returns the items that the experience table has room for."""
-    if iteration := layout.experience.iteration:
-        # Twice the queue: inserts that the limiter has already accepted must not remove unsampled items.
-        return 2 * queue_items(iteration, layout.env_steps_per_item)
-    return items(config.replay.capacity, layout.env_steps_per_item)
-
-
-def queue_items(iteration: Iteration, env_steps_per_item: int) -> int:
-    """Returns the items that may wait for the learner, before inserts are blocked.
-
-    The queue has room for twice the items that are recent enough: older items leave it only when sampled.
-    """
-    return 2 * (1 + iteration.max_policy_lag) * items(iteration.env_steps, env_steps_per_item)
-
-
-def plan_rate_limit(config: Config, env_steps_per_item: int, stride: int = 1) -> RateLimit:
-    """Returns the rate limiter's settings for a configuration without `replay_problems`.
-
-    Args:
-      config: the experiment.
-      env_steps_per_item: env steps that one item adds.
-      stride: env steps for each unit of a batch.
-    """
     replay = config.replay
     min_size = items(replay.min_size, env_steps_per_item)
     if replay.updates_per_env_step is None:
         return RateLimit(min_size, None, 0.0)
-    samples_per_insert = replay.updates_per_env_step * config.learn.batch_size * stride
+    samples_per_insert = replay.updates_per_env_step * config.learn.batch_size * experience.stride
     buffer = replay.error_buffer
     if buffer is None:
         wanted = max(_MIN_DEFAULT_BUFFER, env_steps_per_item * max(2, collect_actors(config.collect)))
         buffer = max(wanted, min_error_buffer(env_steps_per_item, samples_per_insert))
     error_buffer = buffer / env_steps_per_item * samples_per_insert
     return RateLimit(min_size, samples_per_insert, error_buffer)
+
+
+def max_items(config: Config, experience: Experience, env_steps_per_item: int) -> int:
+    """Returns the items that the experience table has room for."""
+    if iteration := experience.iteration:
+        # Twice the queue: inserts that the limiter has already accepted must not remove unsampled items.
+        return 2 * _queue_items(iteration, env_steps_per_item)
+    return items(config.replay.capacity, env_steps_per_item)
+
+
+def _queue_items(iteration: Iteration, env_steps_per_item: int) -> int:
+    """Returns the items that may wait for the learner, before inserts are blocked.
+
+    The queue has room for twice the items that are recent enough: older items leave it only when sampled.
+    """
+    return 2 * (1 + iteration.max_policy_lag) * items(iteration.env_steps, env_steps_per_item)

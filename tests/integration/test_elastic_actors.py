@@ -53,8 +53,9 @@ def test_actors_come_late_and_leave_and_die_and_the_rest_goes_on(
 
 def _check_ratio(config: Config, records: list[dict[str, Any]]) -> None:
     """Checks that the ratio of learning to acting stayed within the rate limiter's bounds."""
-    size = make_layout(config, load_specs(config.environment)).env_steps_per_item
-    limit = plan_rate_limit(config, size)
+    layout = make_layout(config, load_specs(config.environment))
+    size = layout.env_steps_per_item
+    limit = plan_rate_limit(config, layout.experience, size)
     assert limit.samples_per_insert is not None
     checked = 0
     for record in records:

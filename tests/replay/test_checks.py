@@ -79,7 +79,7 @@ def test_extreme_update_ratios_give_finite_rate_limits(updates: float, batch_siz
             replay__updates_per_env_step=updates, replay__error_buffer=buffer, learn__batch_size=batch_size
         )
         assert replay_problems(config) == []
-        limit = plan_rate_limit(config, MAX_ROWS)
+        limit = plan_rate_limit(config, Experience(), MAX_ROWS)
         assert limit.samples_per_insert is not None
         assert math.isfinite(limit.samples_per_insert)
         assert math.isfinite(limit.error_buffer)

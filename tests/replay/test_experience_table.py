@@ -9,7 +9,7 @@ import pytest
 import reverb
 import tree
 
-from actorlearner.agents.experience import StoredTransition
+from actorlearner.agents.experience import Experience, StoredTransition
 from actorlearner.config.schema import Config
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.dataset import experience_dataset
@@ -150,7 +150,7 @@ def test_inserts_wait_for_samples_at_the_planned_bound(
     serve: Serve, small_config: Config, eventually: Callable[..., None]
 ) -> None:
     replay = serve(**RATIO)
-    limit = plan_rate_limit(with_replay(small_config, **RATIO), MAX_ROWS)
+    limit = plan_rate_limit(with_replay(small_config, **RATIO), Experience(), MAX_ROWS)
     assert limit.samples_per_insert == 2
     most = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
     writer = replay.layout.writer(replay.client, 20 * MAX_ROWS)
@@ -170,7 +170,7 @@ def test_inserts_wait_for_samples_at_the_planned_bound(
 
 def test_samples_wait_for_inserts_at_the_planned_bound(serve: Serve, small_config: Config) -> None:
     replay = serve(**RATIO)
-    limit = plan_rate_limit(with_replay(small_config, **RATIO), MAX_ROWS)
+    limit = plan_rate_limit(with_replay(small_config, **RATIO), Experience(), MAX_ROWS)
     replay.fill((limit.min_size - 1) * MAX_ROWS)
     assert sample_until_blocked(replay) == 0
     replay.fill(MAX_ROWS)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actorlearner.agents.experience import Experience
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS, max_transitions_per_item
@@ -69,18 +70,20 @@ def test_items_are_rounded_up(transitions: int, expected: int) -> None:
 
 
 def test_without_a_ratio_only_the_minimum_size_counts() -> None:
-    assert plan_rate_limit(config_with(min_size=1_600), 16) == RateLimit(100, None, 0.0)
+    assert plan_rate_limit(config_with(min_size=1_600), Experience(), 16) == RateLimit(100, None, 0.0)
 
 
 def test_ratio_and_buffer_in_items() -> None:
-    limit = plan_rate_limit(config_with(min_size=160, updates_per_env_step=0.5, error_buffer=32.0), 16)
+    limit = plan_rate_limit(
+        config_with(min_size=160, updates_per_env_step=0.5, error_buffer=32.0), Experience(), 16
+    )
     assert limit == RateLimit(min_size=10, samples_per_insert=128.0, error_buffer=256.0)
 
 
 def test_ratio_and_buffer_in_items_of_single_transitions() -> None:
     config = config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0)
     limit = RateLimit(min_size=80, samples_per_insert=128.0, error_buffer=2048.0)
-    assert plan_rate_limit(config, 1) == limit
+    assert plan_rate_limit(config, Experience(), 1) == limit
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_ratio_and_buffer_in_items_of_single_transitions() -> None:
 )
 def test_default_buffer_is_an_item_of_each_actor(size: int, buffered_items: tuple[int, ...]) -> None:
     buffers = [
-        plan_rate_limit(config_with(updates_per_env_step=1.0, actors=actors), size).error_buffer
+        plan_rate_limit(config_with(updates_per_env_step=1.0, actors=actors), Experience(), size).error_buffer
         for actors in (1, 2, 4, 32)
     ]
     assert buffers == [256 * count for count in buffered_items]
@@ -107,13 +110,13 @@ def test_accepted_settings_never_deadlock(
         least = min_error_buffer(max_transitions_per_item(layout), updates_per_env_step * batch_size)
         config = config_with(batch_size=batch_size, error_buffer=least, **settings)
     assert replay_problems(config) == []
-    assert never_deadlocks(plan_rate_limit(config, size))
+    assert never_deadlocks(plan_rate_limit(config, Experience(), size))
 
 
 def test_the_model_finds_a_deadlock() -> None:
     config = config_with(updates_per_env_step=1.0, error_buffer=3.0, min_size=20)
     assert replay_problems(config) != []
-    assert not never_deadlocks(plan_rate_limit(config, MAX_ROWS))
+    assert not never_deadlocks(plan_rate_limit(config, Experience(), MAX_ROWS))
 
 
 @pytest.mark.parametrize("updates_per_env_step", [0.001, 0.5, 1.0, 20.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reverb
 
+from actorlearner.agents.experience import Experience
 from actorlearner.config.schema import Config
 from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
@@ -35,7 +36,7 @@ def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(
     replay: Replay, config: Config
 ) -> None:
     writer = replay.layout.writer(replay.client, environments=1)
-    limit = plan_rate_limit(config, replay.layout.env_steps_per_item)
+    limit = plan_rate_limit(config, Experience(), replay.layout.env_steps_per_item)
     assert limit.samples_per_insert is not None
     accepted = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
     written = 0
