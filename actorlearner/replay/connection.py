@@ -1,28 +1,23 @@
-"""Connects a role to its replay servers, and checks that they serve its run.
-
-Each server has an identity table, whose item is the run's configuration. The run id is part of the table's
-name, so every `server_info` returns it without waiting for an item.
-"""
+"""Connects a role to its replay servers, and checks that they serve its run."""
 
 import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import reverb
-import tensorflow as tf
 import tree
 from reverb import reverb_types
 
 from actorlearner.config.resolved import canonical, differences
 from actorlearner.config.schema import Config
-from actorlearner.errors import ConfigurationError, RunError
+from actorlearner.errors import ConfigurationError
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 from actorlearner.records.run_directory import RunDirectory
+from actorlearner.replay.identity import check_same_run, configuration_of, run_id_of
 from actorlearner.replay.layout import ReplayLayout
-from actorlearner.replay.reverb_calls import UNREACHABLE, sample_one
+from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayStatus, status_of
 
 CONNECT_DEADLINE_S = 900.0
@@ -31,10 +26,7 @@ CONNECT_DEADLINE_S = 900.0
 Roles may be started in any order, on any machine, and a server that restores 100 GB takes minutes.
 """
 
-_PREFIX = "run-"
-_CONFIGURATION = "configuration"
 _PROBE_TIMEOUT_S = 2
-_READ_TIMEOUT_S = 30.0
 _ANNOUNCE_S = 5.0
 """Seconds that a role waits if the server's configuration differs only in `learn.train_steps`.
 
@@ -84,51 +76,6 @@ class _Role(NamedTuple):
     layout: ReplayLayout
     directory: RunDirectory
     config: Config
-
-
-def identity_table(run_id: str) -> reverb.Table:
-    """Returns the table of a server of this run; it holds one item after `announce`."""
-    return reverb.Table(
-        name=_PREFIX + run_id,
-        sampler=reverb.selectors.Uniform(),
-        remover=reverb.selectors.Fifo(),
-        max_size=1,
-        rate_limiter=reverb.rate_limiters.MinSize(1),
-        signature={_CONFIGURATION: tf.TensorSpec([None], tf.uint8)},
-    )
-
-
-def announce(client: reverb.Client, run_id: str, config: Config) -> None:
-    """Writes the configuration into the identity table; blocks until the server has it."""
-    text = np.frombuffer(canonical(config).encode(), np.uint8)
-    client.insert({_CONFIGURATION: text}, {_PREFIX + run_id: 1.0})
-
-
-def run_id_of(tables: Iterable[str]) -> str | None:
-    """Returns the run id from the names of a server's tables; None if it is not a run's replay server."""
-    return next((name.removeprefix(_PREFIX) for name in tables if name.startswith(_PREFIX)), None)
-
-
-def check_same_run(tables: Iterable[str], run_id: str | None, address: str = "") -> None:
-    """Raises a RunError if a server with these tables serves another run; a `run_id` of None accepts any.
-
-    The message names the server's `address`, if it is given.
-    """
-    there = run_id_of(tables)
-    if run_id is not None and there != run_id:
-        server = f"the replay server {address}".rstrip()
-        other = "no run" if there is None else f"run {there}"
-        raise RunError(f"{server} has been replaced by one of {other}; it served run {run_id}")
-
-
-def configuration_of(client: reverb.Client, run_id: str) -> str:
-    """Returns the canonical text of the configuration that this run's server was started with.
-
-    Raises:
-      NoAnswerError: the server has not answered within _READ_TIMEOUT_S.
-    """
-    text: bytes = sample_one(client, _PREFIX + run_id, _READ_TIMEOUT_S).data[_CONFIGURATION].tobytes()
-    return text.decode()
 
 
 def connect(

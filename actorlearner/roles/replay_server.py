@@ -24,8 +24,9 @@ from actorlearner.records.seal import newest_complete
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.capacity import check_memory
 from actorlearner.replay.checkpoints import ReplayCheckpoints, saved_transitions
-from actorlearner.replay.connection import ReplayServer, announce, identity_table
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.experience_table import experience_table
+from actorlearner.replay.identity import announce, identity_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import BlockedFractions, BlockedTime, ReplayStatus

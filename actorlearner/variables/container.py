@@ -15,7 +15,7 @@ import numpy.typing as npt
 import reverb
 import tensorflow as tf
 
-from actorlearner.replay.connection import check_same_run
+from actorlearner.replay.identity import check_same_run
 from actorlearner.replay.reverb_calls import sample_one, within
 
 VARIABLES_TABLE = "variables"

@@ -15,8 +15,9 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.replay import connection, item_size
-from actorlearner.replay.connection import announce, connect, identity_table
+from actorlearner.replay.connection import connect
 from actorlearner.replay.experience_table import experience_table
+from actorlearner.replay.identity import announce, identity_table
 from actorlearner.replay.layout import make_layout
 from tests.support.processes import wait_for
 from tests.support.replay import SPECS

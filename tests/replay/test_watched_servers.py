@@ -8,8 +8,9 @@ import reverb
 from actorlearner.config.schema import Config
 from actorlearner.errors import RunError
 from actorlearner.process.stop import Stop
-from actorlearner.replay.connection import ReplayServer, identity_table
+from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.experience_table import experience_table
+from actorlearner.replay.identity import identity_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.replay.watched_servers import WatchedServers

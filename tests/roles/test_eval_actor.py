@@ -15,8 +15,8 @@ from actorlearner.environments.specs import load_specs
 from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.experience_table import experience_table
+from actorlearner.replay.identity import announce, identity_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles import eval_actor
 from actorlearner.variables.container import (

@@ -21,8 +21,8 @@ from actorlearner.learning.group import Group
 from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
-from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.experience_table import experience_table
+from actorlearner.replay.identity import announce, identity_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles import collect_actor, eval_actor
 from actorlearner.roles.learner import make_seeded_agent, seed_training

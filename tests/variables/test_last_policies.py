@@ -20,7 +20,7 @@ from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.seal import seal, seal_path
-from actorlearner.replay.connection import identity_table, run_id_of
+from actorlearner.replay.identity import identity_table, run_id_of
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.status import ReplayStatus
 from actorlearner.roles import replay_server

@@ -10,7 +10,7 @@ import reverb
 import tree
 
 from actorlearner.errors import ConfigurationError, RunError
-from actorlearner.replay.connection import configuration_of, run_id_of
+from actorlearner.replay.identity import configuration_of, run_id_of
 from actorlearner.replay.packed import FRAGMENTS, PACKED, SEQUENCES
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
 from actorlearner.replay.status import BlockedTime, ReplayStatus, status_of

@@ -16,8 +16,8 @@ from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.inspect.status import server_status
 from actorlearner.inspect.status.server_status import ServerStatusReader
 from actorlearner.inspect.status.view import rendered, server_rows
-from actorlearner.replay.connection import announce, identity_table
 from actorlearner.replay.experience_table import experience_table
+from actorlearner.replay.identity import announce, identity_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import NoAnswerError
 from actorlearner.variables.container import (
