@@ -79,7 +79,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay, layout.experience))
     start_up.ended("tables")
     start_up.report("ready")
-    _serve(server, config, directory, save, last_policies, stop)
+    records = _Records(server, config, directory)
+    _serve(records, save, config.replay.checkpoint_interval_s, last_policies, stop)
     if save_last(save, stop):
         reverb_server.stop()
 
@@ -136,35 +137,65 @@ def _describe(replay: ReplayConfig, experience: Experience) -> str:
     return f"sampling from {replay.min_size} transitions on, {limit}"
 
 
+class _Records:
+    """The metrics and the curves of a replay server."""
+
+    def __init__(self, server: ReplayServer, config: Config, directory: RunDirectory) -> None:
+        self._server = server
+        self._batch_size = config.learn.batch_size
+        self._metrics = MetricsWriter(directory.metrics("replay"))
+        self._summaries = Summaries(directory.summaries("replay"))
+        self._blocked = BlockedTime()
+
+    def write(self) -> bool:
+        """Writes the current status; returns False if the server does not answer, which is logged."""
+        try:
+            status = self._server.status(_STATUS_TIMEOUT_S)
+        except UNREACHABLE:
+            _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
+            return False
+        beat("serving, transitions so far", status.inserts)
+        record = _record(status, self._blocked.update(status))
+        self._metrics.write(record)
+        curves = {f"replay/{key}": value for key, value in record.items()}
+        self._summaries.scalars(curves, self._train_step(status))
+        self._summaries.flush()
+        return True
+
+    def _train_step(self, status: ReplayStatus) -> int:
+        """Converts samples to train steps. Each of several servers counts only the samples that it served."""
+        batches = status.samples // self._batch_size
+        iteration = self._server.layout.experience.iteration
+        return batches if iteration is None else batches * iteration.epochs
+
+
+def _record(status: ReplayStatus, blocked: BlockedFractions | None) -> dict[str, float | None]:
+    return {
+        "size": status.size,
+        "inserts": status.inserts,
+        "samples": status.samples,
+        "samples_per_insert": status.samples_per_insert,
+        "inserts_barred_fraction": None if blocked is None else blocked.inserts,
+        "sampling_barred_fraction": None if blocked is None else blocked.sampling,
+        "memory_bytes": resident_bytes(),
+    }
+
+
 def _serve(
-    server: ReplayServer,
-    config: Config,
-    directory: RunDirectory,
+    records: _Records,
     save: Callable[[], bool],
+    save_interval_s: float | None,
     last_policies: LastPolicies,
     stop: Stop,
 ) -> None:
     """Writes records, checkpoints and the last policies, each when it is due, until `stop`."""
-    save_interval_s = config.replay.checkpoint_interval_s
-    metrics = MetricsWriter(directory.metrics("replay"))
-    summaries = Summaries(directory.summaries("replay"))
-    blocked = BlockedTime()
     saved = time.monotonic()
     stopped = False
     while not stopped:
         stopped = _save_last_policies_until_next_record(last_policies, stop)
-        try:
-            status = server.status(_STATUS_TIMEOUT_S)
-        except UNREACHABLE:
-            _log.warning("this server did not answer within %d s", _STATUS_TIMEOUT_S)
-            continue
-        beat("serving, transitions so far", status.inserts)
-        record = _record(status, blocked.update(status))
-        metrics.write(record)
-        curves = {f"replay/{key}": value for key, value in record.items()}
-        summaries.scalars(curves, _train_step(status, config, server.layout.experience))
-        summaries.flush()
-        if not stopped and save_interval_s is not None and time.monotonic() - saved >= save_interval_s:
+        answered = records.write()
+        due = save_interval_s is not None and time.monotonic() - saved >= save_interval_s
+        if answered and due and not stopped:
             save()
             saved = time.monotonic()
 
@@ -180,21 +211,3 @@ def _save_last_policies_until_next_record(last_policies: LastPolicies, stop: Sto
             return True
         last_policies.save_once_published()
     return stop.requested
-
-
-def _record(status: ReplayStatus, blocked: BlockedFractions | None) -> dict[str, float | None]:
-    return {
-        "size": status.size,
-        "inserts": status.inserts,
-        "samples": status.samples,
-        "samples_per_insert": status.samples_per_insert,
-        "inserts_barred_fraction": None if blocked is None else blocked.inserts,
-        "sampling_barred_fraction": None if blocked is None else blocked.sampling,
-        "memory_bytes": resident_bytes(),
-    }
-
-
-def _train_step(status: ReplayStatus, config: Config, experience: Experience) -> int:
-    """Converts samples to train steps. Each of several servers counts only the samples that it served."""
-    batches = status.samples // config.learn.batch_size
-    return batches if experience.iteration is None else batches * experience.iteration.epochs

@@ -79,7 +79,8 @@ def test_its_curves_are_over_train_steps(
     )
     stop = Stop()
     stop.request()  # It still writes the last record.
-    replay_server._serve(server, config, directory, lambda: True, SimpleNamespace(), stop)
+    records = replay_server._Records(server, config, directory)
+    replay_server._serve(records, lambda: True, None, SimpleNamespace(), stop)
     assert written == [train_step]
 
 
@@ -89,3 +90,17 @@ def test_the_log_names_the_limits_that_apply(small_config: Config) -> None:
     assert replay_server._describe(replay, Experience()) == limits
     on_policy = Experience(4, 4, iteration=Iteration(env_steps=24, epochs=3, max_policy_lag=0))
     assert replay_server._describe(replay, on_policy) == "each sequence is sampled once"
+
+
+@pytest.mark.parametrize(
+    ("answers", "interval_s", "saves"), [(True, 0.0, 1), (False, 0.0, 0), (True, 1e9, 0), (True, None, 0)]
+)
+def test_a_checkpoint_is_written_when_it_is_due(
+    answers: bool, interval_s: float | None, saves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stops = iter([False, True])
+    monkeypatch.setattr(replay_server, "_save_last_policies_until_next_record", lambda *_: next(stops))
+    saved: list[bool] = []
+    records = SimpleNamespace(write=lambda: answers)
+    replay_server._serve(records, lambda: saved.append(True), interval_s, SimpleNamespace(), Stop())
+    assert len(saved) == saves  # `run` writes the one at the stop.
