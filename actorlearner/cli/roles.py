@@ -27,7 +27,7 @@ from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.network.hidden import TlsProxy, hide_this_process, proxy_of_this_process
+from actorlearner.network.hidden_server import TlsProxy, hide_this_process, proxy_of_this_process
 from actorlearner.network.ports import free_port
 from actorlearner.process.role_names import COLLECT_ACTOR, EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.process.tensorflow_setup import limit_tensorflow

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actorlearner.network.hidden import TlsProxy
+from actorlearner.network.hidden_server import TlsProxy
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.role_names import REPLAY_SERVER
 from actorlearner.process.spawn import die_with_parent, module_command

@@ -21,7 +21,7 @@ import numpy as np
 from actorlearner.agents.configuration import load_config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError, one_line
 from actorlearner.local.fork_server import MAX_MESSAGE_BYTES
-from actorlearner.network.hidden import TlsProxy
+from actorlearner.network.hidden_server import TlsProxy
 from actorlearner.process import startup_timer
 from actorlearner.process.role_names import ROLES
 from actorlearner.process.spawn import die_with_parent

@@ -13,7 +13,7 @@ from actorlearner.local.child import Child, SupervisedProcess
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.local.restarts import Restarts
 from actorlearner.local.saving import wait_saved
-from actorlearner.network.hidden import TlsProxy
+from actorlearner.network.hidden_server import TlsProxy
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.network.private_network import PrivateNetwork
 from actorlearner.process.cores import collect_actors

@@ -43,3 +43,15 @@ def check_port(port: int) -> None:
         except OSError as error:
             if error.errno not in _NO_SUCH_IP:
                 raise RunError(f"port {port} cannot be listened on with {name}: {error.strerror}") from error
+
+
+def listen(port: int) -> socket.socket:
+    """Listens on all interfaces, with IPv4 and IPv6.
+
+    Raises:
+      RunError: the port is in use, or may not be used.
+    """
+    check_port(port)
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, backlog=512, dualstack_ipv6=True)
+    return socket.create_server(("", port), backlog=512)

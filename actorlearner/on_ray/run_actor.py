@@ -22,7 +22,8 @@ from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED, EXIT_USAGE, Configur
 from actorlearner.local.supervisor import Supervisor
 from actorlearner.local.train import begin_run, watch_run
 from actorlearner.network.certificate import write_certificate
-from actorlearner.network.hidden import TlsProxy, listen
+from actorlearner.network.hidden_server import TlsProxy
+from actorlearner.network.ports import listen
 from actorlearner.network.private_network import PRIVATE, choose_network
 from actorlearner.on_ray.collect_actor import CollectSettings
 from actorlearner.on_ray.ray_child import RayChild

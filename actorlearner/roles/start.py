@@ -12,7 +12,7 @@ from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
 from actorlearner.learning.cluster import learner_cluster
-from actorlearner.network.hidden import TlsProxy
+from actorlearner.network.hidden_server import TlsProxy
 from actorlearner.network.tls import open_tunnels
 from actorlearner.process.role_names import COLLECT_ACTOR, LEARNER
 from actorlearner.process.role_process import RoleProcess, Verbosity

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from actorlearner.network import private_network
 from actorlearner.network.loopback_only import close_to_other_machines
-from actorlearner.network.ports import check_port
+from actorlearner.network.ports import listen
 from actorlearner.network.private_network import ENTER, REFUSED_VARIABLE
 from actorlearner.network.tls import open_proxy
 
@@ -79,15 +79,3 @@ def proxy_of_this_process(certificate: Path) -> TlsProxy:
     """Returns the proxy at the port of `hide_this_process`."""
     listener = int(os.environ.pop(_LISTENER_VARIABLE))
     return TlsProxy(listener, certificate, os.environ.pop(REFUSED_VARIABLE, ""))
-
-
-def listen(port: int) -> socket.socket:
-    """Listens on all interfaces, with IPv4 and IPv6.
-
-    Raises:
-      RunError: the port is in use, or may not be used.
-    """
-    check_port(port)
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(("", port), family=socket.AF_INET6, backlog=512, dualstack_ipv6=True)
-    return socket.create_server(("", port), backlog=512)
