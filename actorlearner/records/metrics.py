@@ -24,34 +24,6 @@ _STEADY_S = 60.0
 _NEWEST_BYTES = 128 * 1024
 
 
-def _plain(value: Any) -> Any:
-    """Replaces NaN and infinity, which JSON lacks, by None."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(element) for element in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def read_records(path: Path) -> list[dict[str, Any]]:
-    """Returns the complete records of a metrics file, oldest first; empty if there is no file."""
-    return read_objects(path, Tail(path, from_start=True).lines())
-
-
-def without_rolled_back(evaluations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the evaluations of the run's history, given all of them, oldest first.
-
-    After a learner has rolled back to a checkpoint, train steps are taken and evaluated again: earlier
-    evaluations of these train steps, and of later ones, are of policies that are gone.
-    """
-    kept: list[dict[str, Any]] = []
-    for record in evaluations:
-        while kept and kept[-1]["train_step"] >= record["train_step"]:
-            kept.pop()
-        kept.append(record)
-    return kept
-
-
 NewestRecords = Mapping[str, Mapping[str, Any]]
 """The newest record of each metrics file, by the file's name without its suffix."""
 
@@ -61,59 +33,6 @@ _written: dict[str, Mapping[str, Any]] = {}
 def written_records() -> NewestRecords:
     """Returns the newest record of each metrics file that this process writes. Thread-safe."""
     return _written.copy()
-
-
-def current_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None:
-    """Returns the current rate of a role, per second; None if its newest record has no such rate.
-
-    The rate is 0 if the newest record is older than 30 s and than twice the interval of the last two records
-    (long calls of the training graph delay records): the role is blocked or has ended.
-
-    Args:
-      records: of the role, oldest first; only the last two are used.
-      key: of the rate.
-    """
-    if not records or records[-1].get(key) is None:
-        return None
-    newest = records[-1]
-    apart_s = newest["time"] - records[-2]["time"] if len(records) > 1 else 0.0
-    fresh = time.time() - newest["time"] <= max(_FRESH_S, 2 * apart_s)
-    return float(newest[key]) if fresh else 0.0
-
-
-def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float | None:
-    """Returns the seconds until the last train step; None if unknown or if the learner does not train.
-
-    It uses the median rate of the last minute, because the first record includes the tracing of the graph.
-
-    Args:
-      learner: the learner's records, oldest first.
-      train_steps: number of train steps of the whole run.
-    """
-    if not current_rate(learner, "train_steps_per_s"):
-        return None
-    since = learner[-1]["time"] - _STEADY_S
-    rate = statistics.median(record["train_steps_per_s"] for record in learner if record["time"] >= since)
-    return float((train_steps - learner[-1]["train_step"]) / rate) if rate else None
-
-
-def newest_of_each(directory: Path) -> NewestRecords:
-    """Returns the newest complete record of each metrics file in a directory."""
-    found = {path.stem: newest_records(path) for path in directory.glob("*.jsonl")}
-    return {name: records[-1] for name, records in found.items() if records}
-
-
-def newest_records(path: Path) -> list[dict[str, Any]]:
-    """Returns the last few minutes of a metrics file's records, oldest first; empty without a file."""
-    if not path.exists():
-        return []
-    with path.open("rb") as file:
-        length = file.seek(0, os.SEEK_END)
-        file.seek(max(0, length - _NEWEST_BYTES))
-        whole, _, _ = file.read().rpartition(b"\n")
-    lines = whole.decode(errors="replace").splitlines()
-    records = read_objects(path, lines[1:] if length > _NEWEST_BYTES else lines)
-    return records or read_records(path)  # An evaluation of thousands of episodes is a longer line.
 
 
 class MetricsWriter:
@@ -160,3 +79,84 @@ class Rate:
         rate = (count - self._count) / max(now - self._time, 1e-9)
         self._count, self._time = count, now
         return rate
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Returns the complete records of a metrics file, oldest first; empty if there is no file."""
+    return read_objects(path, Tail(path, from_start=True).lines())
+
+
+def newest_of_each(directory: Path) -> NewestRecords:
+    """Returns the newest complete record of each metrics file in a directory."""
+    found = {path.stem: newest_records(path) for path in directory.glob("*.jsonl")}
+    return {name: records[-1] for name, records in found.items() if records}
+
+
+def newest_records(path: Path) -> list[dict[str, Any]]:
+    """Returns the last few minutes of a metrics file's records, oldest first; empty without a file."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - _NEWEST_BYTES))
+        whole, _, _ = file.read().rpartition(b"\n")
+    lines = whole.decode(errors="replace").splitlines()
+    records = read_objects(path, lines[1:] if length > _NEWEST_BYTES else lines)
+    return records or read_records(path)  # An evaluation of thousands of episodes is a longer line.
+
+
+def without_rolled_back(evaluations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the evaluations of the run's history, given all of them, oldest first.
+
+    After a learner has rolled back to a checkpoint, train steps are taken and evaluated again: earlier
+    evaluations of these train steps, and of later ones, are of policies that are gone.
+    """
+    kept: list[dict[str, Any]] = []
+    for record in evaluations:
+        while kept and kept[-1]["train_step"] >= record["train_step"]:
+            kept.pop()
+        kept.append(record)
+    return kept
+
+
+def current_rate(records: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    """Returns the current rate of a role, per second; None if its newest record has no such rate.
+
+    The rate is 0 if the newest record is older than 30 s and than twice the interval of the last two records
+    (long calls of the training graph delay records): the role is blocked or has ended.
+
+    Args:
+      records: of the role, oldest first; only the last two are used.
+      key: of the rate.
+    """
+    if not records or records[-1].get(key) is None:
+        return None
+    newest = records[-1]
+    apart_s = newest["time"] - records[-2]["time"] if len(records) > 1 else 0.0
+    fresh = time.time() - newest["time"] <= max(_FRESH_S, 2 * apart_s)
+    return float(newest[key]) if fresh else 0.0
+
+
+def time_left_s(learner: Sequence[Mapping[str, Any]], train_steps: int) -> float | None:
+    """Returns the seconds until the last train step; None if unknown or if the learner does not train.
+
+    It uses the median rate of the last minute, because the first record includes the tracing of the graph.
+
+    Args:
+      learner: the learner's records, oldest first.
+      train_steps: number of train steps of the whole run.
+    """
+    if not current_rate(learner, "train_steps_per_s"):
+        return None
+    since = learner[-1]["time"] - _STEADY_S
+    rate = statistics.median(record["train_steps_per_s"] for record in learner if record["time"] >= since)
+    return float((train_steps - learner[-1]["train_step"]) / rate) if rate else None
+
+
+def _plain(value: Any) -> Any:
+    """Replaces NaN and infinity, which JSON lacks, by None."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(element) for element in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
