@@ -89,8 +89,8 @@ class Publisher:
 
     def check(self) -> None:
         """Raises the error of the thread, if any."""
-        with self._changed:
-            self._raise_failure()
+        if self._failure is not None:
+            raise self._failure
 
     def publish(self) -> None:
         """Publishes this train step's variables to the actors.
@@ -99,8 +99,8 @@ class Publisher:
           RunError: the variables are not finite, and actors keep the previous version.
         """
         version = self._copy()
+        self.check()
         with self._changed:
-            self._raise_failure()
             self._newest = version
             self._changed.notify_all()
 
@@ -122,8 +122,8 @@ class Publisher:
 
     def queue(self, requests: Sequence[EvaluationRequest]) -> None:
         """Queues versions for evaluation."""
+        self.check()
         with self._changed:
-            self._raise_failure()
             self._evaluations.extend(requests)
             self._changed.notify_all()
 
@@ -159,8 +159,8 @@ class Publisher:
 
     def finish(self) -> None:
         """Queues the announcement that this train step is the last one, after everything queued before."""
+        self.check()
         with self._changed:
-            self._raise_failure()
             self._end = RunEnd(PolicyOrder(self._generation, int(self._train_step.numpy())))
             self._changed.notify_all()
 
@@ -170,8 +170,8 @@ class Publisher:
         Blocks for up to _DELIVERED_TIMEOUT_S if the server does not answer, and for up to 30 s if the server
         ends between the two calls of `VariableContainer.end`.
         """
+        self.check()
         with self._changed:
-            self._raise_failure()
             announced = None if self._pending else self._end_pushed
         if announced is None:
             return False
@@ -188,17 +188,13 @@ class Publisher:
         """Waits until the server has stored everything; returns False if that takes longer."""
         with self._changed:
             done = self._changed.wait_for(lambda: self._failure or not self._pending, timeout_s)
-            self._raise_failure()
-            return bool(done)
+        self.check()
+        return bool(done)
 
     @property
     def _pending(self) -> bool:
         """Whether something is queued or being pushed."""
         return bool(self._evaluations or self._newest or self._end)
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
 
     def _copy(self) -> PolicyVariables:
         values = [tf.convert_to_tensor(variable).numpy() for variable in self._variables]
@@ -242,7 +238,7 @@ class Publisher:
         elif newest is not None:
             self._container.push(newest)
             self._versions += 1
-            # Not again what a restarted server has lost, nor the last train step's, see `after_training`.
+            # Once for each version: a restarted server and the end of training push it again.
             if self._newest_pushed is None or newest.order > self._newest_pushed.order:
                 self._published(newest)
             with self._changed:
@@ -273,8 +269,8 @@ class Publisher:
             raise RunError(
                 f"another learner, which is at train step {newest.train_step}, has taken over this run"
             )
-        # Evaluations are pushed before the newest version. So a restarted server without the latter may have
-        # restarted again since some were pushed.
+        # A restarted server gets the evaluations first. If it restarts again before it has the newest
+        # version, only missing evaluations show this.
         lost = versions < self._versions or (versions == 0 and waiting < len(self._evaluations_pushed))
         self._versions = versions
         if lost:
