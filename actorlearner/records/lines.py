@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+_log = logging.getLogger(__name__)
+
 _INTERVAL_S = 0.2
 
 
@@ -55,9 +57,6 @@ class LogFollower:
         self._ended.set()
         self._thread.join()
         self._copy()
-
-
-_log = logging.getLogger(__name__)
 
 
 def read_objects(path: Path, lines: Iterable[str]) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ class ReplayCheckpoints:
                 )
 
     def save(self, server: ReplayServer) -> bool:
-        """Writes a checkpoint of `server`, which answers no other call meanwhile; returns whether it did.
+        """Writes a checkpoint of `server`, which answers no other call meanwhile; returns False if it fails.
 
         A full or failing disk is logged, and so is a server that does not answer; earlier checkpoints are
         kept.

@@ -46,7 +46,7 @@ class VariablePuller:
 
     @property
     def age_s(self) -> float:
-        """Seconds since the version was pulled that was taken last."""
+        """Seconds since the pull of the version that was taken last."""
         return time.monotonic() - self._taken_since
 
     def take(self) -> PolicyVariables | None:
