@@ -1,6 +1,6 @@
-"""A private network for the roles of a local run.
+"""A private network, for the roles of a local run or for a replay server behind a TLS proxy.
 
-Reverb listens on all interfaces, without authentication. In a network namespace of their own, the roles have
+Reverb listens on all interfaces, without authentication. In a network namespace of their own, processes have
 a loopback that no other machine and no other process of this machine reaches. That needs no privileges where
 the kernel allows user namespaces to everybody. Environments cannot reach any other network from there.
 """

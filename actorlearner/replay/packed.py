@@ -184,7 +184,8 @@ class PackedLayout:
 
         def one_row_items(item: Any) -> tuple[tf.Tensor, Any]:
             rows = tf.reshape(item.data[ROWS], (batch_size_per_replica, self.format.width))
-            return rows, _sample_info(item.info) if self.experience.priorities else ()
+            info = SampleInfo(item.info.key, item.info.probability, item.info.table_size)
+            return rows, info if self.experience.priorities else ()
 
         if self._rows == 1:
             return items.batch(batch_size_per_replica, drop_remainder=True).map(one_row_items)
@@ -207,10 +208,6 @@ class PackedLayout:
     def decode(self, batch: tf.Tensor) -> Any:
         """Decodes a batch of `batches` in the graph."""
         return self.format.unpack(batch)
-
-
-def _sample_info(info: Any) -> SampleInfo:
-    return SampleInfo(info.key, info.probability, info.table_size)
 
 
 def _transition_spec(specs: EnvironmentSpecs) -> StoredTransition:
