@@ -1,20 +1,18 @@
 """The run directory: configuration, manifest, checkpoints, policies, metrics and logs of a run."""
 
-import dataclasses
 import datetime
 import errno
-import itertools
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from actorlearner.config.document import read_document
 from actorlearner.config.load import load_with_sources
-from actorlearner.config.problems import unknown_agent
 from actorlearner.config.resolved import canonical, differences, fingerprint, to_yaml
-from actorlearner.config.schema import AgentConfig, Config
+from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.records.disk import write_atomically
 from actorlearner.records.manifest import new_manifest, new_run_id
@@ -76,10 +74,6 @@ class RunDirectory:
         run_id: str | None = self.read_manifest()["run_id"]
         return run_id
 
-    @run_id.setter
-    def run_id(self, run_id: str) -> None:
-        self._write_manifest(self.read_manifest() | {"run_id": run_id})
-
     def server_run_ids(self) -> dict[int, str]:
         """Returns the run ids of the replay servers that this role has connected to.
 
@@ -91,19 +85,20 @@ class RunDirectory:
 
     def remember_server(self, place: int, run_id: str) -> None:
         """Saves the run id of the replay server at a position in `--replay_address`."""
-        if place == 0:
-            self.run_id = run_id
-            return
         manifest = self.read_manifest()
-        others = manifest.get(_OTHER_SERVERS, {}) | {str(place): run_id}
-        self._write_manifest(manifest | {_OTHER_SERVERS: others})
+        if place == 0:
+            manifest["run_id"] = run_id
+        else:
+            manifest[_OTHER_SERVERS] = manifest.get(_OTHER_SERVERS, {}) | {str(place): run_id}
+        self._write_manifest(manifest)
 
     def own_run_id(self) -> str:
         """Returns the run id, or a new one if there is none yet: the replay server chooses it."""
-        if self.run_id is None:
-            self.run_id = new_run_id()
-        assert self.run_id is not None
-        return self.run_id
+        run_id = self.run_id
+        if run_id is None:
+            run_id = new_run_id()
+            self.remember_server(0, run_id)
+        return run_id
 
     def hold(self) -> None:
         """Locks the directory until this process ends; creates it if necessary.
@@ -147,7 +142,7 @@ class RunDirectory:
         """
         try:
             if self.holds_a_run:
-                self._check(config)
+                self._resume(config)
                 self._check_writable()
                 return
             self.make()
@@ -180,8 +175,9 @@ class RunDirectory:
         """
         if not self._made:
             self.withdraw()
+            return
         others = (self.metrics("").parent, self.summaries("replay").parent, self.replay_checkpoints.parent)
-        if not self._made or self.learner_checkpoints.exists() or not self._is_bare(*others):
+        if self.learner_checkpoints.exists() or not self._is_bare(*others):
             return
         shutil.rmtree(self.path)
         for above in self._made[1:]:
@@ -209,9 +205,20 @@ class RunDirectory:
         Raises:
           ConfigurationError: the configurations differ, if only in `learn.train_steps`.
         """
+        if different := differences(canonical(config), canonical(self._read_config(config))):
+            raise self._differs(different)
+
+    def _resume(self, config: Config) -> None:
+        """Checks the configuration, and saves it if it has more train steps."""
         there = self._read_config(config)
-        if fingerprint(there) != fingerprint(config):
-            raise self._differs(config, canonical(there))
+        different = differences(canonical(config), canonical(there))
+        only_train_steps = all(line.startswith("learn.train_steps:") for line in different)
+        if not only_train_steps or config.learn.train_steps < there.learn.train_steps:
+            raise self._differs(different)
+        if different:
+            self._write_manifest(self.read_manifest() | {"fingerprint": fingerprint(config)})
+        if there != config:  # Keys outside the fingerprint may differ, too.
+            write_atomically(self.config, to_yaml(config))
 
     def _read_config(self, config: Config) -> Config:
         """Returns the configuration in the directory; raises a ConfigurationError for another algorithm."""
@@ -220,41 +227,13 @@ class RunDirectory:
         name = agent.get("name", "") if isinstance(agent, dict) else ""
         if isinstance(name, str) and name not in ("", config.agent.name):
             # The keys of the other algorithm are unknown here, so the file's values are compared unchecked.
-            raise self._differs(config, canonical(document.tree))
-
-        def agent_class(name: Any) -> type[AgentConfig]:
-            if name != config.agent.name:
-                raise ConfigurationError([unknown_agent(name, [config.agent.name])])
-            return type(config.agent)
-
-        there, _ = load_with_sources(str(self.config), (), agent_class)
+            raise self._differs(differences(canonical(config), canonical(document.tree)))
+        there, _ = load_with_sources(str(self.config), (), lambda name: type(config.agent))
         return there
 
-    def _check(self, config: Config) -> None:
-        there = self._read_config(config)
-        if fingerprint(there) == fingerprint(config):
-            if there != config:  # Only keys outside the fingerprint differ.
-                write_atomically(self.config, to_yaml(config))
-            return
-        if fingerprint(there) == fingerprint(_with_train_steps(config, there)) and (
-            config.learn.train_steps > there.learn.train_steps
-        ):
-            self._raise_train_steps(config)
-            return
-        raise self._differs(config, canonical(there))
-
-    def _differs(self, config: Config, there: str) -> ConfigurationError:
-        return ConfigurationError(
-            [
-                f"--run_dir: {self.path} holds a run of another configuration: {difference}"
-                for difference in differences(canonical(config), there)
-            ]
-        )
-
-    def _raise_train_steps(self, config: Config) -> None:
-        """Extends the run to more train steps."""
-        self._write_manifest(self.read_manifest() | {"fingerprint": fingerprint(config)})
-        write_atomically(self.config, to_yaml(config))
+    def _differs(self, different: Iterable[str]) -> ConfigurationError:
+        start = f"--run_dir: {self.path} holds a run of another configuration"
+        return ConfigurationError([f"{start}: {line}" for line in different])
 
     def read_manifest(self) -> dict[str, Any]:
         """Returns the manifest's contents.
@@ -273,11 +252,6 @@ class RunDirectory:
         write_atomically(self.manifest, json.dumps(manifest, indent=2) + "\n")
 
 
-def _with_train_steps(config: Config, other: Config) -> Config:
-    learn = dataclasses.replace(config.learn, train_steps=other.learn.train_steps)
-    return dataclasses.replace(config, learn=learn)
-
-
 def new_run_directory(experiment: str) -> RunDirectory:
     """Creates a directory runs/EXPERIMENT-TIME with a name that is not in use.
 
@@ -286,15 +260,15 @@ def new_run_directory(experiment: str) -> RunDirectory:
     """
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     name = f"{experiment[:_LONGEST_EXPERIMENT]}-{stamp}"
-    for number in itertools.count(1):
+    number = 1
+    while True:
         directory = RunDirectory(Path(NEW_RUNS) / (name if number == 1 else f"{name}-{number}"))
         try:
             directory.make(is_new=True)
+            return directory
         except FileExistsError:
-            if directory.path.is_dir():
-                continue
-            raise directory._unusable(OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
+            if not directory.path.is_dir():
+                raise directory._unusable(OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
         except OSError as error:
             raise directory._unusable(error) from error
-        return directory
-    raise AssertionError("itertools.count has no end")
+        number += 1

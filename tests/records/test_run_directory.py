@@ -97,7 +97,7 @@ def test_a_joining_directory_keeps_the_run_id_of_its_server(
 ) -> None:
     directory.prepare(small_config, joins=True)
     assert directory.run_id is None
-    directory.run_id = "from a server"
+    directory.remember_server(0, "from a server")
     assert RunDirectory(directory.path).run_id == "from a server"
     assert directory.own_run_id() == "from a server"
 
@@ -132,6 +132,17 @@ def test_another_configuration_is_refused_with_the_keys_that_differ(
         f"{start}seed: 7 here, 0 there",
     )
     assert directory.config.read_bytes() == before
+
+
+def test_a_run_is_extended_and_never_shortened(directory: RunDirectory, small_config: Config) -> None:
+    directory.prepare(small_config)
+    longer = learning(small_config, train_steps=small_config.learn.train_steps + 1)
+    directory.prepare(longer)
+    assert load_config(str(directory.config)) == longer
+    assert directory.read_manifest()["fingerprint"] == fingerprint(longer)
+    with pytest.raises(ConfigurationError, match=r"learn\.train_steps: 100 here, 101 there"):
+        directory.prepare(small_config)
+    assert load_config(str(directory.config)) == longer
 
 
 def test_a_spoilt_configuration_is_refused(directory: RunDirectory, small_config: Config) -> None:
