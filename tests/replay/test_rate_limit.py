@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actorlearner.agents.experience import Experience
+from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.config.schema import CollectConfig, Config, LearnConfig, ReplayConfig
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS, max_transitions_per_item
-from actorlearner.replay.rate_limit import RateLimit, items, min_error_buffer, plan_rate_limit
+from actorlearner.replay.rate_limit import RateLimit, items, max_items, min_error_buffer, plan_rate_limit
 
 
 def config_with(batch_size: int = 256, actors: int = 1, **replay: Any) -> Config:
@@ -84,6 +84,19 @@ def test_ratio_and_buffer_in_items_of_single_transitions() -> None:
     config = config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0)
     limit = RateLimit(min_size=80, samples_per_insert=128.0, error_buffer=2048.0)
     assert plan_rate_limit(config, Experience(), 1) == limit
+
+
+def test_a_sequence_is_sampled_for_each_env_step_of_its_stride() -> None:
+    config = config_with(min_size=80, updates_per_env_step=0.5, error_buffer=16.0)
+    limit = plan_rate_limit(config, Experience(length=8, stride=4), 4)
+    assert limit == RateLimit(min_size=20, samples_per_insert=512.0, error_buffer=2048.0)
+
+
+def test_experience_that_is_consumed_once_is_a_queue() -> None:
+    iteration = Iteration(env_steps=24, epochs=3, max_policy_lag=1)
+    experience = Experience(length=4, stride=4, iteration=iteration)
+    assert plan_rate_limit(Config(), experience, 4) == RateLimit(1, 1.0, error_buffer=24)
+    assert max_items(Config(), experience, 4) == 48
 
 
 @pytest.mark.parametrize(
