@@ -12,7 +12,7 @@ import reverb
 from tf_agents.environments import py_environment, suite_pybullet
 
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.collector import Collector, CollectorParts
+from actorlearner.acting.collector import Collector
 from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy
 from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
@@ -156,17 +156,9 @@ def collector(config: Config, count: int, address: str, directory: Path) -> Call
     puller = VariablePuller(address, config.collect.variables_interval_s, stop)
     wait_until("the first variables", lambda: puller.train_step >= 0, stop, deadline_s=60)
     policy = _then_randomly(PolicyFunction(parts.agent.collect_policy, specs, count), specs, count)
-    layout = make_layout(config, specs)
-    collector_parts = CollectorParts(
-        EnvironmentBatch(environments),
-        layout.writer(client, count),
-        ReplayServer(client, layout),
-        puller,
-        CollectMetrics(RunDirectory(directory), 0),
-        config.learn.train_steps,
-        stop,
-    )
-    collector = Collector(collector_parts)
+    replay, batch = ReplayServer(client, make_layout(config, specs)), EnvironmentBatch(environments)
+    metrics = CollectMetrics(RunDirectory(directory), 0, batch, replay, puller)
+    collector = Collector(config, batch, replay, puller, metrics, stop)
     return lambda: collector.step(cast(PolicyFunction, policy), PolicyOrder(generation=0, train_step=0))
 
 

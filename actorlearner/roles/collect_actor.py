@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 import tree
 
-from actorlearner.acting.collect_metrics import CollectMetrics, recorded_env_steps
-from actorlearner.acting.collector import RANDOM_ORDER, Collector, CollectorParts
+from actorlearner.acting.collect_metrics import RANDOM_ORDER, CollectMetrics, recorded_env_steps
+from actorlearner.acting.collector import Collector
 from actorlearner.acting.pace import Pace
 from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy, ScriptedPolicy
 from actorlearner.agents.experience import Experience, Iteration
@@ -71,7 +71,6 @@ def run(
     tf.keras.utils.set_random_seed(seed_for(config.seed, COLLECT_ACTOR, actor_index, restart=restart))
     name = f"{COLLECT_ACTOR}-{actor_index}"
     callbacks = Callbacks(config, name)
-    count = envs_per_actor(config.collect)
     if config.collect.environment_processes:
         limit_children(config.collect.threads, config.collect.gpus)
     environments = _load_environments(config, actor_index, restart)
@@ -85,26 +84,13 @@ def run(
     server = servers[-1]
     callbacks.begin(directory)
     start_up.ended("replay server")
-    interval_s = config.collect.variables_interval_s
-    puller = VariablePuller(servers[0].address, interval_s, stop, directory.run_id)
+    puller = VariablePuller(servers[0].address, config.collect.variables_interval_s, stop, directory.run_id)
     # The puller watches the first server already.
     watched = WatchedServer(server, stop) if place > 0 else None
     iterates = layout.experience.iteration is not None
-    collector_parts = CollectorParts(
-        EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None),
-        layout.writer(server.client, count),
-        server,
-        puller,
-        CollectMetrics(directory, actor_index),
-        config.learn.train_steps,
-        stop,
-        watched,
-        callbacks.notify,
-        reward_clipping=config.collect.reward_clipping,
-        info_metrics=config.environment.info_metrics,
-        in_sequences=layout.experience.length is not None,
-    )
-    collector = Collector(collector_parts)
+    batch = EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None)
+    metrics = CollectMetrics(directory, actor_index, batch, server, puller, config.environment.info_metrics)
+    collector = Collector(config, batch, server, puller, metrics, stop, watched, callbacks.notify)
     start_up.ended("first observations")
     start_up.report("ready")
     if not iterates:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import reverb
 
-from actorlearner.acting import collector as collector_module
+from actorlearner.acting import collect_metrics
 from actorlearner.acting.collect_metrics import CollectMetrics
-from actorlearner.acting.collector import Collector, CollectorParts
+from actorlearner.acting.collector import Collector
 from actorlearner.acting.policy_function import RandomPolicy
 from actorlearner.config.schema import Config, EnvironmentConfig
 from actorlearner.environments.batch import EnvironmentBatch
@@ -71,7 +71,7 @@ def _fractions(
 
     monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now_s, time=time.time))
     shares = functools.partial(TimeShares, clock=lambda: now_s)
-    monkeypatch.setattr(collector_module, "TimeShares", shares)
+    monkeypatch.setattr(collect_metrics, "TimeShares", shares)
     monkeypatch.setattr(burdens, "time", SimpleNamespace(sleep=takes))
 
     def fractions(
@@ -114,16 +114,12 @@ def _fractions(
 
         directory = RunDirectory(tmp_path)
         stop = Stop()
-        parts = CollectorParts(
-            EnvironmentBatch(environments),
-            Writer(),  # type: ignore[arg-type]
-            ReplayServer(client, layout),
-            NoVariables(),  # type: ignore[arg-type]
-            CollectMetrics(directory, 0),
-            config.learn.train_steps,
-            stop,
-        )
-        collector = Collector(parts)
+        replay, batch = ReplayServer(client, layout), EnvironmentBatch(environments)
+        puller: Any = NoVariables()
+        writer = Writer()
+        monkeypatch.setattr(layout, "writer", lambda client, environments: writer)
+        collected = CollectMetrics(directory, 0, batch, replay, puller)
+        collector = Collector(config, batch, replay, puller, collected, stop)
 
         def recorded() -> list[dict[str, Any]]:
             records = read_records(directory.metrics("collect-0"))

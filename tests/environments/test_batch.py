@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from actorlearner.acting.recent_episodes import RecentEpisodes
+from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.environment import EnvSteps, Step
 
@@ -246,12 +247,12 @@ class Rejecting(Counting):
 def test_nothing_is_learned_from_rejected_actions() -> None:
     """The episode goes on: the next env step begins with what the environment observed."""
     batch = EnvironmentBatch([Rejecting(0, length=4), Counting(1, length=4)])
-    ended: list[tuple[object, ...]] = []
-    statistics = RecentEpisodes(2, ended=lambda *episode: ended.append(episode))
+    ended: list[Episode] = []
+    statistics = RecentEpisodes(2)
     for number in range(4):
         before = batch.observations
         steps = batch.step(actions_for(2, number), policy_train_step=number)
-        statistics.add(steps)
+        ended += statistics.add(steps, env_steps=10 * number)
         rejected = number == 2
         assert steps.valid.tolist() == [not rejected, True]
         assert steps.last.tolist() == [number == 3] * 2
@@ -261,7 +262,10 @@ def test_nothing_is_learned_from_rejected_actions() -> None:
         np.testing.assert_array_equal(pixels, np.full((2, 2), answered[0], np.uint8))
         if number < 3:
             assert batch.observations["state"][:, 2].tolist() == [number + 1, number + 1]
-    assert ended == [(0, 1.0 + 2.0 + 4.0, 4, {}), (1, 101.0 + 102.0 + 103.0 + 104.0, 4, {})]
+    assert ended == [
+        Episode(0, 1.0 + 2.0 + 4.0, length=4, env_steps=30, train_step=3),
+        Episode(1, 101.0 + 102.0 + 103.0 + 104.0, length=4, env_steps=30, train_step=3),
+    ]
 
 
 def test_an_episode_that_ends_with_a_rejected_action_is_not_counted() -> None:

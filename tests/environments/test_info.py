@@ -11,6 +11,7 @@ from tf_agents.specs import array_spec
 from tf_agents.trajectories import time_step
 
 from actorlearner.acting.recent_episodes import RecentEpisodes
+from actorlearner.callbacks.callback import Episode
 from actorlearner.environments.batch import EnvironmentBatch
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.gym_adapter import GymAdapter
@@ -125,19 +126,17 @@ def test_an_actor_averages_over_its_newest_episodes() -> None:
     batch = EnvironmentBatch(
         [GuardedEnvironment(lambda fault, each=each: each, "it", 0) for each in environments]
     )
-    ended: list[Any] = []
-    statistics = RecentEpisodes(
-        2, window=2, ended=lambda *episode: ended.append(episode), info_metrics=("energy", "sum:energy")
-    )
+    ended: list[Episode] = []
+    statistics = RecentEpisodes(2, window=2, info_metrics=("energy", "sum:energy"))
     assert statistics.average_info == {"energy": None, "sum:energy": None}
     for _ in range(4):
-        statistics.add(batch.step(np.zeros((2, 1)), 0))
+        ended += statistics.add(batch.step(np.zeros((2, 1)), 0))
     infos = (
         {"energy": 2.0, "sum:energy": 3.0},
         {"energy": 3.0, "sum:energy": 6.0},
         {"energy": 4.0, "sum:energy": 7.0},
     )
-    assert [(environment, info) for environment, _, _, info in ended] == [
+    assert [(episode.environment, episode.info) for episode in ended] == [
         *((0, infos[0]), (1, infos[1]), (0, infos[2])),
     ]
     assert statistics.average_info == {"energy": 3.5, "sum:energy": 6.5}
@@ -148,7 +147,12 @@ def test_the_info_of_an_aborted_episode_is_not_in_the_metrics() -> None:
     for valid in (False, True):
         every = np.array([True])
         steps: Any = SimpleNamespace(
-            reward=np.zeros(1), last=every, valid=every & valid, cut=~every, info=[{"energy": 5.0}]
+            reward=np.zeros(1),
+            last=every,
+            valid=every & valid,
+            cut=~every,
+            policy_train_step=np.zeros(1),
+            info=[{"energy": 5.0}],
         )
         statistics.add(steps)
     assert statistics.average_info == {"sum:energy": 5.0}
