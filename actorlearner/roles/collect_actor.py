@@ -1,18 +1,18 @@
 """The collect actor: acts with the newest policy and writes every transition to replay."""
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 import tree
 
 from actorlearner.acting.collect_metrics import RANDOM_ORDER, CollectMetrics, recorded_env_steps
-from actorlearner.acting.collector import Collector
+from actorlearner.acting.collector import ActingPolicy, Collector
 from actorlearner.acting.pace import Pace
 from actorlearner.acting.policy_function import PolicyFunction, RandomPolicy, ScriptedPolicy
-from actorlearner.agents.experience import Experience, Iteration
+from actorlearner.agents.experience import Experience
 from actorlearner.agents.make import make_agent
 from actorlearner.agents.registry import find_builder
 from actorlearner.callbacks.caller import Callbacks
@@ -37,7 +37,7 @@ from actorlearner.replay.connection import ReplayServer, connect
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.reverb_calls import UNREACHABLE
 from actorlearner.replay.watched_servers import WatchedServer
-from actorlearner.variables.container import PolicyVariables, assigner
+from actorlearner.variables.container import PolicyOrder, assigner
 from actorlearner.variables.puller import VariablePuller
 
 _STATUS_TIMEOUT_S = 5
@@ -68,15 +68,14 @@ def run(
     limit_tensorflow(config.collect.threads, gpus=config.collect.gpus)
     # A restarted actor gets other seeds; otherwise it would play the same episodes again.
     restart = recorded_env_steps(directory, actor_index)
-    tf.keras.utils.set_random_seed(seed_for(config.seed, COLLECT_ACTOR, actor_index, restart=restart))
-    name = f"{COLLECT_ACTOR}-{actor_index}"
-    callbacks = Callbacks(config, name)
-    if config.collect.environment_processes:
-        limit_children(config.collect.threads, config.collect.gpus)
+    seed = functools.partial(seed_for, config.seed, index=actor_index, restart=restart)
+    tf.keras.utils.set_random_seed(seed(COLLECT_ACTOR))
+    callbacks = Callbacks(config, f"{COLLECT_ACTOR}-{actor_index}")
     environments = _load_environments(config, actor_index, restart)
     specs = environment_specs(environments[0])
     start_up.ended("environments")
     layout = make_layout(config, specs)
+    experience = layout.experience
     place = actor_index % len(replay_address)
     servers = connect(replay_address, sorted({0, place}), layout, directory, config, stop)
     if servers is None:
@@ -87,21 +86,27 @@ def run(
     puller = VariablePuller(servers[0].address, config.collect.variables_interval_s, stop, directory.run_id)
     # The puller watches the first server already.
     watched = WatchedServer(server, stop) if place > 0 else None
-    iterates = layout.experience.iteration is not None
-    batch = EnvironmentBatch(environments, _cut_after(config, actor_index, restart) if iterates else None)
+    iterates = experience.iteration is not None
+    cut_after = _cut_after(config, seed(f"{COLLECT_ACTOR} first episodes")) if iterates else None
+    batch = EnvironmentBatch(environments, cut_after)
     metrics = CollectMetrics(directory, actor_index, batch, server, puller, config.environment.info_metrics)
     collector = Collector(config, batch, server, puller, metrics, stop, watched, callbacks.notify)
     start_up.ended("first observations")
     start_up.report("ready")
     if not iterates:
-        policy = _initial_policy(config, specs, layout.experience, actor_index, restart)
-        _act_initially(config, collector, server, policy)
-    _act_with_policy(config, collector, specs, puller, stop, actor_index, layout.experience)
+        initial = _initial_policy(config, specs, experience, seed(f"{COLLECT_ACTOR} random actions"))
+        _act_initially(config, collector, server, initial)
+    if not collector.ended:
+        policy = _NewestPolicy(config, specs, actor_index, puller)
+        pace = _make_pace(config, experience, actor_index)
+        _act(collector, policy, pace, experience.length or 1, stop)
     collector.close()
     callbacks.close(stopped=stop.requested)
 
 
 def _load_environments(config: Config, actor_index: int, restart: int) -> list[GuardedEnvironment]:
+    if config.collect.environment_processes:
+        limit_children(config.collect.threads, config.collect.gpus)
     chosen = {name: values[actor_index % len(values)] for name, values in config.collect.actor_kwargs.items()}
     environment = dataclasses.replace(config.environment, kwargs={**config.environment.kwargs, **chosen})
     return [
@@ -119,7 +124,7 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
     ]
 
 
-def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | None:
+def _cut_after(config: Config, seed: int) -> list[int] | None:
     """Returns the env steps after which each environment's episode is cut, once; None without a time limit.
 
     They differ, so that the environments do not stay in step: otherwise, an iteration would see only one part
@@ -129,15 +134,12 @@ def _cut_after(config: Config, actor_index: int, restart: int) -> list[int] | No
     if limit is None:
         return None
     count = envs_per_actor(config.collect)
-    random = np.random.RandomState(
-        seed_for(config.seed, f"{COLLECT_ACTOR} first episodes", actor_index, restart=restart)
-    )
-    offset = random.uniform()
+    offset = np.random.RandomState(seed).uniform()
     return [max(1, round(limit * (i + offset) / count)) for i in range(count)]
 
 
 def _initial_policy(
-    config: Config, specs: EnvironmentSpecs, experience: Experience, actor_index: int, restart: int
+    config: Config, specs: EnvironmentSpecs, experience: Experience, seed: int
 ) -> RandomPolicy | ScriptedPolicy:
     """Returns the policy of the first env steps: `collect.initial_policy`, or random actions.
 
@@ -154,7 +156,6 @@ def _initial_policy(
     count = envs_per_actor(config.collect)
     if config.collect.initial_policy is not None:
         return ScriptedPolicy(config.collect.initial_policy, specs, count, state_spec)
-    seed = seed_for(config.seed, f"{COLLECT_ACTOR} random actions", actor_index, restart=restart)
     return RandomPolicy(specs, count, seed, state_spec, config.agent.action_mask)
 
 
@@ -166,10 +167,7 @@ def _act_initially(
     while not collector.ended and (missing := _missing_env_steps(wanted, replay)) > 0:
         # Takes half of this actor's share, then checks again: the other actors may be faster or slower.
         share = missing / collect_actors(config.collect) / envs_per_actor(config.collect)
-        for _ in range(math.ceil(share / 2)):
-            if collector.ended:
-                return
-            collector.step(policy, RANDOM_ORDER)
+        _step(collector, policy, RANDOM_ORDER, math.ceil(share / 2))
 
 
 def _missing_env_steps(wanted: int, replay: ReplayServer) -> int:
@@ -180,75 +178,77 @@ def _missing_env_steps(wanted: int, replay: ReplayServer) -> int:
         return min(1, wanted)
 
 
-def _act_with_policy(
-    config: Config,
-    collector: Collector,
-    specs: EnvironmentSpecs,
-    puller: VariablePuller,
-    stop: Stop,
-    actor_index: int,
-    experience: Experience,
-) -> None:
-    """Acts with the collect policy and the newest variables that have arrived."""
-    if collector.ended:
-        return
-    beat("making the policy", patience_s=LONG_PATIENCE_S)
-    parts = make_agent(config, specs, actor=(actor_index, collect_actors(config.collect)))
-    policy = PolicyFunction(parts.agent.collect_policy, specs, envs_per_actor(config.collect))
-    update = assigner(parts.policy_variables, parts.train_step)
-    what = "the first policy variables from the learner"
-    deadline = _FIRST_VARIABLES_DEADLINE_S
+class _NewestPolicy:
+    """The collect policy with the newest variables that have arrived.
+
+    Attributes:
+      function: the policy.
+      order: generation and train step of its variables.
+    """
+
+    def __init__(
+        self, config: Config, specs: EnvironmentSpecs, actor_index: int, puller: VariablePuller
+    ) -> None:
+        beat("making the policy", patience_s=LONG_PATIENCE_S)
+        parts = make_agent(config, specs, actor=(actor_index, collect_actors(config.collect)))
+        self.function = PolicyFunction(parts.agent.collect_policy, specs, envs_per_actor(config.collect))
+        self.order = RANDOM_ORDER
+        self._update = assigner(parts.policy_variables, parts.train_step)
+        self._puller = puller
+
+    @property
+    def arrived(self) -> bool:
+        """Whether any variables have arrived."""
+        return self._puller.train_step >= 0
+
+    def refresh(self) -> bool:
+        """Assigns newer variables if they have arrived; returns whether they have."""
+        version = self._puller.take()
+        if version is not None:
+            self._update(version)
+            self.order = version.order
+        return version is not None
+
+
+def _act(collector: Collector, policy: _NewestPolicy, pace: Pace | None, fragment: int, stop: Stop) -> None:
+    """Acts from the first variables until the end.
+
+    With a `pace`, it takes `fragment` env steps in each environment whenever `pace` allows it.
+    """
+    what, deadline = "the first policy variables from the learner", _FIRST_VARIABLES_DEADLINE_S
     # `ended` raises if the replay server belongs to another run.
-    if not wait_until(what, lambda: collector.ended or puller.train_step >= 0, stop, deadline_s=deadline):
-        return
-    if experience.iteration is not None:
-        pace = _pace(config, experience, experience.iteration)
-        if actor_index == 0 and pace.surplus > 0:
-            warn(_surplus(config, pace.surplus))
-        _act_in_iterations(collector, policy, puller, update, pace, experience.length or 1)
-        return
-    order = RANDOM_ORDER
+    wait_until(what, lambda: collector.ended or policy.arrived, stop, deadline_s=deadline)
     while not collector.ended:
-        if (version := puller.take()) is not None:
-            update(version)
-            order = version.order
+        if policy.refresh() and pace is not None:
+            pace.policy_arrived(policy.order.train_step)
+        if pace is None:
+            collector.step(policy.function, policy.order)
+        elif pace.may_collect():
+            _step(collector, policy.function, policy.order, fragment)
+            pace.collected()
+        else:
+            collector.wait_for_policy(_NEXT_POLICY_S)
+
+
+def _step(collector: Collector, policy: ActingPolicy, order: PolicyOrder, env_steps: int) -> None:
+    """Takes env steps in each environment, fewer at the end of collecting."""
+    for _ in range(env_steps):
+        if collector.ended:
+            return
         collector.step(policy, order)
 
 
-def _act_in_iterations(
-    collector: Collector,
-    policy: PolicyFunction,
-    puller: VariablePuller,
-    update: Callable[[PolicyVariables], None],
-    pace: Pace,
-    length: int,
-) -> None:
-    """Acts in fragments of `length` env steps, whenever `pace` allows one."""
-    order = RANDOM_ORDER
-    while not collector.ended:
-        if (version := puller.take()) is not None:
-            update(version)
-            order = version.order
-            pace.policy_arrived(version.train_step)
-        if not pace.may_collect():
-            collector.wait_for_policy(_NEXT_POLICY_S)
-            continue
-        for _ in range(length):
-            if not collector.ended:
-                collector.step(policy, order)
-        pace.collected()
-
-
-def _surplus(config: Config, env_steps: int) -> str:
-    """Returns the warning about dropped env steps; if both keys are set, `replay_problems` refuses them."""
+def _make_pace(config: Config, experience: Experience, actor_index: int) -> Pace | None:
+    """Returns the pace of an on-policy agent; the first actor warns if env steps will be dropped."""
+    iteration = experience.iteration
+    if iteration is None:
+        return None
     actors, environments = collect_actors(config.collect), envs_per_actor(config.collect)
-    return (
-        f"{actors} actors x {environments} environments collect {env_steps:,} env steps more than an "
-        "iteration takes, and these are dropped: set collect.actors and collect.envs_per_actor"
-    )
-
-
-def _pace(config: Config, experience: Experience, iteration: Iteration) -> Pace:
-    actors = collect_actors(config.collect)
-    env_steps = experience.stride * envs_per_actor(config.collect)
-    return Pace(iteration, env_steps, actors, iteration.train_steps(config.learn.batch_size))
+    train_steps = iteration.train_steps(config.learn.batch_size)
+    pace = Pace(iteration, experience.stride * environments, actors, train_steps)
+    if actor_index == 0 and pace.surplus > 0:  # If both keys are set, `replay_problems` refuses them.
+        warn(
+            f"{actors} actors x {environments} environments collect {pace.surplus:,} env steps more than an "
+            "iteration takes, and these are dropped: set collect.actors and collect.envs_per_actor"
+        )
+    return pace

@@ -60,11 +60,11 @@ def test_sequences_with_an_info_of_each_action_allow_no_initial_env_steps(
     specs = {"log_probability": tf.TensorSpec([], tf.float32)}, ()
     monkeypatch.setattr(DqnBuilder, "policy_specs", lambda builder, config, of: specs)
     with pytest.raises(ConfigurationError) as refused:
-        _initial_policy(config, SPECS, Experience(length=4, stride=2), 0, 0)
+        _initial_policy(config, SPECS, Experience(length=4, stride=2), 0)
     assert refused.value.problems == (
         "collect.initial_random_steps: 1000 cannot work; allowed: 0, because agent.name dqn learns from its "
         "policy's info of each action",
     )
     collect = dataclasses.replace(config.collect, initial_random_steps=0)
-    _initial_policy(dataclasses.replace(config, collect=collect), SPECS, Experience(length=4, stride=2), 0, 0)
-    _initial_policy(config, SPECS, Experience(), 0, 0)
+    _initial_policy(dataclasses.replace(config, collect=collect), SPECS, Experience(length=4, stride=2), 0)
+    _initial_policy(config, SPECS, Experience(), 0)
