@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tree
 
 from actorlearner.acting.policy_function import PolicyFunction
-from actorlearner.environments.batch import stack
+from actorlearner.config.schema import Config
+from actorlearner.environments.batch import stack, unstack
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.info import EpisodeInfo
@@ -50,39 +50,26 @@ class EpisodeInPlay:
     def __init__(
         self,
         environment: GuardedEnvironment,
-        policy: PolicyFunction,
-        info_metrics: Sequence[str] = (),
         max_steps: int | None = None,
+        info_metrics: Sequence[str] = (),
     ) -> None:
-        """Resets the environment; `step` needs a policy for batches of one.
+        """Resets the environment.
 
         Args:
           environment: where it is played.
-          policy: chooses the actions of `step`.
-          info_metrics: the metrics of `environment.info_metrics`.
           max_steps: env steps after which the episode is cut off; None for no limit.
+          info_metrics: the metrics of `environment.info_metrics`.
         """
         self._environment = environment
         self._max_steps = max_steps
-        self._policy = policy
         self._info = EpisodeInfo(info_metrics)
         beat("resetting an environment", patience_s=LONG_PATIENCE_S)
         self.observation: Nest = environment.reset()
         self.episode_return, self.length = 0.0, 0
         self.over = self.failed = self._cut_off = False
 
-    def step(self) -> None:
-        """Takes the next env step.
-
-        Raises:
-          RunError: the environment failed too often in a row.
-        """
-        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], self.observation)
-        actions = self._policy(batch, np.array([self.length == 0]))
-        self.act(tree.map_structure(lambda leaf: leaf[0], actions))
-
     def act(self, action: Nest) -> None:
-        """Takes the next env step with an action from outside.
+        """Takes the next env step.
 
         Raises:
           RunError: the environment failed too often in a row.
@@ -109,13 +96,11 @@ class EpisodeInPlay:
 
 
 def play_episodes(
+    config: Config,
     environments: Sequence[GuardedEnvironment],
     policy: PolicyFunction,
     episodes: int,
     stop: Stop,
-    *,
-    max_steps: int | None = None,
-    info_metrics: Sequence[str] = (),
 ) -> list[PlayedEpisode] | None:
     """Plays whole episodes, one in each of N environments at a time, with one policy call for all.
 
@@ -123,12 +108,11 @@ def play_episodes(
     to end would favour short ones. If an environment fails, its episode is discarded and played again.
 
     Args:
+      config: the experiment; `evaluate.max_steps` cuts episodes off.
       environments: N of them, at most `episodes`.
       policy: for batches of N.
       episodes: number of episodes.
       stop: checked between two env steps.
-      max_steps: env steps after which an episode is cut off; None for no limit.
-      info_metrics: the metrics of `environment.info_metrics`.
 
     Returns:
       The episodes by number; None at a stop.
@@ -136,33 +120,26 @@ def play_episodes(
     Raises:
       RunError: an environment failed too often in a row.
     """
-    turns = [iter(range(j, episodes, len(environments))) for j in range(len(environments))]
-    numbers = [next(turn, None) for turn in turns]
-
-    def begin(j: int) -> EpisodeInPlay:
-        return EpisodeInPlay(environments[j], policy, info_metrics, max_steps)
-
-    in_play = [begin(j) for j in range(len(environments))]
-    played: dict[int, PlayedEpisode] = {}
+    max_steps, info_metrics = config.evaluate.max_steps, config.environment.info_metrics
+    count = len(environments)
+    in_play = [EpisodeInPlay(environment, max_steps, info_metrics) for environment in environments]
+    played: list[list[PlayedEpisode]] = [[] for _ in environments]
     slowest_s: float | None = None
-    while len(played) < episodes:
+    while sum(map(len, played)) < episodes:
         if stop.requested:
             return None
         beat("playing, env step", max(episode.length for episode in in_play), patience_after(slowest_s))
         began = time.monotonic()
-        batch = stack([each.observation for each in in_play])
-        actions = policy(batch, np.array([episode.length == 0 for episode in in_play]))
-        for j, number in enumerate(numbers):
-            if number is None:  # This environment has played its episodes: its action is ignored.
+        batch = stack([episode.observation for episode in in_play])
+        actions = unstack(policy(batch, np.array([episode.length == 0 for episode in in_play])))
+        for j, action in enumerate(actions):
+            wanted = len(range(j, episodes, count))
+            if len(played[j]) == wanted:  # This environment has played its episodes.
                 continue
-            episode = in_play[j]
-            episode.act(tree.map_structure(lambda leaf, j=j: leaf[j], actions))
-            if episode.failed:
-                in_play[j] = begin(j)
-            elif episode.over:
-                played[number] = episode.result()
-                numbers[j] = next(turns[j], None)
-                if numbers[j] is not None:
-                    in_play[j] = begin(j)
+            in_play[j].act(action)
+            if in_play[j].over and not in_play[j].failed:
+                played[j].append(in_play[j].result())
+            if in_play[j].over and len(played[j]) < wanted:
+                in_play[j] = EpisodeInPlay(environments[j], max_steps, info_metrics)
         slowest_s = max(slowest_s or 0.0, time.monotonic() - began)
-    return [played[number] for number in range(episodes)]
+    return [played[number % count][number // count] for number in range(episodes)]

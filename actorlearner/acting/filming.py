@@ -8,6 +8,8 @@ from pathlib import Path
 
 import imageio.v3 as imageio
 import imageio_ffmpeg
+import numpy as np
+import tree
 
 from actorlearner.acting.episodes import EpisodeInPlay
 from actorlearner.acting.policy_function import PolicyFunction
@@ -132,14 +134,21 @@ class FilmedEpisode(EpisodeInPlay):
         video: VideoFile,
         max_steps: int | None = None,
     ) -> None:
-        """Resets the environment and adds its first state to the video; `max_steps` cuts the episode off.
+        """Resets the environment and adds its first state to the video.
+
+        Args:
+          environment: where it is played.
+          policy: for batches of one.
+          video: to add to.
+          max_steps: env steps after which the episode is cut off; None for no limit.
 
         Raises:
           RenderError: the environment cannot render.
           OSError: the video cannot be written.
         """
-        super().__init__(environment, policy, max_steps=max_steps)
+        super().__init__(environment, max_steps)
         rate = environment.frame_rate or video.fps
+        self._policy = policy
         self._video = video
         self._frames_per_state = video.fps / Fraction(rate).limit_denominator(1_000_000)
         self._states = 0
@@ -153,7 +162,9 @@ class FilmedEpisode(EpisodeInPlay):
           RenderError: the environment cannot render.
           OSError: the video cannot be written.
         """
-        super().step()
+        batch = tree.map_structure(lambda leaf: np.asarray(leaf)[None], self.observation)
+        actions = self._policy(batch, np.array([self.length == 0]))
+        self.act(tree.map_structure(lambda leaf: leaf[0], actions))
         if not self.failed:
             self._film()
 

@@ -133,14 +133,7 @@ def play_in_own_environment(policy: Policy, seed: int, number: int) -> PlayedEpi
 
 def _play(policy: Policy, environment: GuardedEnvironment, episodes: int) -> list[PlayedEpisode]:
     """Plays episodes one after another, as evaluations of the policy's run do."""
-    played = play_episodes(
-        [environment],
-        policy.function,
-        episodes,
-        _NEVER,
-        max_steps=policy.config.evaluate.max_steps,
-        info_metrics=policy.config.environment.info_metrics,
-    )
+    played = play_episodes(policy.config, [environment], policy.function, episodes, _NEVER)
     assert played is not None
     return played
 

@@ -130,7 +130,9 @@ class _Evaluator:
     def _evaluate(self, request: EvaluationRequest, stop: Stop) -> bool:
         """Plays and records an evaluation; returns False if a stop came first."""
         self.update(request.version)
-        episodes = _play(self.config, self.environments, self.policy, stop)
+        episodes = play_episodes(
+            self.config, self.environments, self.policy, self.config.evaluate.episodes, stop
+        )
         if episodes is None:
             return False
         evaluation = _evaluation(request, episodes, self.config.environment.info_metrics)
@@ -154,20 +156,6 @@ def _load_environments(config: Config, role: str, restart: int = 0) -> list[Guar
 def _close(environments: Sequence[GuardedEnvironment]) -> None:
     for environment in environments:
         environment.close()
-
-
-def _play(
-    config: Config, environments: Sequence[GuardedEnvironment], policy: PolicyFunction, stop: Stop
-) -> list[PlayedEpisode] | None:
-    """Plays the episodes of one evaluation; returns None at a stop."""
-    return play_episodes(
-        environments,
-        policy,
-        config.evaluate.episodes,
-        stop,
-        max_steps=config.evaluate.max_steps,
-        info_metrics=config.environment.info_metrics,
-    )
 
 
 def _statistics(episodes: Sequence[PlayedEpisode]) -> EpisodeStatistics:
@@ -205,7 +193,8 @@ def _play_best(
         warn(f"the best policy is not evaluated on fresh seeds: {error}")
         return
     environments = _load_environments(config, f"{EVAL_ACTOR}, best policy")
-    episodes = _play(config, environments, policy.function_for(len(environments)), stop)
+    function = policy.function_for(len(environments))
+    episodes = play_episodes(config, environments, function, config.evaluate.episodes, stop)
     _close(environments)
     if episodes is None:
         return

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from actorlearner.acting import episodes
+from actorlearner.config.schema import Config, EnvironmentConfig, EvaluateConfig
 from actorlearner.process.heartbeat import LONG_PATIENCE_S
 from actorlearner.process.stop import Stop
 
@@ -26,7 +27,7 @@ def test_an_episode_that_does_not_end_is_reported_once(
         return SimpleNamespace(observation=np.zeros(2), last=False, reward=1.0, info={})
 
     environment: Any = SimpleNamespace(reset=lambda: np.zeros(2), step=step)
-    assert episodes.play_episodes([environment], lambda *_: np.zeros((1, 1)), 1, stop) is None
+    assert episodes.play_episodes(Config(), [environment], lambda *_: np.zeros((1, 1)), 1, stop) is None
     assert len(steps) == 60
     warning = "an episode has lasted 20 env steps and goes on; environment.max_episode_steps"
     assert caplog.text.count(warning) == 1
@@ -57,7 +58,9 @@ class Numbered:
         )
 
 
-def played(environments: list[Any], count: int, **more: Any) -> list[tuple[float, int, bool]]:
+def played(
+    environments: list[Any], count: int, max_steps: int | None = None
+) -> list[tuple[float, int, bool]]:
     calls: list[list[bool]] = []
 
     def policy(observations: np.ndarray, first: np.ndarray) -> np.ndarray:
@@ -65,7 +68,8 @@ def played(environments: list[Any], count: int, **more: Any) -> list[tuple[float
         assert first.tolist() == [step == 0 for _, step in observations]
         return observations
 
-    found = episodes.play_episodes(environments, policy, count, Stop(), **more)  # type: ignore[arg-type]
+    config = Config(evaluate=EvaluateConfig(max_steps=max_steps))
+    found = episodes.play_episodes(config, environments, policy, count, Stop())  # type: ignore[arg-type]
     assert found is not None
     assert all(len(first) == len(environments) for first in calls)
     return [(each.episode_return, each.length, each.cut_off) for each in found]
@@ -107,6 +111,6 @@ def test_a_slow_reset_may_take_longer_than_other_steps(patience_s: Callable[[], 
 def test_episodes_have_their_info() -> None:
     environment: Any = Numbered(0, [3])
     policy: Any = lambda observation, first: observation  # noqa: E731
-    metrics = ["energy", "sum:energy"]
-    (episode,) = episodes.play_episodes([environment], policy, 1, Stop(), info_metrics=metrics) or []
+    config = Config(environment=EnvironmentConfig(info_metrics=["energy", "sum:energy"]))
+    (episode,) = episodes.play_episodes(config, [environment], policy, 1, Stop()) or []
     assert episode.info == {"energy": 3.0, "sum:energy": 6.0}

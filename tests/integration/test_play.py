@@ -89,7 +89,7 @@ def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
     source = find_policy(str(run))
     environment = load_guarded(source.config.environment, source.config.seed, "eval-actor, best policy", 0, 0)
     policy = load_source(source, environment_specs(environment))
-    episodes = play_episodes([environment], policy.function, _EPISODES, Stop())
+    episodes = play_episodes(source.config, [environment], policy.function, _EPISODES, Stop())
     fresh = facts_of(run).fresh
     assert episodes is not None
     assert fresh is not None
