@@ -2,15 +2,16 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from actorlearner.acting.filming import FilmedEpisode, VideoFile
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.config.schema import Config
-from actorlearner.environments.guarded import GuardedEnvironment, load_guarded
+from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.rendering import RenderError
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
+from actorlearner.process.role_names import EVAL_ACTOR
 from actorlearner.records.notify import warn
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
@@ -33,7 +34,6 @@ class TrainingVideos:
         config: Config,
         policy: PolicyFunction,
         update: Callable[[PolicyVariables], None],
-        role: str,
     ) -> None:
         """Continues after the videos of a previous eval actor and removes its unfinished one.
 
@@ -42,18 +42,14 @@ class TrainingVideos:
           config: the run's configuration.
           policy: the greedy policy, for batches of one; nothing else may call it.
           update: assigns policy variables to its variables.
-          role: name of this role; seeds the environment.
         """
         self._folder = directory.videos
         self._config = config
         self._policy = policy
         self._update = update
-        self._role = role
         self._interval = config.evaluate.video_interval
         self._version: PolicyVariables | None = None
-        self._environment: GuardedEnvironment | None = None
-        self._episode: FilmedEpisode | None = None
-        self._video: VideoFile | None = None
+        self._filming: Generator[None, None, None] | None = None
         self._warned = False
         for left in self._folder.glob(".[0-9]*"):
             left.unlink()
@@ -62,7 +58,7 @@ class TrainingVideos:
     @property
     def pending(self) -> bool:
         """Whether a video is unfinished."""
-        return self._version is not None
+        return self._filming is not None
 
     def begin(self, version: PolicyVariables) -> None:
         """Starts a video of a policy if one is due and no other is unfinished.
@@ -73,7 +69,7 @@ class TrainingVideos:
         before = max((filmed for filmed in self._filmed if filmed < train_step), default=-1)
         if self._interval is None or train_step // self._interval <= before // self._interval:
             return
-        if self._version is not None:
+        if self.pending:
             _log.info("no video of train step %d: the previous one is unfinished", train_step)
             if not self._warned:
                 self._warned = True
@@ -83,47 +79,49 @@ class TrainingVideos:
                 )
             return
         self._version = version
+        self._filming = self._film(train_step)
         self._filmed.append(train_step)
 
     def work(self, seconds: float) -> None:
         """Works on the unfinished video, if any, for about `seconds`; overwrites the policy's variables."""
-        if self._version is None:
+        if self._version is None or self._filming is None:
             return
         until = time.monotonic() + seconds
-        train_step = self._version.train_step
         try:
             self._update(self._version)
-            while self._version is not None and time.monotonic() < until:
-                self._advance(train_step)
+            for _ in self._filming:
+                if time.monotonic() >= until:
+                    return
         except (RenderError, OSError, RunError, ConfigurationError) as error:
             more = ""
             if isinstance(error, RenderError):
                 self._interval, more = None, ", and no more videos in this run"
-            warn(f"no video of train step {train_step:,}{more}: {one_line(error)}")
-            self.discard()
+            warn(f"no video of train step {self._version.train_step:,}{more}: {one_line(error)}")
+        self._version = self._filming = None
 
     def discard(self) -> None:
         """Discards the unfinished video, if any."""
-        if self._video is not None:
-            self._video.discard()
-        if self._environment is not None:
-            self._environment.close()
-        self._version = self._environment = self._episode = self._video = None
+        if self._filming is not None:
+            self._filming.close()
+        self._version = self._filming = None
 
-    def _advance(self, train_step: int) -> None:
-        """Starts an episode, takes an env step, or completes the video."""
-        if self._environment is None:
-            environment = self._config.evaluated_environment
-            self._environment = load_guarded(environment, self._config.seed, f"{self._role}, video", 0, 0)
-            self._video = VideoFile(self._folder / f"{train_step}.mp4", _FPS, threads=1)
-        assert self._video is not None
-        if self._episode is None or self._episode.failed:
-            max_steps = self._config.evaluate.max_steps
-            self._episode = FilmedEpisode(self._environment, self._policy, self._video, max_steps)
-        elif not self._episode.over:
-            beat("filming, env step", self._episode.length, LONG_PATIENCE_S)
-            self._episode.step()
-        else:
-            self._video.close()
-            _log.info("video of train step %d: %s", train_step, self._video.path)
-            self.discard()
+    def _film(self, train_step: int) -> Generator[None, None, None]:
+        """Films one episode, and yields after each env step; if it is closed, no video remains."""
+        config = self._config
+        environment = load_guarded(config.evaluated_environment, config.seed, f"{EVAL_ACTOR}, video", 0, 0)
+        video = VideoFile(self._folder / f"{train_step}.mp4", _FPS, threads=1)
+        try:
+            complete = False
+            while not complete:
+                episode = FilmedEpisode(environment, self._policy, video, config.evaluate.max_steps)
+                yield
+                while not episode.over:
+                    beat("filming, env step", episode.length, LONG_PATIENCE_S)
+                    episode.step()
+                    yield
+                complete = not episode.failed
+            video.close()
+            _log.info("video of train step %d: %s", train_step, video.path)
+        finally:
+            video.discard()
+            environment.close()

@@ -85,7 +85,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     callbacks.begin(directory)
     recorder = EvaluationRecorder(directory, config)
     best = BestPolicy(directory, parts, config, update)
-    videos = TrainingVideos(directory, config, filmed, update, EVAL_ACTOR)
+    videos = TrainingVideos(directory, config, filmed, update)
     start_up.ended("replay server")
     start_up.report("ready")
     evaluator = _Evaluator(config, environments, policy, update, recorder, best, videos, callbacks)

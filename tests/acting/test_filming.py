@@ -87,7 +87,7 @@ def _videos(tmp_path: Path) -> Callable[..., TrainingVideos]:
     def make(draws: bool = True) -> TrainingVideos:
         evaluate = EvaluateConfig(video_interval=100)
         config = dataclasses.replace(Config(), environment=environment_of(15, draws), evaluate=evaluate)
-        return TrainingVideos(RunDirectory(tmp_path), config, act, lambda version: None, "test")
+        return TrainingVideos(RunDirectory(tmp_path), config, act, lambda version: None)
 
     return make
 
