@@ -111,7 +111,10 @@ class BestPolicy:
         self._outage.recovered()
 
     def record_fresh(self, record: BestRecord) -> bool:
-        """Records the episodes of the saved policy on fresh seeds.
+        """Records the episodes of the saved policy on fresh seeds; call it again after a full disk.
+
+        If the eval actor is killed in the middle, the next one plays the episodes again and repeats the line
+        in the metrics file.
 
         Args:
           record: of that policy, with its fresh episodes.
@@ -123,11 +126,7 @@ class BestPolicy:
         try:
             if self._writer is None:
                 self._writer = MetricsWriter(self._metrics)
-                line = {"train_step": record.train_step, **record.fresh.record()}
-                # An eval actor that was killed before it wrote the record may have written the line.
-                written = [{**old, "time": 0} for old in read_records(self._metrics)]
-                if {**line, "time": 0} not in written:
-                    self._writer.write(line)
+                self._writer.write({"train_step": record.train_step, **record.fresh.record()})
             if not self._writer.flush():
                 return False
             write_best(self._path, record)
