@@ -7,9 +7,9 @@ actions.
 
 import argparse
 
-from actorlearner.acting.own_output import own_output
 from actorlearner.cli.arguments import add_policy, checked_policy
 from actorlearner.cli.command import Commands, add_command
+from actorlearner.cli.own_output import own_output
 
 
 def add_to(commands: Commands) -> None:

@@ -7,9 +7,9 @@ environment reports its frame rate, else a frame is one env step.
 
 import argparse
 
-from actorlearner.acting.own_output import own_output
 from actorlearner.cli.arguments import add_count, add_policy, checked_out, checked_policy
 from actorlearner.cli.command import Commands, add_command
+from actorlearner.cli.own_output import own_output
 
 
 def add_to(commands: Commands) -> None:
