@@ -28,6 +28,6 @@ def add_to(commands: Commands) -> None:
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     source = checked_policy(arguments, problems)
     with own_output() as out:  # TensorFlow prints when it is imported.
-        from actorlearner.acting.rollout import run_rollout
+        from actorlearner.acting.rollout_command import run_rollout
 
         return run_rollout(source, arguments.episodes, arguments.seed, out)

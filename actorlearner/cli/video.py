@@ -35,6 +35,6 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     out = checked_out(arguments.out, problems, ".mp4")
     source = checked_policy(arguments, problems)
     with own_output() as terminal:  # TensorFlow prints when it is imported.
-        from actorlearner.acting.video import run_video
+        from actorlearner.acting.video_command import run_video
 
         return run_video(source, arguments.episodes, arguments.fps, out, arguments.seed, terminal)

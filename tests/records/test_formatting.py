@@ -4,7 +4,7 @@ import pytest
 
 from actorlearner.acting.best_record import BestRecord, EpisodeStatistics
 from actorlearner.acting.episodes import PlayedEpisode
-from actorlearner.acting.rollout import episode_line, mean_line
+from actorlearner.acting.rollout_command import episode_line, mean_line
 from actorlearner.inspect.report.tables import format_return
 from actorlearner.records.formatting import bytes_text, decimals, rate_text
 

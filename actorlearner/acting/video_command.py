@@ -8,7 +8,7 @@ import tensorflow as tf
 from actorlearner.acting.episodes import PlayedEpisode
 from actorlearner.acting.filming import FilmedEpisode, VideoFile
 from actorlearner.acting.policy_source import PolicySource
-from actorlearner.acting.rollout import episode_line, title
+from actorlearner.acting.rollout_command import episode_line, title
 from actorlearner.acting.saved_policy import Policy, episode_environment, load_source
 from actorlearner.environments.rendering import RenderError
 from actorlearner.environments.specs import load_specs
