@@ -33,45 +33,23 @@ class PolicyFunction:
           specs: the environments' specs.
           batch_size: number of observations per call.
         """
-        self._policy = policy  # Keeps its variables alive.
-        self._action_spec = specs.action
-        initial = policy.get_initial_state(batch_size)
-
-        def batched(nest: Nest) -> list[tf.TensorSpec]:
-            return [tf.TensorSpec([batch_size, *spec.shape], spec.dtype) for spec in tree.flatten(nest)]
-
-        @tf.function(
-            input_signature=[
-                batched(specs.observation),
-                tf.TensorSpec([batch_size], tf.bool),
-                [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in tree.flatten(initial)],
-            ],
-            autograph=False,
-        )
-        def act(leaves: list[tf.Tensor], first: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
-            zeros = tf.zeros([batch_size])
-            before = [
-                tf.where(tf.reshape(first, [-1] + [1] * (leaf.shape.rank - 1)), beginning, leaf)
-                for leaf, beginning in zip(states, tree.flatten(initial), strict=True)
-            ]
-            time_step = ts.TimeStep(
-                step_type=tf.where(first, ts.StepType.FIRST, ts.StepType.MID),
-                reward=zeros,
-                discount=tf.ones_like(zeros),
-                observation=tree.unflatten_as(specs.observation, leaves),
-            )
-            step = policy.action(time_step, tree.unflatten_as(initial, before))
-            self._info_spec = step.info
-            return [*tree.flatten(step.action), *tree.flatten(step.info), *tree.flatten(step.state), *before]
-
-        self._act = act.get_concrete_function()
+        self._policy = policy
+        self._specs = specs
+        self._initial = policy.get_initial_state(batch_size)
+        initial = tree.flatten(self._initial)
+        signature = [
+            [tf.TensorSpec([batch_size, *s.shape], s.dtype) for s in tree.flatten(specs.observation)],
+            tf.TensorSpec([batch_size], tf.bool),
+            [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in initial],
+        ]
+        function = tf.function(self._choose, input_signature=signature, autograph=False)
+        self._act = function.get_concrete_function()
         self._captures = list(self._act.captured_inputs)
         self._dtypes = [output.dtype for output in self._act.outputs]
         self._actions = len(tree.flatten(specs.action))
-        self._initial = initial
-        self._states = [leaf.numpy() for leaf in tree.flatten(initial)]
+        self._states = [leaf.numpy() for leaf in initial]
         self.info: Nest = ()
-        self.state: Nest = initial
+        self.state: Nest = self._initial
 
     def __call__(self, observations: Nest, first: npt.NDArray[np.bool_]) -> Nest:
         """Chooses an action for each environment.
@@ -93,7 +71,24 @@ class PolicyFunction:
         arrays = [output.numpy() for output in outputs]
         if len(arrays) > self._actions:
             self._keep(arrays[self._actions :])
-        return tree.unflatten_as(self._action_spec, arrays[: self._actions])
+        return tree.unflatten_as(self._specs.action, arrays[: self._actions])
+
+    def _choose(self, leaves: list[tf.Tensor], first: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """The graph: returns the leaves of the actions, their info, the new states, and the states before."""
+        zeros = tf.zeros(first.shape.as_list())
+        before = [
+            tf.where(tf.reshape(first, [-1] + [1] * (leaf.shape.rank - 1)), beginning, leaf)
+            for leaf, beginning in zip(states, tree.flatten(self._initial), strict=True)
+        ]
+        time_step = ts.TimeStep(
+            step_type=tf.where(first, ts.StepType.FIRST, ts.StepType.MID),
+            reward=zeros,
+            discount=tf.ones_like(zeros),
+            observation=tree.unflatten_as(self._specs.observation, leaves),
+        )
+        step = self._policy.action(time_step, tree.unflatten_as(self._initial, before))
+        self._info_spec = step.info
+        return [*tree.flatten(step.action), *tree.flatten(step.info), *tree.flatten(step.state), *before]
 
     def _keep(self, arrays: list[npt.NDArray[Any]]) -> None:
         """Keeps the info of the last actions, the new states, and the states before."""
