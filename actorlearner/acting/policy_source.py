@@ -78,9 +78,9 @@ def _of_run(path: Path) -> PolicySource:
 def _saved_model(path: Path, run: RunDirectory | None) -> PolicySource:
     own = path / CONFIG_IN_POLICY
     if own.is_file():
-        return PolicySource(path, False, _load(own), run)
+        return PolicySource(path, is_checkpoint=False, config=_load(own), run=run)
     if run is not None:
-        return PolicySource(path, False, _load(run.config), run)
+        return PolicySource(path, is_checkpoint=False, config=_load(run.config), run=run)
     raise ConfigurationError(
         [
             f"{POLICY_ARGUMENT}: {str(path)!r} does not say in which environment it acts: it lacks "
@@ -98,7 +98,7 @@ def _checkpoint(path: Path) -> PolicySource:
                 f"agent is not known; allowed: {_EXAMPLE}"
             ]
         )
-    return PolicySource(path, True, _load(run.config), run)
+    return PolicySource(path, is_checkpoint=True, config=_load(run.config), run=run)
 
 
 def _load(config: Path) -> Config:

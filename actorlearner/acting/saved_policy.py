@@ -87,6 +87,32 @@ def load_policy(path: str | Path) -> Policy:
     return load_source(source, load_specs(source.config.evaluated_environment))
 
 
+def load_source(source: PolicySource, specs: EnvironmentSpecs) -> Policy:
+    """Loads a policy, from a checkpoint the greedy one; takes seconds.
+
+    Args:
+      source: where it is saved.
+      specs: the specs of the environment that it will act in.
+
+    Raises:
+      ConfigurationError: it cannot be read, or does not fit the specs.
+    """
+    try:
+        if not source.is_checkpoint:
+            saved = tf.saved_model.load(plain_path(source.path))
+            return Policy(saved, specs, int(saved.get_train_step()), source.config)
+        parts = make_agent(source.config, specs)
+        restore_agent(source.path, parts)
+        greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
+        return Policy(greedy, specs, int(parts.train_step.numpy()), source.config)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
+        why = str(error) if isinstance(error, BrokenError) else one_line(error)
+        wrong = f"{POLICY_ARGUMENT}: {str(source.path)!r} cannot be loaded: {why}"
+        raise ConfigurationError([wrong]) from error
+
+
 def evaluate(
     policy: Policy, environment: Any = None, episodes: int = 20, seed: int = 0
 ) -> list[PlayedEpisode]:
@@ -131,39 +157,13 @@ def play_in_own_environment(policy: Policy, seed: int, number: int) -> PlayedEpi
         environment.close()
 
 
-def _play(policy: Policy, environment: GuardedEnvironment, episodes: int) -> list[PlayedEpisode]:
-    """Plays episodes one after another, as evaluations of the policy's run do."""
-    played = play_episodes(policy.config, [environment], policy.function, episodes, _NEVER)
-    assert played is not None
-    return played
-
-
 def episode_environment(config: Config, seed: int, number: int) -> GuardedEnvironment:
     """Makes the environment of one episode; its random numbers depend on `seed` and `number` alone."""
     return load_guarded(config.evaluated_environment, seed, "rollout", number, 0)
 
 
-def load_source(source: PolicySource, specs: EnvironmentSpecs) -> Policy:
-    """Loads a policy, from a checkpoint the greedy one; takes seconds.
-
-    Args:
-      source: where it is saved.
-      specs: the specs of the environment that it will act in.
-
-    Raises:
-      ConfigurationError: it cannot be read, or does not fit the specs.
-    """
-    try:
-        if not source.is_checkpoint:
-            saved = tf.saved_model.load(plain_path(source.path))
-            return Policy(saved, specs, int(saved.get_train_step()), source.config)
-        parts = make_agent(source.config, specs)
-        restore_agent(source.path, parts)
-        greedy = greedy_policy.GreedyPolicy(parts.agent.policy)
-        return Policy(greedy, specs, int(parts.train_step.numpy()), source.config)
-    except ConfigurationError:
-        raise
-    except Exception as error:  # TensorFlow raises many types for a damaged file or a misfit.
-        why = str(error) if isinstance(error, BrokenError) else one_line(error)
-        wrong = f"{POLICY_ARGUMENT}: {str(source.path)!r} cannot be loaded: {why}"
-        raise ConfigurationError([wrong]) from error
+def _play(policy: Policy, environment: GuardedEnvironment, episodes: int) -> list[PlayedEpisode]:
+    """Plays episodes one after another, as evaluations of the policy's run do."""
+    played = play_episodes(policy.config, [environment], policy.function, episodes, _NEVER)
+    assert played is not None
+    return played

@@ -91,9 +91,9 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     evaluator = _Evaluator(config, environments, policy, update, recorder, best, videos, callbacks)
     evaluator.serve(container, stop)
     _close(environments)
+    while videos.pending and not stop.requested:
+        videos.work(_POLL_S)
     if not stop.requested:
-        while videos.pending and not stop.requested:
-            videos.work(_POLL_S)
         _play_best(best, config, directory, specs, stop)
     videos.discard()
     callbacks.close(stopped=stop.requested)
@@ -187,8 +187,9 @@ def _play_best(
     if record is None or record.fresh is not None or stop.requested:
         return
     beat("loading the best policy", patience_s=LONG_PATIENCE_S)
+    source = PolicySource(directory.best_policy, is_checkpoint=False, config=config, run=directory)
     try:
-        policy = load_source(PolicySource(directory.best_policy, False, config, directory), specs)
+        policy = load_source(source, specs)
     except ConfigurationError as error:
         warn(f"the best policy is not evaluated on fresh seeds: {error}")
         return
