@@ -106,6 +106,7 @@ def test_one_video_is_filmed_in_each_interval(videos: Callable[..., TrainingVide
     first.work(0.0001)
     first.begin(PolicyVariables(420, []))  # The one before is still being made.
     first.discard()
+    assert not list((tmp_path / "videos").glob(".310*")), "an unfinished video is removed"
     film(first, 460)
     (tmp_path / "videos" / ".999.mp4").touch()  # Of one that was killed.
     (tmp_path / "videos" / ".best-7.mp4").touch()  # A command that films has it.
