@@ -4,25 +4,17 @@ import io
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from actorlearner.inspect.plot.curves import Comparison, Group, comparisons, evaluated_runs, info_metrics
-from actorlearner.inspect.plot.panels import (
-    INFO_AXIS,
-    RETURN,
-    RETURNS_AXES,
-    STYLE,
-    draw_returns,
-    draw_samples_per_insert,
-    draw_staleness,
-    draw_throughput,
-    time_unit,
-)
+from actorlearner.errors import ConfigurationError
+from actorlearner.inspect.plot.draw_panel import STYLE, draw_panel, time_unit
+from actorlearner.inspect.plot.groups import Comparison, Group, comparisons
+from actorlearner.inspect.plot.panels import info_metrics, info_panels, returns_panels, training_panels
 from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.plot.statistics import CONFIDENCE, MIN_BAND_SAMPLES
 
@@ -43,21 +35,19 @@ _LEGEND_LINE = 110
 _SHORT_LABEL = 45
 
 
-def count_colours(runs: Sequence[Run]) -> int:
-    """Returns the number of colours in a picture of these runs; at most len(COLOURS) can be drawn."""
-    return len(_colours(comparisons(runs)))
-
-
 def make_figure(runs: Sequence[Run]) -> Figure:
     """Draws, for each environment, returns on top, and throughput, staleness and samples per insert below.
 
     Each metric of `environment.info_metrics` has a panel below them.
 
     Args:
-      runs: at least one; `count_colours` is at most len(COLOURS).
+      runs: at least one.
 
     Returns:
       A figure without a window, outside Matplotlib's global state. It is laid out when it is saved.
+
+    Raises:
+      ConfigurationError: there are more groups than colours.
     """
     drawn = comparisons(runs)
     colours = _colours(drawn)
@@ -76,28 +66,29 @@ def make_figure(runs: Sequence[Run]) -> Figure:
 def _colours(drawn: Sequence[Comparison]) -> dict[str, str]:
     """Returns the colour of each difference, the same in all blocks."""
     differences = dict.fromkeys(group.difference for comparison in drawn for group in comparison.groups)
-    return dict(zip(differences, itertools.cycle(COLOURS), strict=False))
+    if len(differences) > len(COLOURS):
+        found = f"{len(differences)} configurations cannot be told apart"
+        raise ConfigurationError([f"RUN_DIR: {found}; allowed: {len(COLOURS)} in one picture"])
+    return dict(zip(differences, COLOURS, strict=False))
 
 
 def _draw(block: SubFigure, comparison: Comparison, colours: dict[str, str]) -> None:
     block.suptitle(comparison.title, fontsize=11, fontweight="bold")
-    panels = block.subplots(2 + _info_rows(comparison), _COLUMNS)
+    axes = block.subplots(2 + _info_rows(comparison), _COLUMNS)
+    for other in axes[0][1:]:
+        other.sharey(axes[0][0])
+    groups = comparison.groups
+    panels = [*returns_panels(groups), *training_panels(groups), *info_panels(groups)]
     unit = time_unit(comparison)
-    for panel, axis in zip(panels[0], RETURNS_AXES, strict=True):
-        if panel is not panels[0][0]:
-            panel.sharey(panels[0][0])
-        draw_returns(panel, axis, comparison, colours, unit)
-    panels[0][0].set_ylabel(RETURN)
-    draw_throughput(panels[1][0], comparison, colours, unit)
-    draw_staleness(panels[1][1], comparison, colours)
-    draw_samples_per_insert(panels[1][2], comparison, colours)
-    metrics = info_metrics(comparison.groups)
-    for panel, metric in itertools.zip_longest(np.ravel(panels[2:]), metrics):
-        if metric is None:
-            panel.set_axis_off()
-            continue
-        draw_returns(panel, INFO_AXIS, comparison, colours, unit, metric)
-        panel.set_ylabel(f"{metric} (greedy policy)")
+    for each, panel in itertools.zip_longest(np.ravel(axes), panels):
+        if panel is None:
+            each.set_axis_off()
+        else:
+            draw_panel(each, panel, colours, unit)
+    for other in axes[0][1:]:
+        other.set_ylabel("")
+    for each, metric in zip(np.ravel(axes[2:]), info_metrics(groups), strict=False):
+        each.set_ylabel(f"{metric} (greedy policy)")
     _name_groups(block, comparison, colours)
 
 
@@ -137,14 +128,15 @@ def _legend_lines(comparison: Comparison) -> int:
 
 def _explanation(groups: Sequence[Group]) -> str:
     """Returns the explanation of the lines and bands of returns."""
+    counts = [sum(bool(run.evaluations.returns) for run in group.runs) for group in groups]
     band = f"{CONFIDENCE:.0%} bootstrap band".replace("%", " %")
-    what: list[tuple[str, Callable[[int], bool]]] = [
-        (f"interquartile mean over runs with its {band}", lambda count: count >= MIN_BAND_SAMPLES),
-        ("a line for each run", lambda count: 1 < count < MIN_BAND_SAMPLES),
-        (f"the mean of one run's episodes with its {band}", lambda count: count == 1),
-    ]
-    texts = [text for text, holds in what if any(holds(evaluated_runs(group)) for group in groups)]
-    return f"returns: {', or '.join(texts)}" if texts else ""
+    texts = {
+        f"interquartile mean over runs with its {band}": any(n >= MIN_BAND_SAMPLES for n in counts),
+        "a line for each run": any(1 < n < MIN_BAND_SAMPLES for n in counts),
+        f"the mean of one run's episodes with its {band}": 1 in counts,
+    }
+    shown = [text for text, holds in texts.items() if holds]
+    return f"returns: {', or '.join(shown)}" if shown else ""
 
 
 def rendered(figure: Figure, kind: str) -> bytes:

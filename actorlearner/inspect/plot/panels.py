@@ -1,210 +1,200 @@
-"""The panels of a picture: each draws one quantity of the groups of one environment."""
+"""The panels of a picture: what each shows of the groups of one environment, before it is drawn."""
 
 import dataclasses
-import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from actorlearner.inspect.plot.curves import (
-    Comparison,
-    returns_curves,
-    target_samples_per_insert,
-    throughput_curve,
-    training_curve,
+from actorlearner.inspect.plot.groups import Group
+from actorlearner.inspect.plot.runs import Evaluations, Training
+from actorlearner.inspect.plot.statistics import (
+    MIN_BAND_SAMPLES,
+    Curve,
+    Numbers,
+    interquartile_mean_curve,
+    mean_curve,
+    piecewise_curve,
+    rate_curve,
 )
-from actorlearner.inspect.plot.statistics import Curve
 
-_MILLION = 1_000_000
-_MAX_X_TICKS = 4
-_MAX_Y_TICKS = 6
-_MINUS = "\N{MINUS SIGN}"
+Style = Literal["-", "--", ":"]
+SOLID: Style = "-"
+DASHED: Style = "--"
+DOTTED: Style = ":"
+
+_RETURNS = {"env_steps": "env steps", "train_steps": "train steps", "seconds": "time"}
+"""The x axes of the returns, with their names in a caption."""
 
 
 @dataclasses.dataclass(frozen=True)
-class TimeUnit:
-    """The unit of a time axis.
+class Line:
+    """A line of a panel.
 
     Attributes:
-      name: its abbreviation.
-      seconds: its length.
+      group: the group whose colour it has.
+      run: the run of the line; empty for a line over all runs of the group.
+      quantity: what its points are, as named in the CSV file.
+      curve: its points; without any, nothing is drawn.
+      look: settings of Matplotlib besides the colour.
     """
 
-    name: str
-    seconds: float
+    group: Group
+    run: str
+    quantity: str
+    curve: Curve
+    look: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-_UNITS = (TimeUnit("h", 3_600.0), TimeUnit("min", 60.0), TimeUnit("s", 1.0))
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A panel, before it is drawn.
 
-
-def time_unit(comparison: Comparison) -> TimeUnit:
-    """Returns the largest unit of which the longest run took at least two."""
-    runs = [run for group in comparison.groups for run in group.runs]
-    longest = max(itertools.chain([0.0], *((*run.evaluations.times, *run.training.times) for run in runs)))
-    return next((unit for unit in _UNITS if longest >= 2 * unit.seconds), _UNITS[-1])
-
-
-def name_x(panel: Axes, x: str | TimeUnit) -> None:
-    """Labels the x axis with its quantity, in millions for large numbers, or with its unit of time."""
-    if isinstance(x, TimeUnit):
-        panel.set_xlabel(f"wall-clock time while running ({x.name})")
-    else:
-        millions = panel.get_xlim()[1] >= _MILLION
-        panel.set_xlabel(f"{x} (millions)" if millions else x)
-
-
-def separate_thousands(panel: Axes) -> None:
-    """Sets few ticks, so that their numbers do not touch, with commas between thousands."""
-    _format(panel.xaxis, _MILLION if panel.get_xlabel().endswith("(millions)") else 1, _MAX_X_TICKS)
-    _format(panel.yaxis, 1, _MAX_Y_TICKS)
-
-
-def _format(axis: Axis, divisor: int, max_ticks: int) -> None:
-    axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, position: number(value / divisor)))
-
-
-def number(value: float) -> str:
-    """Formats the number of a tick: commas between thousands, no trailing zeros."""
-    if float(value).is_integer():
-        return f"{value:,.0f}".replace("-", _MINUS if value else "")
-    return f"{value:,.6g}".replace("-", _MINUS)
-
-
-RETURNS_AXES = ("env_steps", "train_steps", "times")
-"""The x axes of the returns."""
-
-INFO_AXIS = "env_steps"
-"""The x axis of the metrics of `environment.info_metrics`."""
-
-RETURN = "return of the greedy policy"
-
-STYLE: Any = {
-    "font.size": 9,
-    "axes.labelsize": 9,
-    "axes.grid": True,
-    "grid.alpha": 0.3,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.6,
-    "legend.fontsize": 9,
-    "text.parse_math": False,  # A dollar in a name is a dollar.
-}
-"""Matplotlib's settings, for making and drawing the panels."""
-
-Colours = dict[str, str]
-"""The colour of each group, by its difference."""
-
-Style = Literal["-", "--", ":"]
-_SOLID: Style = "-"
-_DASHED: Style = "--"
-_DOTTED: Style = ":"
-_FEW_POINTS = 20
-_NOTHING = "nothing recorded"
-_ROOM = 1.08  # Above the highest value of an axis from zero.
-
-
-def draw_returns(
-    panel: Axes, axis: str, comparison: Comparison, colours: Colours, unit: TimeUnit, metric: str = ""
-) -> None:
-    """Draws the returns of the greedy policy, or a metric of its episodes, without a label of the y axis.
-
-    Args:
-      panel: the axes to draw on.
-      axis: one of RETURNS_AXES.
-      comparison: the groups to draw.
-      colours: the colours of the groups.
-      unit: the unit of time.
-      metric: one of `environment.info_metrics`; empty for the returns.
+    Attributes:
+      caption: its title.
+      y_label: the label of the y axis.
+      against: the quantity of the x axis: `env_steps`, `train_steps` or `seconds` of running.
+      lines: its lines, group by group.
+      styles: the names and styles of the lines in its legend; empty without a legend.
+      targets: a horizontal line for each of these groups.
+      from_zero: whether the y axis starts at zero.
+      nothing: the text on a panel without lines.
     """
-    divisor = unit.seconds if axis == "times" else 1.0
-    for group in comparison.groups:
-        for line in returns_curves(group, axis, metric):
-            _add(panel, line.curve, colours[group.difference], divisor=divisor)
-    off = all(run.config.evaluate.interval is None for group in comparison.groups for run in group.runs)
-    x: str | TimeUnit = unit if axis == "times" else axis.replace("_", " ")
-    _finish(panel, x, nothing="evaluation is off" if off else _NOTHING)
+
+    caption: str
+    y_label: str
+    against: str
+    lines: Sequence[Line]
+    styles: Mapping[str, Style] = dataclasses.field(default_factory=dict)
+    targets: Sequence[tuple[Group, float]] = ()
+    from_zero: bool = True
+    nothing: str = "nothing recorded"
 
 
-def draw_throughput(panel: Axes, comparison: Comparison, colours: Colours, unit: TimeUnit) -> None:
-    """Draws train steps and env steps a second against time."""
-    styles: dict[str, Style] = {"train steps": _SOLID, "env steps": _DASHED}
-    for group in comparison.groups:
-        for counter, style in styles.items():
-            curve = throughput_curve(group, counter.replace(" ", "_"))
-            _add(panel, curve, colours[group.difference], style, unit.seconds)
-    for line in panel.lines:  # The curves coincide at one update per env step; both must be visible.
-        line.set(
-            **({"linewidth": 3.5, "alpha": 0.4} if line.get_linestyle() == _SOLID else {"linewidth": 1.2})
-        )
-    _finish(panel, unit, styles, from_zero=True)
-    panel.set_ylabel("throughput (steps/s)")
+def returns_panels(groups: Sequence[Group]) -> list[Panel]:
+    """Returns the panels of the greedy policy's returns: against env steps, train steps and time."""
+    return [
+        _evaluations(groups, axis, caption=f"Return against {against}", y_label="return of the greedy policy")
+        for axis, against in _RETURNS.items()
+    ]
 
 
-def draw_staleness(panel: Axes, comparison: Comparison, colours: Colours) -> None:
-    """Draws the mean and maximum age of sampled transitions, in train steps."""
-    styles: dict[str, Style] = {"mean": _SOLID, "max": _DASHED}
-    for group in comparison.groups:
-        for name, style in styles.items():
-            _add(panel, training_curve(group, f"staleness_{name}"), colours[group.difference], style)
-    _finish(panel, "train steps", styles, from_zero=True)
-    panel.set_ylabel("staleness (train steps)")
+def info_panels(groups: Sequence[Group]) -> list[Panel]:
+    """Returns a panel for each metric of `environment.info_metrics`."""
+    return [
+        _evaluations(groups, "env_steps", metric, caption=f"{metric} of the greedy policy", y_label=metric)
+        for metric in info_metrics(groups)
+    ]
 
 
-def draw_samples_per_insert(panel: Axes, comparison: Comparison, colours: Colours) -> None:
-    """Draws the mean number of samples per transition since the start, and its target."""
-    for group in comparison.groups:
-        _add(panel, training_curve(group, "samples_per_insert"), colours[group.difference])
-    targets = {target_samples_per_insert(group) for group in comparison.groups} - {None}
-    for group in comparison.groups:
-        target = target_samples_per_insert(group)
-        if target is not None and panel.lines:
-            panel.axhline(
-                target, color=colours[group.difference] if len(targets) > 1 else "grey", linestyle=_DOTTED
-            )
-    styles: dict[str, Style] = {"since the start": _SOLID, "target": _DOTTED} if targets else {}
-    _finish(panel, "train steps", styles, from_zero=True)
-    panel.set_ylabel("samples per insert (transitions)")
+def training_panels(groups: Sequence[Group]) -> list[Panel]:
+    """Returns the panels of the learner's reports: throughput, staleness, samples per insert."""
+    # The rates coincide at one update per env step; both must be visible.
+    wide = {"linestyle": SOLID, "linewidth": 3.5, "alpha": 0.4}
+    thin = {"linestyle": DASHED, "linewidth": 1.2}
+    rates = {"train_steps_per_s": wide, "env_steps_per_s": thin}
+    ages = {"staleness_mean": {"linestyle": SOLID}, "staleness_max": {"linestyle": DASHED}}
+    targets = [(group, target) for group in groups if (target := _target_samples_per_insert(group))]
+    return [
+        Panel(
+            "Throughput",
+            "throughput (steps/s)",
+            "seconds",
+            _training_lines(groups, rates),
+            {"train steps": SOLID, "env steps": DASHED},
+        ),
+        Panel(
+            "Staleness",
+            "staleness (train steps)",
+            "train_steps",
+            _training_lines(groups, ages),
+            {"mean": SOLID, "max": DASHED},
+        ),
+        Panel(
+            "Samples per insert",
+            "samples per insert (transitions)",
+            "train_steps",
+            _training_lines(groups, {"samples_per_insert": {}}),
+            {"since the start": SOLID, "target": DOTTED} if targets else {},
+            targets,
+        ),
+    ]
 
 
-def _add(panel: Axes, curve: Curve | None, colour: str, style: Style = _SOLID, divisor: float = 1.0) -> None:
-    if curve is None or not len(curve.x):
-        return
-    x = curve.x / divisor
-    marker = "o" if len(x) <= _FEW_POINTS else None
-    panel.plot(x, curve.middle, color=colour, linestyle=style, marker=marker, markersize=2.5)
-    if len(x) == 1:
-        panel.vlines(x, curve.low, curve.high, color=colour, alpha=0.4, linewidth=4)
-    elif np.isfinite(curve.low).any():
-        panel.fill_between(x, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0)
+def info_metrics(groups: Sequence[Group]) -> list[str]:
+    """Returns the metrics of `environment.info_metrics` of all runs, each once."""
+    runs = [run for group in groups for run in group.runs]
+    return list(dict.fromkeys(metric for run in runs for metric in run.config.environment.info_metrics))
 
 
-def _finish(
-    panel: Axes,
-    x: str | TimeUnit,
-    styles: dict[str, Style] | None = None,
-    *,
-    from_zero: bool = False,
-    nothing: str = _NOTHING,
-) -> None:
-    """Labels the x axis, adds the legend of line styles, and writes `nothing` on a panel without curves."""
-    if not panel.lines:
-        panel.text(0.5, 0.5, nothing, transform=panel.transAxes, ha="center", va="center", color="grey")
-        panel.grid(visible=False)
-        panel.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
-    elif from_zero:
-        highest = max(float(np.max(line.get_ydata())) for line in panel.lines)
-        panel.set_ylim(0, _ROOM * highest or 1)
-    if panel.lines:
-        furthest = max(float(np.max(line.get_xdata())) for line in panel.lines)
-        panel.set_xlim(0, None if furthest > 0 else 1)
-    name_x(panel, x)
-    separate_thousands(panel)
-    if styles and panel.lines:
-        handles = [Line2D([], [], color="grey", linestyle=style) for style in styles.values()]
-        where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
-        panel.legend(handles, list(styles), ncols=len(styles), frameon=False, **where)
+def _evaluations(
+    groups: Sequence[Group], axis: str, metric: str = "", *, caption: str, y_label: str
+) -> Panel:
+    off = all(run.config.evaluate.interval is None for group in groups for run in group.runs)
+    return Panel(
+        caption,
+        y_label,
+        axis,
+        [line for group in groups for line in _evaluation_lines(group, axis, metric)],
+        from_zero=False,
+        nothing="evaluation is off" if off else "nothing recorded",
+    )
+
+
+def _evaluation_lines(group: Group, axis: str, metric: str) -> list[Line]:
+    """Returns the lines of the returns, or of a metric of `environment.info_metrics` if it is not empty.
+
+    MIN_BAND_SAMPLES or more runs with an evaluation give the interquartile mean of their average returns;
+    fewer give a line each, the mean of their episodes' returns. Only a single line has a band: several bands
+    of one colour look like a band over runs.
+    """
+    quantity = metric or "return"
+    known = [(run.name, *_known(run.evaluations, axis, metric)) for run in group.runs]
+    evaluated = [(name, x, samples) for name, x, samples in known if len(x)]
+    if len(evaluated) < MIN_BAND_SAMPLES:
+        band = len(evaluated) == 1
+        return [
+            Line(group, run, quantity, mean_curve(x, samples, band=band)) for run, x, samples in evaluated
+        ]
+    means = [np.array([returns.mean() for returns in samples]) for _, _, samples in evaluated]
+    return [Line(group, "", quantity, interquartile_mean_curve([x for _, x, _ in evaluated], means))]
+
+
+def _known(evaluations: Evaluations, axis: str, metric: str) -> tuple[Numbers, list[Numbers]]:
+    """Returns the x and the returns, or the metric, of the evaluations that have both, sorted by x."""
+    x: Numbers = getattr(evaluations, axis)
+    samples = evaluations.info.get(metric, ()) if metric else evaluations.returns
+    order = [i for i in np.argsort(x, kind="stable") if np.isfinite(x[i]) and samples and len(samples[i])]
+    return x[order], [samples[i] for i in order]
+
+
+def _training_lines(groups: Sequence[Group], looks: Mapping[str, Mapping[str, Any]]) -> list[Line]:
+    """Returns a line for each group and each quantity in `looks`, as the mean over runs."""
+    return [
+        Line(group, "", quantity, _training_curve([run.training for run in group.runs], quantity), look)
+        for group in groups
+        for quantity, look in looks.items()
+    ]
+
+
+def _training_curve(runs: Sequence[Training], quantity: str) -> Curve:
+    """Returns a rate against seconds, or another quantity against train steps."""
+    counter = quantity.removesuffix("_per_s")
+    if counter != quantity:
+        reported = [run for run in runs if len(run.seconds) > 1]
+        return rate_curve([run.seconds for run in reported], [getattr(run, counter) for run in reported])
+    xs, ys = [], []
+    for run in runs:
+        x, y = run.train_steps, getattr(run, quantity)
+        known = np.isfinite(x) & np.isfinite(y)
+        if np.count_nonzero(known) > 1:
+            xs.append(x[known])
+            ys.append(y[known])
+    return piecewise_curve(xs, ys, "max" if quantity == "staleness_max" else "mean")
+
+
+def _target_samples_per_insert(group: Group) -> float | None:
+    """Returns the rate limiter's target, in transitions; None without a limit."""
+    config = group.runs[0].config
+    updates = config.replay.updates_per_env_step
+    return None if updates is None else updates * config.learn.batch_size

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from actorlearner.config.resolved import fingerprint
 from actorlearner.config.schema import Config
 from actorlearner.errors import one_line
+from actorlearner.inspect.plot.statistics import Numbers
 from actorlearner.records.manifest import created_at
 from actorlearner.records.metrics import read_records, without_rolled_back
 from actorlearner.records.run_directory import RunDirectory
@@ -35,15 +35,12 @@ class RunningTime:
             passed[passed > PAUSE_S] = 0.0
         self._seconds = np.concatenate([np.zeros(min(1, len(self._moments))), np.cumsum(passed)])
 
-    def at(self, moments: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def at(self, moments: Numbers) -> Numbers:
         """Returns the seconds of running before `moments`, Unix times [n], as float64 [n]."""
         if not len(self._moments):
             return np.zeros(len(moments))
         return np.interp(moments, self._moments, self._seconds)
 
-
-Numbers = npt.NDArray[np.float64]
-"""A float64 array; NaN where a value is unknown."""
 
 Records = list[dict[str, Any]]
 
@@ -52,9 +49,11 @@ Records = list[dict[str, Any]]
 class Evaluations:
     """The evaluations of a run, in the order of their train steps, each train step once.
 
+    Values are NaN where unknown.
+
     Attributes:
       train_steps, env_steps: of the evaluated policies, float64 [evaluations].
-      times: seconds of running at their reports, float64 [evaluations].
+      seconds: of running at their reports, float64 [evaluations].
       returns: undiscounted returns of each evaluation's episodes, float64 [episodes].
       info: the values of each metric of `environment.info_metrics`, as `returns`; without the episodes that
         have none.
@@ -62,7 +61,7 @@ class Evaluations:
 
     train_steps: Numbers
     env_steps: Numbers
-    times: Numbers
+    seconds: Numbers
     returns: tuple[Numbers, ...]
     info: Mapping[str, tuple[Numbers, ...]]
 
@@ -72,14 +71,14 @@ class Training:
     """The reports of a run's learner, oldest first. All arrays are float64 [reports].
 
     Attributes:
-      times: seconds of running.
+      seconds: of running.
       train_steps: of the learner; they decrease where it rolled back to a checkpoint.
       env_steps: of all actors together; they decrease where replay rolled back.
       samples_per_insert: since the run began, in transitions.
       staleness_mean, staleness_max: in train steps; NaN where unknown.
     """
 
-    times: Numbers
+    seconds: Numbers
     train_steps: Numbers
     env_steps: Numbers
     samples_per_insert: Numbers
@@ -180,7 +179,7 @@ def _evaluations(records: Records, time: RunningTime, info_metrics: Sequence[str
     return Evaluations(
         train_steps=_column(kept, "train_step"),
         env_steps=_column(kept, "env_steps"),
-        times=time.at(_column(kept, "time")),
+        seconds=time.at(_column(kept, "time")),
         returns=tuple(_returns(record) for record in kept),
         info={
             metric: tuple(_finite((record.get("info") or {}).get(metric)) for record in kept)
@@ -199,10 +198,14 @@ def _finite(values: Sequence[Any] | None) -> Numbers:
 
 
 def _training(records: Records, time: RunningTime) -> Training:
-    names = [field.name for field in dataclasses.fields(Training) if field.name != "times"]
-    keys = {"train_steps": "train_step"}
-    columns = {name: _column(records, keys.get(name, name)) for name in names}
-    return Training(times=time.at(_column(records, "time")), **columns)
+    return Training(
+        seconds=time.at(_column(records, "time")),
+        train_steps=_column(records, "train_step"),
+        env_steps=_column(records, "env_steps"),
+        samples_per_insert=_column(records, "samples_per_insert"),
+        staleness_mean=_column(records, "staleness_mean"),
+        staleness_max=_column(records, "staleness_max"),
+    )
 
 
 def _column(records: Records, key: str) -> Numbers:
@@ -216,11 +219,7 @@ def _number(value: Any) -> float:
 
 def _manifest(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Any]:
     try:
-        manifest = json.loads(directory.manifest.read_bytes())
-        if isinstance(manifest, dict):
-            return manifest
-        reason = "it is not a mapping"
-    except (OSError, ValueError) as error:
-        reason = one_line(error)
-    complain(f"{directory.manifest}: skipped, cannot be read: {reason}")
-    return {}
+        return {**json.loads(directory.manifest.read_bytes())}
+    except (OSError, TypeError, ValueError) as error:
+        complain(f"{directory.manifest}: skipped, cannot be read: {one_line(error)}")
+        return {}

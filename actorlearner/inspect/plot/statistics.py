@@ -46,7 +46,14 @@ class Curve:
     high: Numbers
 
 
-def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Curve | None:
+def _without_band(x: Numbers, middle: Numbers) -> Curve:
+    return Curve(x, middle, np.full(len(x), np.nan), np.full(len(x), np.nan))
+
+
+_NO_CURVE = _without_band(np.empty(0), np.empty(0))
+
+
+def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Curve:
     """Returns the interquartile mean over runs, with its confidence.
 
     Resamples whole runs. This is the stratified bootstrap with a single stratum, the environment.
@@ -56,28 +63,32 @@ def interquartile_mean_curve(xs: Sequence[Numbers], ys: Sequence[Numbers]) -> Cu
       ys: the values there. Runs with points elsewhere are interpolated linearly, see `common_points`.
 
     Returns:
-      None if the runs have no common range.
+      A curve without points if the runs have no common range.
     """
     x = common_points(xs)
     if not len(x):
-        return None
+        return _NO_CURVE
     values = np.stack([_interpolate(x, own_x, y) for own_x, y in zip(xs, ys, strict=True)])
     middle = functools.partial(scipy.stats.trim_mean, proportiontocut=_CUT)
     low, high = _confidence(values.T, middle)
     return Curve(x, middle(values, axis=0), low, high)
 
 
-def mean_curve(x: Numbers, samples: Sequence[Numbers]) -> Curve:
+def mean_curve(x: Numbers, samples: Sequence[Numbers], *, band: bool = True) -> Curve:
     """Returns the mean of the samples at each x, with a band where there are MIN_BAND_SAMPLES or more.
 
     Args:
       x: float64 [points], not decreasing.
       samples: at each point, float64 [samples], at least one.
+      band: whether there is a band.
     """
     chosen = _spread(len(x))
+    means = np.array([samples[i].mean() for i in chosen])
+    if not band:
+        return _without_band(x[chosen], means)
     bands = [_confidence(samples[i][np.newaxis], np.mean) for i in chosen]
-    low, high = (np.array([band[side][0] for band in bands]) for side in (0, 1))
-    return Curve(x[chosen], np.array([samples[i].mean() for i in chosen]), low, high)
+    low, high = (np.array([each[side][0] for each in bands]) for side in (0, 1))
+    return Curve(x[chosen], means, low, high)
 
 
 def common_points(xs: Sequence[Numbers]) -> Numbers:
@@ -92,7 +103,7 @@ def common_points(xs: Sequence[Numbers]) -> Numbers:
     return inside[_spread(len(inside))]
 
 
-def rate_curve(times: Sequence[Numbers], counts: Sequence[Numbers]) -> Curve | None:
+def rate_curve(times: Sequence[Numbers], counts: Sequence[Numbers]) -> Curve:
     """Returns the mean over runs of a counter's rate, in equal intervals of their common time.
 
     Args:
@@ -100,43 +111,38 @@ def rate_curve(times: Sequence[Numbers], counts: Sequence[Numbers]) -> Curve | N
       counts: the counter at these times. A decrease counts as no progress.
 
     Returns:
-      None without common time.
+      A curve without points if there is no common time.
     """
     edges = _edges(times)
     if edges is None:
-        return None
+        return _NO_CURVE
     rates = []
     for time, count in zip(times, counts, strict=True):
         counted = np.concatenate([[0.0], np.cumsum(np.maximum(np.diff(count), 0.0))])
         rates.append(np.diff(np.interp(edges, time, counted)) / np.diff(edges))
-    return _without_band(edges, np.mean(rates, axis=0))
+    return _without_band(_middles(edges), np.mean(rates, axis=0))
 
 
-def piecewise_curve(
-    xs: Sequence[Numbers], ys: Sequence[Numbers], reduce: Callable[..., Any] = np.mean
-) -> Curve | None:
+def piecewise_curve(xs: Sequence[Numbers], ys: Sequence[Numbers], statistic: str = "mean") -> Curve:
     """Returns the mean over runs of the values in equal intervals of their common range.
 
     Args:
       xs: of each run, float64 [reports], in any order.
       ys: the values there.
-      reduce: reduces a run's values in an interval to one.
+      statistic: "mean" or "max" of a run's values in an interval.
 
     Returns:
-      None without a common range; intervals without values are omitted.
+      A curve without points if there is no common range; intervals without values are omitted.
     """
     edges = _edges(xs)
     if edges is None:
-        return None
-    pieces = np.full((len(xs), len(edges) - 1), np.nan)
-    for row, x, y in zip(pieces, xs, ys, strict=True):
-        piece_of = np.clip(np.searchsorted(edges, x, "right") - 1, 0, len(row) - 1)
-        piece_of[(x < edges[0]) | (x > edges[-1])] = -1
-        for piece in np.unique(piece_of[piece_of >= 0]):
-            row[piece] = reduce(y[piece_of == piece])
-    known = np.isfinite(pieces)
-    means = np.where(known, pieces, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return _without_band(edges, means, known.any(axis=0))
+        return _NO_CURVE
+    binned = [
+        scipy.stats.binned_statistic(x, y, statistic, bins=edges).statistic
+        for x, y in zip(xs, ys, strict=True)
+    ]
+    known = np.isfinite(binned).any(axis=0)
+    return _without_band(_middles(edges)[known], np.nanmean(np.array(binned)[:, known], axis=0))
 
 
 def _confidence(values: Numbers, statistic: Callable[..., Any]) -> tuple[Numbers, Numbers]:
@@ -178,8 +184,5 @@ def _edges(xs: Sequence[Numbers]) -> Numbers | None:
     return np.linspace(first, last, max(1, min(_MAX_BINS, inside // 2)) + 1)
 
 
-def _without_band(edges: Numbers, values: Numbers, known: npt.NDArray[np.bool_] | None = None) -> Curve:
-    x = (edges[:-1] + edges[1:]) / 2
-    if known is not None:
-        x, values = x[known], values[known]
-    return Curve(x, values, np.full(len(x), np.nan), np.full(len(x), np.nan))
+def _middles(edges: Numbers) -> Numbers:
+    return (edges[:-1] + edges[1:]) / 2

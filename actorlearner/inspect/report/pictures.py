@@ -2,26 +2,15 @@
 
 import base64
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import matplotlib
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from actorlearner.inspect.plot.curves import comparisons, info_metrics
+from actorlearner.inspect.plot.draw_panel import STYLE, TimeUnit, draw_panel, time_unit
 from actorlearner.inspect.plot.figure import rendered
-from actorlearner.inspect.plot.panels import (
-    INFO_AXIS,
-    RETURN,
-    RETURNS_AXES,
-    STYLE,
-    draw_returns,
-    draw_samples_per_insert,
-    draw_staleness,
-    draw_throughput,
-    time_unit,
-)
+from actorlearner.inspect.plot.groups import comparisons
+from actorlearner.inspect.plot.panels import Panel, info_panels, returns_panels, training_panels
 from actorlearner.inspect.plot.runs import Run
 
 _SIZE = (4.2, 2.8)
@@ -67,43 +56,23 @@ class Picture:
 
 
 def draw(run: Run) -> list[Picture]:
-    """Draws returns against each of RETURNS_AXES, info metrics, throughput, staleness, samples per insert."""
+    """Draws returns, info metrics, throughput, staleness and samples per insert."""
     (comparison,) = comparisons([run])
+    groups = comparison.groups
+    panels = training_panels(groups)
+    if run.config.evaluate.interval is not None:  # Otherwise the page reports that evaluation is off.
+        panels = [*returns_panels(groups), *info_panels(groups), *panels]
     unit = time_unit(comparison)
-    difference = comparison.groups[0].difference
-    panels: list[tuple[str, Callable[[Axes, dict[str, str]], None]]] = []
-    axes = dict(zip(RETURNS_AXES, ("env steps", "train steps", "time"), strict=True))
-    if run.config.evaluate.interval is None:
-        axes = {}  # The page reports that evaluation is off.
-    for axis, against in axes.items():
-
-        def returns(panel: Axes, colours: dict[str, str], axis: str = axis) -> None:
-            draw_returns(panel, axis, comparison, colours, unit)
-            panel.set_ylabel(RETURN)
-
-        panels.append((f"Return against {against}", returns))
-    for metric in info_metrics(comparison.groups) if axes else ():
-
-        def info(panel: Axes, colours: dict[str, str], metric: str = metric) -> None:
-            draw_returns(panel, INFO_AXIS, comparison, colours, unit, metric)
-            panel.set_ylabel(metric)
-
-        panels.append((f"{metric} of the greedy policy", info))
-    panels.append(("Throughput", lambda panel, colours: draw_throughput(panel, comparison, colours, unit)))
-    panels.append(("Staleness", lambda panel, colours: draw_staleness(panel, comparison, colours)))
-    panels.append(
-        ("Samples per insert", lambda panel, colours: draw_samples_per_insert(panel, comparison, colours))
-    )
     return [
-        Picture(caption, *(_panel(draw_on, theme, difference) for theme in (_LIGHT, _DARK)))
-        for caption, draw_on in panels
+        Picture(panel.caption, light=_address(panel, _LIGHT, unit), dark=_address(panel, _DARK, unit))
+        for panel in panels
     ]
 
 
-def _panel(draw_on: Callable[[Axes, dict[str, str]], None], theme: _Theme, difference: str) -> str:
+def _address(panel: Panel, theme: _Theme, unit: TimeUnit) -> str:
     with matplotlib.rc_context(theme.style()):
         figure = Figure(figsize=_SIZE, layout="constrained")
-        draw_on(figure.subplots(), {difference: theme.line})
+        draw_panel(figure.subplots(), panel, {"": theme.line}, unit)  # A single group differs in nothing.
         return data_url(rendered(figure, "svg"), "image/svg+xml")
 
 

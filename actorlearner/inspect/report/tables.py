@@ -77,7 +77,7 @@ def _progress(status: RunStatus, run: Run) -> Iterator[Figure]:
     share = f"{100 * train_step / status.train_steps:.0f} % of {status.train_steps:,}"
     yield Figure("train steps", f"{train_step:,}", share)
     yield Figure("env steps", f"{env_steps:,}", "of all collect actors")
-    seconds = float(run.training.times[-1]) if len(run.training.times) else 0.0
+    seconds = float(run.training.seconds[-1]) if len(run.training.seconds) else 0.0
     if seconds > 0:
         yield Figure("time running", duration(seconds))
         rates = f"{train_step / seconds:,.0f} train steps/s", f"{env_steps / seconds:,.0f} env steps/s"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from actorlearner.inspect.plot.curves import Comparison, comparisons
+from actorlearner.inspect.plot.groups import Comparison, comparisons
 from actorlearner.inspect.plot.runs import read_runs
 from tests.support.recorded_run import trained_run
 

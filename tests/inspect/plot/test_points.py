@@ -7,7 +7,7 @@ import pytest
 
 from actorlearner.inspect.plot.figure import make_figure
 from actorlearner.inspect.plot.runs import read_runs
-from actorlearner.inspect.plot.write_plot import drawn_points, write_table
+from actorlearner.inspect.plot.write_plot import write_table
 from tests.support.recorded_run import trained_run
 
 
@@ -16,7 +16,7 @@ def test_every_point_that_is_drawn_is_in_the_table(tmp_path: Path) -> None:
     layout = "replay.layout=trajectory"
     many = [trained_run(tmp_path / f"many{seed}", f"seed={seed}", layout, gain=seed) for seed in range(5)]
     runs = read_runs([*few, *many], pytest.fail)
-    write_table(drawn_points(runs), tmp_path / "plot.csv")
+    write_table(runs, tmp_path / "plot.csv")
     rows = list(csv.DictReader((tmp_path / "plot.csv").read_text().splitlines()))
     returns = [row for row in rows if (row["quantity"], row["against"]) == ("return", "train_steps")]
     assert {(row["group"], row["run"]) for row in returns} == {

@@ -20,9 +20,9 @@ def test_a_run_is_read(tmp_path: Path) -> None:
     assert run.name == "run"
     assert run.config.seed == 3
     assert list(run.evaluations.train_steps) == [0, 500, 1_000]
-    assert list(run.evaluations.times) == [0, 50, 100]
+    assert list(run.evaluations.seconds) == [0, 50, 100]
     assert [list(returns) for returns in run.evaluations.returns] == [[0, 0], [500, 1_000], [1_000, 2_000]]
-    assert list(run.training.times[:2]) == [2, 4]
+    assert list(run.training.seconds[:2]) == [2, 4]
     assert list(run.training.env_steps[:2]) == [20, 40]
     assert set(run.training.staleness_max) == {10}
 
@@ -46,13 +46,13 @@ def test_pauses_are_left_out_of_the_time(tmp_path: Path) -> None:
         evaluations=[evaluation(10, 0, [1]), evaluation(1_010, 100, [1])],
         replay=[{"time": t} for t in (0, 5, 10, 1_000, 1_005, 1_010)],
     )
-    assert list(run.evaluations.times) == [10, 20]
+    assert list(run.evaluations.seconds) == [10, 20]
 
 
 def test_without_a_replay_server_rare_records_are_no_pause(tmp_path: Path) -> None:
     """The directory of an eval actor that was started by hand has nothing between two evaluations."""
     run = read_one(tmp_path, evaluations=[evaluation(10, 0, [1]), evaluation(1_010, 100, [1])])
-    assert list(run.evaluations.times) == [10, 1_010]
+    assert list(run.evaluations.seconds) == [10, 1_010]
 
 
 def test_evaluations_of_train_steps_rolled_back_are_not_drawn(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(tmp_path: Path) -> Non
     (run,) = read_runs([(directory, config)], lines.append)
     assert len(lines) == 1
     assert lines[0].startswith(f"{directory.metrics('learner')}: skipped, cannot be read: IsADirectoryError")
-    assert len(run.training.times) == 0
+    assert len(run.training.seconds) == 0
     assert len(run.evaluations.returns) == 3
 
 
@@ -92,8 +92,10 @@ def test_a_spoilt_manifest_is_named(tmp_path: Path) -> None:
     directory.manifest.write_text("[]")
     lines: list[str] = []
     (run,) = read_runs([(directory, config)], lines.append)
-    assert lines == [f"{directory.manifest}: skipped, cannot be read: it is not a mapping"]
-    assert list(run.evaluations.times) == [0, 50, 100]
+    assert lines == [
+        f"{directory.manifest}: skipped, cannot be read: TypeError: 'list' object is not a mapping"
+    ]
+    assert list(run.evaluations.seconds) == [0, 50, 100]
 
 
 def test_a_run_without_an_evaluation_is_named(tmp_path: Path) -> None:
@@ -108,10 +110,10 @@ def test_directories_of_roles_that_were_started_by_hand_are_one_run(tmp_path: Pa
     manifest = json.loads(evaluations[0].manifest.read_text()) | {"run_id": learner[0].run_id}
     evaluations[0].manifest.write_text(json.dumps(manifest))
     (run,) = read_runs([learner, evaluations], pytest.fail)
-    assert list(run.training.times) == [2]
-    assert list(run.evaluations.times) == [3]
+    assert list(run.training.seconds) == [2]
+    assert list(run.evaluations.seconds) == [3]
 
 
 def test_a_run_begins_when_it_was_made(tmp_path: Path) -> None:
     run = read_one(tmp_path, evaluations=[evaluation(30, 0, [1])], replay=[{"time": 20}])
-    assert list(run.evaluations.times) == [30]
+    assert list(run.evaluations.seconds) == [30]

@@ -21,9 +21,7 @@ def numbers(*values: float) -> Numbers:
 
 def of_runs(*values: float) -> Curve:
     """The curve of runs with one point each."""
-    curve = interquartile_mean_curve([numbers(7)] * len(values), [numbers(value) for value in values])
-    assert curve is not None
-    return curve
+    return interquartile_mean_curve([numbers(7)] * len(values), [numbers(value) for value in values])
 
 
 def test_a_quarter_of_the_runs_is_cut_off_at_either_end() -> None:
@@ -57,13 +55,14 @@ def test_runs_are_interpolated_onto_all_points_of_the_range_that_they_share() ->
     curve = interquartile_mean_curve(
         [numbers(0, 10, 20), numbers(4, 14, 24)], [numbers(0, 10, 20), numbers(0, 0, 100)]
     )
-    assert curve is not None
     assert list(curve.x) == [4, 10, 14, 20]
     assert list(curve.middle) == [2, 5, 7, (20 + 60) / 2]
 
 
 def test_runs_without_a_range_in_common_have_no_curve() -> None:
-    assert interquartile_mean_curve([numbers(0, 1), numbers(2, 3)], [numbers(0, 1), numbers(2, 3)]) is None
+    xs = [numbers(0, 1), numbers(2, 3)]
+    for curve in (interquartile_mean_curve(xs, xs), rate_curve(xs, xs), piecewise_curve(xs, xs)):
+        assert len(curve.x) == 0
 
 
 def test_points_are_bounded_and_keep_both_ends() -> None:
@@ -79,23 +78,28 @@ def test_the_mean_of_episodes_has_a_band_where_there_are_five() -> None:
     assert -1 < curve.low[1] < 1 < curve.high[1] < 3
 
 
+def test_intervals_without_a_report_are_omitted() -> None:
+    """Three intervals from 0 to 9; the first run reports in none but the first and the last."""
+    xs = [numbers(0, 1, 2, 7, 8, 9), numbers(0, 1, 2, 2, 8, 8, 9)]
+    curve = piecewise_curve(xs, [numbers(1, 1, 1, 5, 5, 5), numbers(3, 3, 3, 3, 7, 7, 7)])
+    assert list(curve.x) == [1.5, 7.5]
+    assert list(curve.middle) == [2, 6]
+
+
 def test_a_rate_is_counted_by_time() -> None:
     curve = rate_curve([numbers(0, 2, 4, 6, 8)], [numbers(0, 20, 40, 40, 80)])
-    assert curve is not None
     assert list(curve.x) == [2, 6]
     assert list(curve.middle) == [10, 10]
 
 
 def test_a_counter_that_goes_back_counted_nothing_meanwhile() -> None:
     curve = rate_curve([numbers(0, 2, 4, 6)], [numbers(0, 20, 10, 30)])
-    assert curve is not None
     assert list(curve.x) == [1.5, 4.5]
     assert list(curve.middle) == pytest.approx([20 / 3, 20 / 3])
 
 
 def test_rates_of_several_runs_are_averaged_while_all_run() -> None:
     curve = rate_curve([numbers(0, 1, 2), numbers(0, 1, 2, 3)], [numbers(0, 1, 2), numbers(0, 3, 6, 9)])
-    assert curve is not None
     assert list(curve.x) == [1]
     assert list(curve.middle) == [2]
 
@@ -104,15 +108,14 @@ def test_reports_are_averaged_in_pieces_and_then_over_runs() -> None:
     xs = [numbers(0, 1, 9, 10), numbers(0, 4, 10, 11)]
     ys = [numbers(1, 3, 5, 7), numbers(10, 20, 30, 99)]
     curve = piecewise_curve(xs, ys)
-    assert curve is not None
     assert list(curve.x) == [5]
     assert list(curve.middle) == [(4 + 20) / 2]
-    greatest = piecewise_curve(xs, ys, np.max)
-    assert greatest is not None
+    greatest = piecewise_curve(xs, ys, "max")
     assert list(greatest.middle) == [(7 + 30) / 2]
 
 
 def test_one_report_is_no_curve() -> None:
-    assert piecewise_curve([numbers(1)], [numbers(2)]) is None
-    assert piecewise_curve([], []) is None
-    assert rate_curve([numbers(1, 1)], [numbers(2, 3)]) is None
+    one = numbers(1)
+    for curve in (piecewise_curve([one], [one]), piecewise_curve([], []), rate_curve([one], [one])):
+        assert len(curve.x) == 0
+    assert len(rate_curve([numbers(1, 1)], [numbers(2, 3)]).x) == 0
