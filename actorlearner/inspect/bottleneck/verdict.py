@@ -1,7 +1,6 @@
 """The verdict on a run's bottleneck: its name, its reason and advice."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 
 from actorlearner.inspect.bottleneck.waits import (
@@ -96,57 +95,43 @@ def find_bottlenecks(
     Returns:
       One bottleneck; two if neither side waits for the other; none if no shares are known.
     """
-    actors, learner = waits.actors, waits.learner
-    of = functools.partial(_of, _CONSUMED_ONCE_ADVICE if consumed_once else _ADVICE)
-    if actors is None or learner is None:  # A role that was started by itself.
-        return [*of(actors, (*_ACTORS, LIMITER)), *of(learner, (*_LEARNER, LIMITER))]
+    advice = _CONSUMED_ONCE_ADVICE if consumed_once else _ADVICE
+    if waits.actors is None or waits.learner is None:  # A role that was started by itself.
+        sides = (waits.actors, (*_ACTORS, LIMITER)), (waits.learner, (*_LEARNER, LIMITER))
+        return [_slowest(side, parts, advice) for side, parts in sides if side is not None]
+    of_actors = _slowest(waits.actors, _ACTORS, advice)
+    of_learner = _slowest(waits.learner, _LEARNER, advice)
     if updates_per_env_step is None and not consumed_once:
-        return [*of(actors, _ACTORS), *of(learner, _LEARNER)]
-    actors_wait, learner_waits = actors[LIMITER], learner[LIMITER]
+        return [of_actors, of_learner]
+    actors_wait, learner_waits = waits.actors[LIMITER], waits.learner[LIMITER]
     longer, shorter = max(actors_wait, learner_waits), min(actors_wait, learner_waits)
     if longer >= _WAITS and (consumed_once or longer >= _FACTOR * shorter):
-        if consumed_once:
-            for_learner, for_actors, fewer, more = "learner", "actors", _MORE_LAG, _MORE_LAG
-        else:
-            updates = f"replay.updates_per_env_step ({updates_per_env_step:g})"
-            for_learner = for_actors = "rate limiter"
-            fewer, more = f"lower {updates}", f"raise {updates}"
+        key = f"replay.updates_per_env_step ({updates_per_env_step or 0:g})"
         if actors_wait > learner_waits:
-            waiting = f"the actors wait {_percent(actors_wait)} of their time for the {for_learner}"
-            return of(learner, _LEARNER, waiting, fewer)
-        waiting = f"the learner waits {_percent(learner_waits)} of its time for the {for_actors}"
-        return of(actors, _ACTORS, waiting, more)
+            other, change = ("learner", _MORE_LAG) if consumed_once else ("rate limiter", f"lower {key}")
+            waiting = f"the actors wait {_percent(actors_wait)} of their time for the {other}"
+            return [_waited_for(of_learner, waiting, change)]
+        other, change = ("actors", _MORE_LAG) if consumed_once else ("rate limiter", f"raise {key}")
+        waiting = f"the learner waits {_percent(learner_waits)} of its time for the {other}"
+        return [_waited_for(of_actors, waiting, change)]
     if shorter >= _ALTERNATES:
-        return [
-            Bottleneck(
-                LIMITER,
-                f"it blocks the actors {_percent(actors_wait)} of the time and the learner "
-                f"{_percent(learner_waits)}, in turn",
-                "raise replay.error_buffer, so that each may run further ahead of the other",
-            )
-        ]
-    return [*of(actors, _ACTORS), *of(learner, _LEARNER)]
-
-
-def _of(
-    advice: Mapping[str, str],
-    side: Mapping[str, float] | None,
-    parts: tuple[str, ...],
-    waiting: str = "",
-    otherwise: str = "",
-) -> list[Bottleneck]:
-    """Returns the phase that takes most of a side's time, as a list of one bottleneck."""
-    if side is None:
-        return []
-    name = max(parts, key=lambda part: side[part])
-    why = _REASONS[name].format(_percent(side[name]))
-    return [
-        Bottleneck(
-            name,
-            f"{why}, {waiting}" if waiting else why,
-            f"{advice[name]}; or {otherwise}" if otherwise else advice[name],
+        why = (
+            f"it blocks the actors {_percent(actors_wait)} of the time and the learner "
+            f"{_percent(learner_waits)}, in turn"
         )
-    ]
+        advised = "raise replay.error_buffer, so that each may run further ahead of the other"
+        return [Bottleneck(LIMITER, why, advised)]
+    return [of_actors, of_learner]
+
+
+def _slowest(side: Mapping[str, float], parts: Sequence[str], advice: Mapping[str, str]) -> Bottleneck:
+    """Returns the phase that takes most of a side's time."""
+    name = max(parts, key=lambda part: side[part])
+    return Bottleneck(name, _REASONS[name].format(_percent(side[name])), advice[name])
+
+
+def _waited_for(slowest: Bottleneck, waiting: str, change: str) -> Bottleneck:
+    return Bottleneck(slowest.name, f"{slowest.why}, {waiting}", f"{slowest.advice}; or {change}")
 
 
 def _percent(fraction: float) -> str:
