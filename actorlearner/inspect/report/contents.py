@@ -8,13 +8,9 @@ from typing import Any
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values, to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.inspect.bottleneck.verdict import Bottleneck
 from actorlearner.inspect.plot.runs import Run
 from actorlearner.inspect.report.tables import (
     NOT_KNOWN,
-    Figure,
-    Incident,
-    RoleRow,
     format_count,
     format_return,
     incidents_in,
@@ -29,61 +25,8 @@ _MAX_INCIDENTS = 200
 _MIN_PERCENT = 0.5
 
 
-@dataclasses.dataclass(frozen=True)
-class EvaluationRow:
-    """An evaluation, formatted for the page."""
-
-    train_step: str
-    env_steps: str
-    average: str
-    deviation: str
-    lowest: str
-    highest: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Contents:
-    """The text and numbers of a report.
-
-    Attributes:
-      name: the name of the run directory.
-      subject: the algorithm and the environment.
-      state: running, finished or not running.
-      figures: the key figures.
-      waits: for each side of the run, the percentage of its time per phase.
-      bottlenecks: the bottlenecks of the last minute.
-      roles: one row each.
-      incidents: the newest ones, oldest first.
-      older_incidents: the number of older ones.
-      evaluates: whether evaluation is on.
-      evaluations: all evaluations.
-      changed: keys of the configuration that differ from their defaults: key, value and default.
-      config: the whole configuration, as YAML.
-      origin: facts about the origin of the run, by name.
-      versions: of packages, by name.
-      made: the time of the report.
-    """
-
-    name: str
-    subject: str
-    state: str
-    figures: list[Figure]
-    waits: dict[str, dict[str, float]]
-    bottlenecks: list[Bottleneck]
-    roles: list[RoleRow]
-    incidents: list[Incident]
-    older_incidents: int
-    evaluates: bool
-    evaluations: list[EvaluationRow]
-    changed: list[tuple[str, str, str]]
-    config: str
-    origin: dict[str, str]
-    versions: dict[str, str]
-    made: str
-
-
-def read_contents(files: RunFiles, run: Run) -> Contents:
-    """Reads the contents of a report; most are empty for a run that has just begun.
+def read_contents(files: RunFiles, run: Run) -> dict[str, Any]:
+    """Returns what page.html.j2 shows; most of it is empty for a run that has just begun.
 
     Args:
       files: the files of the run.
@@ -99,25 +42,23 @@ def read_contents(files: RunFiles, run: Run) -> Contents:
     events = files.events()
     incidents = incidents_in(events, _began(manifest, events))
     environment = config.environment.name or config.environment.suite
-    return Contents(
-        name=first.path.name,
-        subject=f"{config.agent.name} on {environment}, seed {config.seed}",
-        state=status.state,
-        figures=list(key_figures(files, status, run)),
-        waits=_waits(status),
-        bottlenecks=status.bottlenecks,
-        roles=role_rows(files, status, events),
-        incidents=incidents[-_MAX_INCIDENTS:],
-        older_incidents=max(0, len(incidents) - _MAX_INCIDENTS),
-        evaluates=status.evaluates,
-        evaluations=_evaluations(run),
-        changed=_changed(config),
-        config=to_yaml(config),
-        origin=_origin(files, manifest),
-        versions={name: version or "not installed" for name, version in manifest.get("versions", {}).items()}
-        | {"Python": str(manifest.get("python", NOT_KNOWN))},
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-    )
+    return {
+        "name": first.path.name,
+        "subject": f"{config.agent.name} on {environment}, seed {config.seed}",
+        "state": status.state,
+        "figures": list(key_figures(files, status, run)),
+        "waits": _waits(status),
+        "bottlenecks": status.bottlenecks,
+        "roles": role_rows(files, status, events),
+        "incidents": incidents[-_MAX_INCIDENTS:],
+        "older_incidents": max(0, len(incidents) - _MAX_INCIDENTS),
+        "evaluates": status.evaluates,
+        "evaluations": _evaluations(run),
+        "changed": _changed(config),
+        "config": to_yaml(config),
+        "origin": _origin(files, manifest),
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    }
 
 
 def _began(manifest: Mapping[str, Any], events: list[dict[str, Any]]) -> float:
@@ -128,31 +69,33 @@ def _began(manifest: Mapping[str, Any], events: list[dict[str, Any]]) -> float:
 
 
 def _waits(status: RunStatus) -> dict[str, dict[str, float]]:
+    """Returns each side's percentages of time by phase, with the remainder as `other`."""
+    waits: dict[str, dict[str, float]] = {}
     sides = {"collect actors": status.waits.actors, "learner": status.waits.learner}
-    return {side: _percent(parts) for side, parts in sides.items() if parts is not None}
+    for side, fractions in sides.items():
+        if fractions is not None:
+            waits[side] = {phase: 100.0 * fraction for phase, fraction in fractions.items()}
+            left = 100.0 - sum(waits[side].values())
+            if left >= _MIN_PERCENT:
+                waits[side]["other"] = left
+    return waits
 
 
-def _percent(parts: Mapping[str, float]) -> dict[str, float]:
-    """Converts fractions to percentages, and adds the remainder as `other`."""
-    percent = {part: 100.0 * fraction for part, fraction in parts.items()}
-    left = 100.0 - sum(percent.values())
-    return percent | {"other": left} if left >= _MIN_PERCENT else percent
-
-
-def _evaluations(run: Run) -> list[EvaluationRow]:
+def _evaluations(run: Run) -> list[list[str]]:
+    """Returns a row for each evaluation: train step, env steps, mean, deviation, lowest, highest return."""
     evaluated = run.evaluations
-    columns = zip(evaluated.train_steps, evaluated.env_steps, evaluated.returns, strict=True)
+    rows = zip(evaluated.train_steps, evaluated.env_steps, evaluated.returns, strict=True)
     return [
-        EvaluationRow(
-            format_count(train_step),
-            format_count(env_steps),
+        [
+            *map(format_count, (train_step, env_steps)),
             *map(format_return, (returns.mean(), returns.std(), returns.min(), returns.max())),
-        )
-        for train_step, env_steps, returns in columns
+        ]
+        for train_step, env_steps, returns in rows
     ]
 
 
 def _changed(config: Config) -> list[tuple[str, str, str]]:
+    """Returns the keys that differ from their defaults, with value and default."""
     defaults = declared_values(dataclasses.replace(Config(), agent=type(config.agent)()))
     return [
         (key, _value(value), _value(defaults[key]))
@@ -166,6 +109,7 @@ def _value(value: Any) -> str:
 
 
 def _origin(files: RunFiles, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the known facts about the origin of the run, and the versions of packages."""
     command = manifest.get("command")
     facts = {
         "run directory": ", ".join(str(directory.path) for directory in files.directories),
@@ -175,4 +119,6 @@ def _origin(files: RunFiles, manifest: Mapping[str, Any]) -> dict[str, str]:
         "command": " ".join(map(str, command)) if isinstance(command, list) else None,
         "fingerprint of the configuration": manifest.get("fingerprint"),
     }
-    return {what: str(value) for what, value in facts.items() if value}
+    known = {what: str(value) for what, value in facts.items() if value}
+    versions = {name: version or "not installed" for name, version in manifest.get("versions", {}).items()}
+    return known | versions | {"Python": str(manifest.get("python", NOT_KNOWN))}
