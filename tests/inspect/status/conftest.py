@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,5 +86,3 @@ _RECORDS: dict[str, list[dict[str, Any]]] = {
         {"train_step": 8_000, "average_return": -1500.5, "average_episode_length": 200.0},
     ],
 }
-
-Look = Callable[[], Any]
