@@ -13,7 +13,7 @@ from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.replay.identity import configuration_of, run_id_of
 from actorlearner.replay.packed import FRAGMENTS, PACKED, SEQUENCES
 from actorlearner.replay.reverb_calls import UNREACHABLE, within
-from actorlearner.replay.status import BlockedTime, ReplayStatus, status_of
+from actorlearner.replay.status import BlockedFractions, BlockedTime, ReplayStatus, status_of
 from actorlearner.replay.trajectories import TrajectoryLayout
 from actorlearner.variables.container import (
     EVALUATION_TABLE,
@@ -114,40 +114,44 @@ class ServerStatusReader:
         status = status_of(tables[self._table], *self._per_item(tables))
         blocked = self._blocked.update(status)
         train_rate, env_rate = self._rates(status, now)
-        replay, learn = self._config["replay"], self._config["learn"]
-        updates = replay["updates_per_env_step"]
-        newest = self._variables
-        left = None if newest is None else learn["train_steps"] - newest.train_step
-        consumed_once = self._table.startswith(FRAGMENTS)
+        newest, train_steps = self._variables, self._config["learn"]["train_steps"]
+        left = None if newest is None else train_steps - newest.train_step
         return ServerStatus(
             # With TLS, the client's address is a Unix socket, named after the server: unix:FOLDER/HOST:PORT.
             replay_address=self._address.rpartition("/")[2],
             run_id=self._run_id,
             time=time.time(),
             train_step=None if newest is None else newest.train_step,
-            train_steps=learn["train_steps"],
+            train_steps=train_steps,
             generation=None if newest is None else newest.generation,
             versions=self._versions or 0,
             variables_age_s=now - self._changed,
             variables_new=self._new,
             evaluations_waiting=int(tables[EVALUATION_TABLE].current_size),
-            replay={
-                "size": status.size,
-                "capacity": None if consumed_once else replay["capacity"],
-                "inserts": status.inserts,
-                "samples": status.samples,
-                "samples_per_insert": status.samples_per_insert,
-                "samples_per_insert_wanted": None if updates is None else updates * learn["batch_size"],
-                "inserts_barred_fraction": None if blocked is None else blocked.inserts,
-                "sampling_barred_fraction": None if blocked is None else blocked.sampling,
-            },
+            replay=self._replay(status, blocked),
             train_steps_per_s=train_rate,
             env_steps_per_s=env_rate,
             time_left_s=left / train_rate if left is not None and train_rate else None,
-            held_back_by=None
-            if blocked is None or consumed_once
-            else _held_back_by(blocked.inserts, blocked.sampling),
+            held_back_by=None if blocked is None or self._consumed_once else _held_back_by(blocked),
         )
+
+    def _replay(self, status: ReplayStatus, blocked: BlockedFractions | None) -> dict[str, Any]:
+        replay, batch_size = self._config["replay"], self._config["learn"]["batch_size"]
+        updates = replay["updates_per_env_step"]
+        return {
+            "size": status.size,
+            "capacity": None if self._consumed_once else replay["capacity"],
+            "inserts": status.inserts,
+            "samples": status.samples,
+            "samples_per_insert": status.samples_per_insert,
+            "samples_per_insert_wanted": None if updates is None else updates * batch_size,
+            "inserts_barred_fraction": None if blocked is None else blocked.inserts,
+            "sampling_barred_fraction": None if blocked is None else blocked.sampling,
+        }
+
+    @property
+    def _consumed_once(self) -> bool:
+        return self._table.startswith(FRAGMENTS)
 
     def _tables(self) -> dict[str, Any]:
         # Reverb's own timeout: a thread that waits in Reverb aborts the process at its exit.
@@ -166,7 +170,7 @@ class ServerStatusReader:
             return 1, 1
         if self._table.startswith(SEQUENCES):
             return int(self._table.removeprefix(SEQUENCES)), 1
-        if self._table.startswith(FRAGMENTS):
+        if self._consumed_once:
             length = int(self._table.removeprefix(FRAGMENTS))
             return length, length
         (rows,) = tree.flatten(tables[self._table].signature)
@@ -193,14 +197,14 @@ class ServerStatusReader:
         sampled = (status.samples - last[1].samples) / self._config["learn"]["batch_size"]
         env_rate = (status.inserts - last[1].inserts) / elapsed_s
         # Iterations train on a fragment several times; only the algorithm knows how often.
-        return None if self._table.startswith(FRAGMENTS) else sampled / elapsed_s, env_rate
+        return None if self._consumed_once else sampled / elapsed_s, env_rate
 
 
 def _holds_experience(table: str) -> bool:
     return table in (PACKED, TrajectoryLayout.table) or table.startswith((SEQUENCES, FRAGMENTS))
 
 
-def _held_back_by(inserts: float, sampling: float) -> str | None:
-    if max(inserts, sampling) < _HELD_BACK:
+def _held_back_by(blocked: BlockedFractions) -> str | None:
+    if max(blocked) < _HELD_BACK:
         return None
-    return "learner" if inserts > sampling else "actors"
+    return "learner" if blocked.inserts > blocked.sampling else "actors"

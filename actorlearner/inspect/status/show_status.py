@@ -1,9 +1,11 @@
 """Prints the status of a run, once or repeatedly."""
 
+import contextlib
 import dataclasses
+import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ from rich.live import Live
 
 from actorlearner.environments.quiet import quiet_output
 from actorlearner.errors import EXIT_FINISHED, RunError
-from actorlearner.inspect.status.run_status import open_run, read_status
-from actorlearner.inspect.status.view import Row, rendered, run_rows, server_rows
+from actorlearner.inspect.status.run_status import RunStatus, open_run, read_status
+from actorlearner.inspect.status.view import rendered, run_rows, server_rows
 from actorlearner.process.stop import Stop
 
 _INTERVAL_S = 2.0
@@ -36,57 +38,53 @@ def print_status(run_dir: str | None, replay_address: str | None, *, watch: bool
     stop = Stop()
     stop.install()
     read: Callable[[], Any]
-    rows: Callable[[Any], Iterator[Row]]
-    if replay_address is None:
-        assert run_dir is not None
-        path = Path(run_dir)
-        # A run that is resumed meanwhile may have more train steps, so the configuration is read again.
-        read, rows = lambda: read_status(*open_run(path)), run_rows
+    if run_dir is not None:
+        read = functools.partial(_read_directory, Path(run_dir))
     else:
+        assert replay_address is not None
         with quiet_output():
             from actorlearner.inspect.status.server_status import ServerStatusReader
 
-        read, rows = ServerStatusReader(replay_address).read, server_rows
+        read = ServerStatusReader(replay_address).read
         read()  # Rates need two readings.
         if stop.wait(_INTERVAL_S):
             return stop.exit_code
     console = Console(highlight=False, markup=False, emoji=False)
-    live = watch and console.is_terminal
-    show = _as_json if as_json else _as_text(console, rows, live=live)
-    silent = False
-    try:
+    if watch:
+        return _watch(read, console, stop, as_json=as_json)
+    _print(read(), console, None, as_json=as_json)
+    return EXIT_FINISHED
+
+
+def _read_directory(path: Path) -> RunStatus:
+    # A run that is resumed meanwhile may have more train steps, so the configuration is read again.
+    return read_status(*open_run(path))
+
+
+def _watch(read: Callable[[], Any], console: Console, stop: Stop, *, as_json: bool) -> int:
+    """Prints the status every _INTERVAL_S until a signal; an error is printed once while it lasts."""
+    live = Live(console=console, auto_refresh=False) if console.is_terminal and not as_json else None
+    failed = False
+    with live or contextlib.nullcontext():
         while True:
             try:
-                show(read())
-                silent = False
+                _print(read(), console, live, as_json=as_json)
+                failed = False
             except RunError as error:  # A server does not answer while it saves replay, or starts again.
-                if not watch or replay_address is None:
-                    raise
-                if not silent:
+                if not failed:
                     print(error, file=sys.stderr)
-                silent = True
-            if not watch:
-                return EXIT_FINISHED
+                failed = True
             if stop.wait(_INTERVAL_S):
                 return stop.exit_code
-    finally:
-        if live:
-            console.show_cursor()  # The live view hides it.
 
 
-def _as_json(status: Any) -> None:
-    print(json.dumps(dataclasses.asdict(status)), flush=True)
-
-
-def _as_text(console: Console, rows: Callable[[Any], Iterator[Row]], *, live: bool) -> Callable[[Any], None]:
-    def show_lines(status: Any) -> None:
-        console.print(rendered(rows(status), console.width), soft_wrap=True)
-
-    def show_live(status: Any) -> None:
-        view.update(rendered(rows(status), console.width), refresh=True)
-
-    if not live:
-        return show_lines
-    view = Live(console=console, auto_refresh=False)
-    view.start()  # Until the process ends: the last status stays on the terminal.
-    return show_live
+def _print(status: Any, console: Console, live: Live | None, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(dataclasses.asdict(status)), flush=True)
+        return
+    rows = run_rows(status) if isinstance(status, RunStatus) else server_rows(status)
+    text = rendered(rows, console.width)
+    if live is None:
+        console.print(text, soft_wrap=True)
+    else:
+        live.update(text, refresh=True)
