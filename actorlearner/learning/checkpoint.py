@@ -14,6 +14,7 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.complete_restore import read_completely
+from actorlearner.learning.learner import Learner
 from actorlearner.learning.pending_evaluations import read_pending_evaluations, write_pending_evaluations
 from actorlearner.records.disk import Outage, write_atomically
 from actorlearner.records.notify import warn
@@ -143,44 +144,32 @@ class LearnerCheckpoint:
     def save(
         self,
         pending_evaluations: Sequence[EvaluationRequest] = (),
-        settled: Callable[[], bool] = lambda: True,
+        learner: Learner | None = None,
     ) -> bool:
         """Writes a checkpoint of this train step, unless it is written already.
 
-        Blocks while a train step is in progress on another thread, up to _SETTLE_S.
+        Blocks while `learner` takes a train step, up to _SETTLE_S.
 
         Args:
           pending_evaluations: the policies whose evaluation is pending.
-          settled: returns whether no train step is in progress, see `train_on_thread`.
+          learner: may take train steps on another thread meanwhile; None: no train step can be in progress.
 
         Returns:
           Whether it exists. A disk that is full or fails is logged, and earlier checkpoints are kept.
 
         Raises:
-          RunError: a train step did not end in time; nothing was saved.
-          Exception: an error of `settled`.
+          RunError: a train step did not end in time, or failed; nothing was saved.
         """
-        failure: list[Exception] = []
-
-        def no_train_step() -> bool:
-            try:
-                return settled()
-            except Exception as error:  # Kept apart from errors of the disk, which may have the same type.
-                failure.append(error)
-                raise
-
         with self._lock:
             step = int(self._train_step.numpy())
             if step == self._saved:
                 return True
             try:
-                step = self._write(no_train_step)
+                step = self._write(learner)
                 write_pending_evaluations(self._pending_evaluations(step), pending_evaluations)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
             except (OSError, tf.errors.OpError) as error:
-                if failure:
-                    raise
                 self._outage.failed(error)
                 self._remove(_name(step))
                 return False
@@ -190,24 +179,25 @@ class LearnerCheckpoint:
             self._written(step, self._directory / _name(step))
             return True
 
-    def _write(self, settled: Callable[[], bool]) -> int:
+    def _write(self, learner: Learner | None) -> int:
         """Writes the variables; returns their train step.
 
         After a stop, the training thread may still wait for data and may get it during the write. The file
         then mixes two train steps and is written again. This happens once: the thread ends after its call.
         """
         while True:
-            self._settle(settled)
+            self._wait_for_the_train_step(learner)
             step = int(self._train_step.numpy())
             self._checkpoint.write(str(self._directory / _name(step)))
-            # In this order: in the other, a train step could end unnoticed between the two checks.
-            if settled() and int(self._train_step.numpy()) == step:
+            in_train_step = learner is not None and learner.in_train_step
+            # Read last: otherwise a train step could end unnoticed between the two checks.
+            if not in_train_step and int(self._train_step.numpy()) == step:
                 return step
             self._remove(_name(step))
 
-    def _settle(self, settled: Callable[[], bool]) -> None:
+    def _wait_for_the_train_step(self, learner: Learner | None) -> None:
         deadline = time.monotonic() + _SETTLE_S
-        while not settled():
+        while learner is not None and learner.in_train_step:
             if time.monotonic() >= deadline:
                 raise RunError(
                     f"a train step did not end within {_SETTLE_S:.0f} s of the stop: nothing was saved since "

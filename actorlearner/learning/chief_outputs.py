@@ -3,7 +3,6 @@
 import functools
 import logging
 import time
-from collections.abc import Callable
 
 import reverb
 import tensorflow as tf
@@ -61,6 +60,7 @@ class ChiefOutputs(Outputs):
         self._export = PolicyExport(directory.policies, parts, config)
         self._initial_evaluation: list[EvaluationRequest] = []
         self._last_evaluation: list[EvaluationRequest] = []
+        self._learner: Learner | None = None
         self._last_status = ReplayStatus(0, 0, 0)
 
     @functools.cached_property
@@ -177,7 +177,7 @@ class ChiefOutputs(Outputs):
                 self._last_evaluation = []
                 self._publisher.publish()
 
-    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
+    def end(self, *, stopped: bool) -> None:
         """Writes the last checkpoint and policies, unless they are written, and delivers the last policy.
 
         After the last train step, blocks until the replay server has saved the policy variables, or until a
@@ -186,14 +186,13 @@ class ChiefOutputs(Outputs):
 
         Args:
           stopped: whether a signal ends the learner, instead of its last train step.
-          settled: returns whether no train step is in progress, see `train_on_thread`.
 
         Raises:
           RunError: a train step is in progress and does not end.
         """
         beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()
-        if self._checkpoint.save(self._pending_evaluations(), settled):
+        if self._checkpoint.save(self._pending_evaluations(), self._learner):
             _log.info("checkpoint of train step %d written", self._train_step)
         if self._export.begun:  # Otherwise a stop would wait until the policies are traced.
             self._export.save()

@@ -5,6 +5,8 @@ The graph also measures how long training waits for data and how old the data is
 
 import contextlib
 import dataclasses
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from tf_agents.utils import common
 from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import LearnConfig
+from actorlearner.errors import RunError
 from actorlearner.learning.group import Group
 from actorlearner.learning.priorities import importance_weights
 from actorlearner.replay.layout import ReplayLayout
@@ -80,6 +83,7 @@ class Learner:
         self._priorities = layout.experience.priorities
         self._write_priorities = write_priorities
         self._xla = learn.xla
+        self._in_call = False
         # Made outside of the strategy's scope, because no replica uses them.
         self._waiting = tf.Variable(False, trainable=False)
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -111,10 +115,17 @@ class Learner:
     def waiting_for_data(self) -> bool:
         """True while training waits for its next batch, or another learner waits for one.
 
-        Safe to read from another thread. While it is True, no train step is in progress, so the variables
-        are consistent.
+        Safe to read from another thread.
         """
         return bool(self._waiting.numpy())
+
+    @property
+    def in_train_step(self) -> bool:
+        """True while variables may change; while training waits for data, they are consistent.
+
+        Safe to read from another thread. Stays True once a train step has failed.
+        """
+        return self._in_call and not self.waiting_for_data
 
     def train(self, train_steps: int) -> LossInfo:
         """Takes train steps in one call of the graph. Blocks until they have their batches.
@@ -122,12 +133,25 @@ class Learner:
         Returns:
           The losses of the last train step, each a scalar: its mean over the global batch. From an
           IterationLearner, the means over all train steps of the call.
+
+        Raises:
+          RunError: training has diverged: some variables may be NaN.
         """
-        with self._training_context():
-            losses, keys_and_errors = self._train_steps(tf.constant(train_steps), self._batches)
+        self._in_call = True
+        begin = int(self.train_step.numpy())
+        try:
+            with self._training_context():
+                losses, keys_and_errors = self._train_steps(tf.constant(train_steps), self._batches)
+        except tf.errors.InvalidArgumentError as error:
+            if re.search("Tensor had (NaN|Inf|-Inf)", str(error)):  # From tf.debugging.check_numerics.
+                raise _diverged(begin, "not finite") from error
+            raise
+        if not math.isfinite(mean := float(np.mean(losses.loss))):
+            raise _diverged(begin, str(mean))
         for write in self._write_priorities:
             keys, errors = keys_and_errors
             write(keys.numpy().ravel(), errors.numpy().ravel())
+        self._in_call = False
         return losses
 
     def take_statistics(self) -> DataStatistics:
@@ -263,6 +287,13 @@ def shares(loss_info: LossInfo) -> tf.Tensor:
         return loss if loss.shape.rank == 0 else tf.reduce_mean(loss) / replicas
 
     return tf.stack([share(loss) for loss in tf.nest.flatten(loss_info)])
+
+
+def _diverged(train_step: int, loss: str) -> RunError:
+    return RunError(
+        f"training has diverged: after train step {train_step} the loss was {loss}; the last checkpoint and "
+        "the policies published before are kept"
+    )
 
 
 def _copy_in_place(tensor: tf.Tensor) -> tf.Tensor:

@@ -1,7 +1,5 @@
 """The interface of a learner's outputs. The base class writes and publishes nothing."""
 
-from collections.abc import Callable
-
 import reverb
 import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
@@ -54,10 +52,9 @@ class Outputs:
     def after_training(self) -> None:
         """Records the last train step."""
 
-    def end(self, *, stopped: bool, settled: Callable[[], bool] = lambda: True) -> None:
+    def end(self, *, stopped: bool) -> None:
         """Writes the last checkpoint and delivers the last policies.
 
         Args:
           stopped: whether a signal ends the learner, instead of its last train step.
-          settled: returns whether no train step is in progress, see `train_on_thread`.
         """

@@ -1,19 +1,12 @@
 """The training loop: calls the training graph on a thread of its own, until the last train step or a stop."""
 
 import logging
-import math
-import re
 import threading
 import time
 from collections.abc import Callable
 
-import numpy as np
-import tensorflow as tf
-from tf_agents.agents.tf_agent import LossInfo
-
 from actorlearner.config.checks import profiled_steps
 from actorlearner.config.schema import Config
-from actorlearner.errors import RunError
 from actorlearner.learning.group import Group
 from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
@@ -46,7 +39,7 @@ def train(config: Config, group: Group, learner: Learner, outputs: Outputs, star
         train_steps = learner.train_steps_per_call or _train_steps_until_due(config, train_step)
         group.begin_call()
         began = time.monotonic()
-        loss = _finite_loss(learner, train_step, train_steps)
+        loss = learner.train(train_steps)
         if train_step > start:  # The first call also optimises the graph.
             slowest_s = max(slowest_s or 0.0, time.monotonic() - began)
         else:
@@ -70,37 +63,18 @@ def _train_steps_until_due(config: Config, train_step: int) -> int:
     )
 
 
-def _finite_loss(learner: Learner, train_step: int, train_steps: int) -> LossInfo:
-    """Takes train steps; raises a RunError before variables with a NaN are published or saved."""
-    try:
-        loss = learner.train(train_steps)
-    except tf.errors.InvalidArgumentError as error:
-        if not re.search("Tensor had (NaN|Inf|-Inf)", str(error)):  # From tf.debugging.check_numerics.
-            raise
-        value = "not finite"
-    else:
-        mean = float(np.mean(loss.loss))
-        if math.isfinite(mean):
-            return loss
-        value = str(mean)
-    raise RunError(
-        f"training has diverged: after train step {train_step} the loss was {value}; the last checkpoint and "
-        "the policies published before are kept"
-    )
-
-
 def train_on_thread(
     body: Callable[[], None],
     learner: Learner,
     stop: Stop,
     group: Group,
     check: Callable[[], None],
-) -> Callable[[], bool]:
+) -> None:
     """Runs training on a thread, and waits for it.
 
     The main thread gets the signals and must not block inside TensorFlow: a call of the graph that waits for
     data cannot be interrupted. If a stop is requested and no data arrives, the thread is abandoned while it
-    waits. No train step is in progress then, so the variables are consistent.
+    waits. If its data still arrives, it takes train steps, see `Learner.in_train_step`.
 
     Args:
       body: trains; runs on the thread.
@@ -108,10 +82,6 @@ def train_on_thread(
       stop: ends training.
       group: the group of this learner; names the data, and decides whether the thread may be abandoned.
       check: raises an error that ends training, even while training waits for data.
-
-    Returns:
-      A function, `settled`, that returns whether no train step is in progress; an abandoned thread takes one
-      if its data still arrives. It raises the error that ended the thread.
 
     Raises:
       Exception: what `body` or `check` raises.
@@ -127,13 +97,6 @@ def train_on_thread(
     thread = threading.Thread(target=run, name="training", daemon=True)
     thread.start()
     starvation = _Starvation(learner)
-
-    def settled() -> bool:
-        ended = not thread.is_alive()
-        if failure:
-            raise failure[0]
-        return ended or learner.waiting_for_data
-
     while thread.is_alive():
         thread.join(timeout=0.1)
         if starvation.lasts():
@@ -145,7 +108,6 @@ def train_on_thread(
         check()
     if failure:
         raise failure[0]
-    return settled
 
 
 class _Starvation:

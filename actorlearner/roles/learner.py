@@ -1,7 +1,7 @@
 """The learner: trains the agent on replay under a strategy and publishes its policy's variables."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
@@ -109,26 +109,12 @@ def _train(
     consumed_once = layout.experience.iteration is not None
     if finished or consumed_once or _wait_for_replay(config, replay, stop, outputs):
         start_up.ended("filling replay")
-        settled = _run_training(config, group, learner, outputs, stop, start_up)
-        outputs.end(stopped=stop.requested, settled=settled)
-    else:
-        outputs.end(stopped=stop.requested)
-
-
-def _run_training(
-    config: Config,
-    group: Group,
-    learner: Learner,
-    outputs: Outputs,
-    stop: Stop,
-    start_up: StartupTimer,
-) -> Callable[[], bool]:
-    """Trains; returns the function `settled` of `train_on_thread`."""
-    beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
-    outputs.begin_training(learner)
-    return train_on_thread(
-        lambda: train(config, group, learner, outputs, start_up), learner, stop, group, outputs.check
-    )
+        beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
+        outputs.begin_training(learner)
+        train_on_thread(
+            lambda: train(config, group, learner, outputs, start_up), learner, stop, group, outputs.check
+        )
+    outputs.end(stopped=stop.requested)
 
 
 def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> AgentParts:

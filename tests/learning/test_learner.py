@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tf_agents.agents.tf_agent import LossInfo
 from tf_agents.train import learner as stock_learner
 
 from actorlearner.agents.experience import as_transition
+from actorlearner.errors import RunError
 from actorlearner.learning import training_loop
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group
@@ -222,6 +224,25 @@ def test_waiting_for_data_is_true_while_a_train_step_waits_for_its_batch(
     assert learner.train_step.numpy() == 3
 
 
+@pytest.mark.parametrize("checked_in_the_graph", [True, False])
+def test_after_a_divergence_the_variables_stay_unsafe_to_save(
+    checked_in_the_graph: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop may have abandoned the thread that trains."""
+
+    def diverge(experience: object, weights: object) -> LossInfo:
+        loss = tf.constant(np.nan)
+        return LossInfo(tf.debugging.check_numerics(loss, "") if checked_in_the_graph else loss, ())
+
+    parts = make_parts()
+    monkeypatch.setattr(parts.agent, "train", diverge)
+    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(BATCH, 2))
+    assert not learner.in_train_step
+    with pytest.raises(RunError, match="training has diverged: after train step 0 the loss was n"):
+        learner.train(1)
+    assert learner.in_train_step
+
+
 def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data comes while a stop's checkpoint is written, and the train step outlasts the write."""
     monkeypatch.setattr(training_loop, "_STARVED_AFTER_S", 0.0)
@@ -248,7 +269,7 @@ def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: p
     stop = Stop()
     stop.request()
     group = Group(tf.distribute.get_strategy(), stop)
-    settled = training_loop.train_on_thread(lambda: learner.train(1), learner, stop, group, lambda: None)
+    training_loop.train_on_thread(lambda: learner.train(1), learner, stop, group, lambda: None)
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove
 
@@ -264,7 +285,7 @@ def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(checkpoint._checkpoint, "write", train_meanwhile)
     monkeypatch.setattr(checkpoint, "_remove", end_the_train_step)
-    assert checkpoint.save(settled=settled)
+    assert checkpoint.save(learner=learner)
     assert [path.name for path in (tmp_path / "checkpoints").glob("*.seal.json")] == ["ckpt-1.seal.json"]
 
 
