@@ -58,8 +58,7 @@ class ChiefOutputs(Outputs):
         )
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._export = PolicyExport(directory.policies, parts, config)
-        self._initial_evaluation: list[EvaluationRequest] = []
-        self._last_evaluation: list[EvaluationRequest] = []
+        self._held_back: list[EvaluationRequest] = []
         self._learner: Learner | None = None
         self._last_status = ReplayStatus(0, 0, 0)
 
@@ -107,10 +106,11 @@ class ChiefOutputs(Outputs):
             lambda version: self._callbacks.notify(Publication(version.train_step, version.generation)),
         )
         self._publisher.publish()
+        pending = self._checkpoint.pending_evaluations()
         if self._checkpoint.generation > 0:
-            self._publisher.take_over(self._checkpoint.pending_evaluations(), self._stop)
-        if self._train_step == 0 and self._config.evaluate.interval is not None:
-            self._initial_evaluation = [self._publisher.request(env_steps=0)]
+            self._publisher.take_over(pending, self._stop)
+        if self._train_step == 0 and self._config.evaluate.interval is not None and not pending:
+            self._held_back = [self._publisher.request(env_steps=0)]
 
     def check(self) -> None:
         """Raises the publisher's error, if any; training that waits for data would not notice it."""
@@ -118,7 +118,7 @@ class ChiefOutputs(Outputs):
 
     def output_initial_policies(self) -> None:
         """Queues the initial policy's evaluation and saves the policies, unless this is done already."""
-        self._evaluate_initial_policy()
+        self._queue_held_back()
         self._save_initial_policies()
 
     def begin_training(self, learner: Learner) -> None:
@@ -137,11 +137,11 @@ class ChiefOutputs(Outputs):
         """
         learn = self._config.learn
         self._metrics.spent("graph")
-        self._evaluate_initial_policy()
+        self._queue_held_back()
         last = self._last(train_step)
         if self._due(self._config.evaluate.interval, train_step):
             if last:
-                self._last_evaluation = [self._publisher.request(self._replay_status().inserts)]
+                self._held_back = [self._publisher.request(self._replay_status().inserts)]
             else:
                 self.publish_for_evaluation()
         if not last and (self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step)):
@@ -173,8 +173,7 @@ class ChiefOutputs(Outputs):
             saved = wait_for_room("the last checkpoint and policies", self._save, self._stop)
             wait_for_room("the last metrics", self._metrics.flush, self._stop)
             if saved:
-                self._publisher.queue(self._last_evaluation)
-                self._last_evaluation = []
+                self._queue_held_back()
                 self._publisher.publish()
 
     def end(self, *, stopped: bool) -> None:
@@ -201,15 +200,14 @@ class ChiefOutputs(Outputs):
             _log.warning("the last policy was not published: the replay server does not answer")
         self._callbacks.close(stopped=stopped)
 
-    def _evaluate_initial_policy(self) -> None:
-        """Queues the initial policy's evaluation, once.
+    def _queue_held_back(self) -> None:
+        """Queues the held-back evaluation, if any.
 
-        Evaluating and saving the initial policies takes a core for seconds. Both wait for the first call of
-        the training graph, so that training begins earlier.
+        The initial policy's is held back until the first call of the training graph, because it takes a core
+        for seconds, and the last policy's until this policy is saved, see `after_training`.
         """
-        if self._initial_evaluation:
-            self._publisher.queue(self._initial_evaluation)
-            self._initial_evaluation = []
+        self._publisher.queue(self._held_back)
+        self._held_back = []
 
     def _save_initial_policies(self) -> bool:
         """Saves the policies, unless this learner has saved some before; returns False then."""
@@ -226,7 +224,7 @@ class ChiefOutputs(Outputs):
         return all(saved)
 
     def _pending_evaluations(self) -> list[EvaluationRequest]:
-        return [*self._publisher.pending_evaluations(), *self._last_evaluation]
+        return [*self._publisher.pending_evaluations(), *self._held_back]
 
     def _deliver(self) -> bool:
         """Waits until the replay server has saved the last policies; returns False at a stop."""

@@ -149,7 +149,9 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
     outputs._checkpoint.save = save
     outputs._publisher.publish = lambda: done.append(("publish", int(parts.train_step)))
     outputs._publisher.request = lambda inserts: "request"
-    outputs._publisher.queue = lambda requests: done.append(("evaluate", int(parts.train_step)))
+    outputs._publisher.queue = lambda requests: done.extend(
+        ("evaluate", int(parts.train_step)) for _ in requests
+    )
     outputs._publisher.publish_for_evaluation = lambda inserts: outputs._publisher.queue(["request"])
     learner = FakeLearner(parts)
     outputs.begin_training(learner)
@@ -158,6 +160,33 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
     assert [each for each in done if each[0] == "evaluate"] == [("evaluate", 4)] * room
     assert (("publish", 4) in done) == room
     assert len([each for each in done if each[0] == "publish"]) == 1 + room
+
+
+@pytest.mark.parametrize(("pending", "held_back"), [([], ["initial"]), (["restored"], [])])
+def test_a_resumed_run_evaluates_its_initial_policy_once(
+    pending: list[str], held_back: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued: list[str] = []
+    publisher = SimpleNamespace(
+        publish=lambda: None,
+        take_over=lambda requests, stop: queued.extend(requests),
+        request=lambda env_steps: "initial",
+        queue=queued.extend,
+        pending_evaluations=lambda: queued,
+    )
+    monkeypatch.setattr(chief_outputs, "Publisher", lambda *arguments: publisher)
+    monkeypatch.setattr(chief_outputs, "published_generation", lambda client, stop: 0)
+    monkeypatch.setattr(RunDirectory, "run_id", "any")
+    outputs = make_outputs(RunDirectory(tmp_path), make_parts(), Config(), Stop())
+    outputs._checkpoint = SimpleNamespace(
+        begin_generation=lambda published: None, pending_evaluations=lambda: pending, generation=1
+    )
+    outputs.take_over(None, outputs._replay)
+    assert queued == pending
+    assert outputs._pending_evaluations() == [*pending, *held_back]
+    outputs._queue_held_back()
+    outputs._queue_held_back()
+    assert queued == [*pending, *held_back]
 
 
 @pytest.mark.parametrize(("after_s", "expected"), [(600.0, [4, 8, 10]), (0.0, [*range(2, 11, 2)])])
