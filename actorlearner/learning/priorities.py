@@ -10,7 +10,6 @@ import reverb
 import tensorflow as tf
 
 from actorlearner.agents.experience import Priorities
-from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import SampleInfo
 from actorlearner.replay.reverb_calls import UNREACHABLE
 
@@ -46,11 +45,10 @@ class PriorityWriter:
     again.
     """
 
-    def __init__(self, client: reverb.Client, table: str, stop: Stop) -> None:
-        """Starts the thread, a daemon: a server that does not answer blocks it."""
+    def __init__(self, client: reverb.Client, table: str) -> None:
+        """Starts the thread; it ends with the process."""
         self._client = client
         self._table = table
-        self._stop = stop
         self._largest = 0.0
         self._calls: queue.Queue[tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]]
         self._calls = queue.Queue(_PENDING_CALLS)
@@ -72,7 +70,7 @@ class PriorityWriter:
         return np.clip(sizes / self._largest, MIN_PRIORITY, 1.0)
 
     def _write_all(self) -> None:
-        while not self._stop.requested:
+        while True:
             keys, errors = self._calls.get()
             # Of a unit that was sampled twice, the later error counts.
             updates = dict(zip(keys.tolist(), self.priorities(errors).tolist(), strict=True))

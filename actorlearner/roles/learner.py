@@ -162,7 +162,7 @@ def _make_learner(
     addresses = [server.address for server in servers]
     writers = []
     if layout.experience.priorities is not None:
-        writers = [PriorityWriter(server.client, layout.table, stop) for server in servers]
+        writers = [PriorityWriter(server.client, layout.table) for server in servers]
     return learner_class(
         parts,
         lambda: experience_dataset(addresses, layout, per_learner, per_replica),

@@ -15,7 +15,6 @@ from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.experience import Priorities
 from actorlearner.config.schema import Config
 from actorlearner.learning.priorities import MIN_PRIORITY, PriorityWriter, importance_weights
-from actorlearner.process.stop import Stop
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
@@ -92,7 +91,7 @@ def test_a_new_unit_has_the_priority_1_and_is_an_item(replay: Replay) -> None:
 def test_units_are_drawn_by_the_errors_written_back(replay: Replay) -> None:
     keys = np.array(sorted(priorities_of(replay)), np.uint64)
     errors = np.linspace(-2.0, 2.0, UNITS, dtype=np.float32)
-    write = PriorityWriter(replay.client, replay.layout.table, Stop())
+    write = PriorityWriter(replay.client, replay.layout.table)
     write(keys, errors)
     wanted = np.clip(np.abs(errors) / 2.0, MIN_PRIORITY, 1.0)
     wait_for(lambda: priorities_of(replay)[int(keys[1])] == pytest.approx(wanted[1]), "the priorities")
@@ -115,7 +114,7 @@ def test_units_are_drawn_by_the_errors_written_back(replay: Replay) -> None:
 
 def test_a_key_of_another_server_and_a_removed_unit_are_skipped(replay: Replay) -> None:
     (key, *_) = priorities_of(replay)
-    write = PriorityWriter(replay.client, replay.layout.table, Stop())
+    write = PriorityWriter(replay.client, replay.layout.table)
     write(np.array([1, key], np.uint64), np.array([5.0, 2.5], np.float32))
     wait_for(lambda: priorities_of(replay)[key] == 0.5, "the priority of the unit that is there")
 
@@ -138,7 +137,7 @@ def test_weights_are_divided_by_the_largest_of_all_replicas() -> None:
 
 
 def test_priorities_do_not_depend_on_the_scale_of_errors(free_port: int) -> None:
-    writer = PriorityWriter(reverb.Client(f"localhost:{free_port}"), "any", Stop())
+    writer = PriorityWriter(reverb.Client(f"localhost:{free_port}"), "any")
     errors = np.array([0.5, -1.0, 0.0], np.float32)
     np.testing.assert_allclose(writer.priorities(1_000 * errors), [0.5, 1.0, MIN_PRIORITY])
     for _ in range(10_000):  # Large errors of long ago are forgotten.
@@ -147,7 +146,7 @@ def test_priorities_do_not_depend_on_the_scale_of_errors(free_port: int) -> None
 
 
 def test_a_server_that_is_away_leaves_no_threads_behind(free_port: int) -> None:
-    write = PriorityWriter(reverb.Client(f"localhost:{free_port}"), "any", Stop())
+    write = PriorityWriter(reverb.Client(f"localhost:{free_port}"), "any")
     before = threading.active_count()
     for _ in range(20):
         write(np.array([1], np.uint64), np.array([1.0], np.float32))
