@@ -1,6 +1,6 @@
 """Trains on-policy agents: gathers the sequences of one iteration, and trains on them for several epochs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -8,13 +8,11 @@ import tree
 from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.agents.experience import Experience, StoredSequence
-from actorlearner.agents.make import AgentParts
 from actorlearner.agents.on_policy_agent import OnPolicyAgent
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import LearnConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.learning.group import Group
-from actorlearner.learning.learner import Learner, WriteErrors, shares
+from actorlearner.learning.learner import Learner, shares
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.packed import PackedLayout
 
@@ -45,24 +43,10 @@ class IterationLearner(Learner):
     """A Learner whose calls are whole iterations, each of `train_steps_per_call` train steps.
 
     It takes every sequence from replay once. Sequences that are too old, or that another learner's policy
-    collected, are dropped and counted.
+    collected, are dropped and counted. An element of its dataset is one sequence, as a row.
     """
 
-    def __init__(
-        self,
-        parts: AgentParts,
-        dataset: Callable[[], tf.data.Dataset],
-        layout: ReplayLayout,
-        learn: LearnConfig,
-        *,
-        group: Group,
-        writer: tf.summary.SummaryWriter,
-        write_priorities: Sequence[WriteErrors] = (),
-    ) -> None:
-        """Takes the arguments of Learner; an element of `dataset` is one sequence, as a row.
-
-        `write_priorities` are never called: sequences are consumed in the order of their insertion.
-        """
+    def _set_up(self, layout: ReplayLayout, learn: LearnConfig) -> None:
         assert isinstance(layout, PackedLayout)
         iteration, length = layout.experience.iteration, layout.experience.length
         assert iteration is not None
@@ -70,14 +54,13 @@ class IterationLearner(Learner):
         self._width = layout.format.width
         self._iteration = iteration
         self._sequences = iteration.env_steps // length
-        replicas = group.strategy.num_replicas_in_sync
+        replicas = self._strategy.num_replicas_in_sync
         per_example = length if iteration.whole_sequences else 1
         examples, batch = iteration.env_steps // per_example, learn.batch_size // per_example
         self._examples_per_replica, self._batch_per_replica = examples // replicas, batch // replicas
         self._dropped = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._generation = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.train_steps_per_call = self._steps = iteration.train_steps(learn.batch_size)
-        super().__init__(parts, dataset, layout, learn, group=group, writer=writer)
 
     @property
     def dropped(self) -> int:

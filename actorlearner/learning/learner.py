@@ -49,6 +49,9 @@ class DataStatistics:
 class Learner:
     """Takes train steps. A train step decodes its batch on each replica and calls the agent's `train`."""
 
+    train_steps_per_call: int | None = None
+    """The train steps that each call must take; None: any number."""
+
     def __init__(
         self,
         parts: AgentParts,
@@ -83,6 +86,7 @@ class Learner:
         self._priorities = layout.experience.priorities
         self._write_priorities = write_priorities
         self._xla = learn.xla
+        self._set_up(layout, learn)
         self._in_call = False
         # Made outside of the strategy's scope, because no replica uses them.
         self._waiting = tf.Variable(False, trainable=False)
@@ -96,8 +100,8 @@ class Learner:
             self._train_steps = tf.function(self._take_train_steps, autograph=False)
             self._train_steps.get_concrete_function(tf.constant(1), self._batches)
 
-    train_steps_per_call: int | None = None
-    """The train steps that each call must take; None: any number."""
+    def _set_up(self, layout: ReplayLayout, learn: LearnConfig) -> None:
+        """Makes what a subclass needs before the graph is traced."""
 
     def _distributed(self, dataset: Callable[[], tf.data.Dataset]) -> Any:
         """Returns the dataset whose elements have one element of `dataset` for each replica."""
