@@ -56,65 +56,51 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     start_up = StartupTimer()
     use_all_cores(config.learn.intra_op_threads)
     group = join_group(config, stop)
-    if group is not None:
-        with group:
-            _train(group, config, directory, stop, replay_address, start_up)
-
-
-def _train(
-    group: Group,
-    config: Config,
-    directory: RunDirectory,
-    stop: Stop,
-    replay_address: tuple[str, ...],
-    start_up: StartupTimer,
-) -> None:
-    specs = load_specs(config.environment)
-    parts = make_seeded_agent(config, specs, group)
-    outputs = ChiefOutputs(directory, parts, config, stop) if group.index == 0 else Outputs()
-    start_up.ended("environment and agent")
-    layout = make_layout(config, specs)
-    # Before the first output: a refused start leaves nothing behind.
-    check_replicas(layout.experience, config.learn.batch_size, group.strategy.num_replicas_in_sync)
-    servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
-    if servers is None:
+    if group is None:
         return
-    start_up.ended("replay server")
-    replay = _status_source(servers, stop)
+    with group:
+        specs = load_specs(config.environment)
+        parts = make_seeded_agent(config, specs, group)
+        outputs = ChiefOutputs(directory, parts, config, stop) if group.index == 0 else Outputs()
+        start_up.ended("environment and agent")
+        layout = make_layout(config, specs)
+        # Before the first output: a refused start leaves nothing behind.
+        check_replicas(layout.experience, config.learn.batch_size, group.strategy.num_replicas_in_sync)
+        servers = connect(replay_address, range(len(replay_address)), layout, directory, config, stop)
+        if servers is None:
+            return
+        start_up.ended("replay server")
+        replay: ReplayStatusSource = servers[0]
+        if len(servers) > 1:
+            replay = WatchedServers(servers, stop)
 
-    def begin_run() -> None:
-        """Restores the newest checkpoint on the chief, copies it to the group, and publishes the policy."""
-        outputs.restore(specs, group.strategy)
-        group.broadcast(parts.agent, parts.train_step)
-        outputs.take_over(servers[0].client, replay)
+        def begin_run() -> None:
+            """Restores the newest checkpoint on the chief, copies it to the group, publishes the policy."""
+            outputs.restore(specs, group.strategy)
+            group.broadcast(parts.agent, parts.train_step)
+            outputs.take_over(servers[0].client, replay)
 
-    alone = group.size == 1
-    if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
-        begin_run()
-    # Tracing fixes the random numbers, so a resumed learner traces with another seed. A group restores only
-    # after tracing: when resumed, it repeats its random numbers.
-    if restored := int(parts.train_step.numpy()):
-        seed_training(config.seed, group.index, restored)
-    beat("making the training graph", patience_s=LONG_PATIENCE_S)
-    learner = _make_learner(config, outputs.writer, group, parts, servers, stop)
-    keep_until_exit(learner)
-    if not alone:  # After tracing, which makes the optimisers' slots: `broadcast` needs them.
-        begin_run()
-    outputs.check_restored()
-    start_up.ended("training graph")
-    start_up.report("ready")
-    # Restarted after the last train step, a learner needs no replay: it publishes the last policies again.
-    finished = int(parts.train_step.numpy()) >= config.learn.train_steps
-    # Experience that is consumed once has no minimum size.
-    consumed_once = layout.experience.iteration is not None
-    if finished or consumed_once or _wait_for_replay(config, replay, stop, outputs):
-        start_up.ended("filling replay")
-        beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
-        outputs.begin_training(learner)
-        train_on_thread(
-            lambda: train(config, group, learner, outputs, start_up), learner, stop, group, outputs.check
-        )
-    outputs.end(stopped=stop.requested)
+        alone = group.size == 1
+        if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
+            begin_run()
+        learner = _make_learner(config, outputs.writer, group, parts, servers)
+        if not alone:  # After tracing, which makes the optimisers' slots: `broadcast` needs them.
+            begin_run()
+        outputs.check_restored()
+        start_up.ended("training graph")
+        start_up.report("ready")
+        # Restarted after the last train step, it only publishes the last policies again.
+        finished = int(parts.train_step.numpy()) >= config.learn.train_steps
+        # Experience that is consumed once has no minimum size.
+        consumed_once = layout.experience.iteration is not None
+        if finished or consumed_once or _wait_for_replay(config, replay, stop, outputs):
+            start_up.ended("filling replay")
+            beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
+            outputs.begin_training(learner)
+            train_on_thread(
+                lambda: train(config, group, learner, outputs, start_up), learner, stop, group, outputs.check
+            )
+        outputs.end(stopped=stop.requested)
 
 
 def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> AgentParts:
@@ -138,21 +124,19 @@ def seed_training(seed: int, index: int, restored: int) -> None:
     tf.random.set_seed(seed_for(seed, LEARNER, index, restart=restored))
 
 
-def _status_source(servers: Sequence[ReplayServer], stop: Stop) -> ReplayStatusSource:
-    """Returns the only server; or several as WatchedServers, whose status does not block training."""
-    if len(servers) == 1:
-        return servers[0]
-    return WatchedServers(servers, stop)
-
-
 def _make_learner(
     config: Config,
     writer: tf.summary.SummaryWriter,
     group: Group,
     parts: AgentParts,
     servers: Sequence[ReplayServer],
-    stop: Stop,
 ) -> Learner:
+    """Makes the learner; this traces the training graph, which takes seconds."""
+    # Tracing fixes the random numbers, so a resumed learner traces with another seed. A group restores only
+    # after tracing: when resumed, it repeats its random numbers.
+    if restored := int(parts.train_step.numpy()):
+        seed_training(config.seed, group.index, restored)
+    beat("making the training graph", patience_s=LONG_PATIENCE_S)
     layout, batch_size = servers[0].layout, config.learn.batch_size
     learner_class: type[Learner] = Learner
     per_learner, per_replica = batch_size // group.size, batch_size // group.strategy.num_replicas_in_sync
@@ -163,7 +147,7 @@ def _make_learner(
     writers = []
     if layout.experience.priorities is not None:
         writers = [PriorityWriter(server.client, layout.table) for server in servers]
-    return learner_class(
+    learner = learner_class(
         parts,
         lambda: experience_dataset(addresses, layout, per_learner, per_replica),
         layout,
@@ -172,6 +156,8 @@ def _make_learner(
         writer=writer,
         write_priorities=writers,
     )
+    keep_until_exit(learner)
+    return learner
 
 
 def _wait_for_replay(config: Config, replay: ReplayStatusSource, stop: Stop, outputs: Outputs) -> bool:

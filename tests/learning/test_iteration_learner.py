@@ -23,7 +23,6 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.group import Group
 from actorlearner.learning.iteration_learner import IterationLearner, check_replicas
-from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
@@ -216,16 +215,20 @@ def test_replicas_that_cannot_share_the_fragments_equally_are_refused(
     )
 
 
-def test_a_learner_refuses_its_replicas_before_it_connects(tmp_path: Path) -> None:
+def test_a_learner_refuses_its_replicas_before_it_connects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Afterwards it would record its generation, and a corrected start would be refused."""
     config = load_config("ppo_pendulum")
     replicas = config.learn.batch_size + 1
     scope = tf.distribute.get_strategy().scope
     group = Group(SimpleNamespace(scope=scope, num_replicas_in_sync=replicas), Stop())
+    monkeypatch.setattr(learner, "join_group", lambda config, stop: group)
+    monkeypatch.setattr(learner, "use_all_cores", lambda threads: None)
     stop = Stop()
     stop.request()  # So that it does not wait for a replay server.
     with pytest.raises(ConfigurationError, match=f"learn.strategy: {replicas} replicas cannot work"):
-        learner._train(group, config, RunDirectory(tmp_path), stop, ("localhost:1",), StartupTimer())
+        learner.run(config, RunDirectory(tmp_path), stop, replay_address=("localhost:1",))
 
 
 @pytest.mark.long
