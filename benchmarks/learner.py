@@ -14,7 +14,7 @@ from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.group import Group
-from actorlearner.learning.learner import Learner
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.dataset import experience_dataset
@@ -104,11 +104,11 @@ def _stock_learner(
 
 
 class Training:
-    """A learner as the learner role runs it, some train steps a call."""
+    """Training as the learner role runs it, some train steps a call."""
 
-    def __init__(self, learner: Learner, train_steps: int, parts: AgentParts) -> None:
+    def __init__(self, graph: TrainingGraph, train_steps: int, parts: AgentParts) -> None:
         """Takes the first train steps, which trace the graph."""
-        self.learner = learner
+        self.graph = graph
         self.train_steps = train_steps
         self.parts = parts
         self._publisher: Publisher | None = None
@@ -122,7 +122,7 @@ class Training:
 
     def step(self) -> None:
         """Calls the training graph once; publishes if the interval is over."""
-        self.learner.train(self.train_steps)
+        self.graph.train(self.train_steps)
         self._since_publication += self.train_steps
         if self._publisher is not None and self._since_publication >= self._publish_interval:
             self._publisher.publish()
@@ -132,10 +132,10 @@ class Training:
 def training(
     config: Config, specs: EnvironmentSpecs, directory: Path, dataset: Callable[[], tf.data.Dataset]
 ) -> Training:
-    """Makes an agent and a learner of it that trains on `dataset`."""
+    """Makes an agent and a training graph of it that trains on `dataset`."""
     group = Group(tf.distribute.get_strategy(), Stop())
     parts = make_seeded_agent(config, specs, group)
-    learner = Learner(
+    graph = TrainingGraph(
         parts,
         dataset,
         make_layout(config, specs),
@@ -143,7 +143,7 @@ def training(
         group=group,
         writer=Summaries(directory).writer,
     )
-    return Training(learner, config.learn.train_steps_per_call, parts)
+    return Training(graph, config.learn.train_steps_per_call, parts)
 
 
 def replay(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:

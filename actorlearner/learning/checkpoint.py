@@ -14,8 +14,8 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.complete_restore import read_completely
-from actorlearner.learning.learner import Learner
 from actorlearner.learning.pending_evaluations import read_pending_evaluations, write_pending_evaluations
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.records.disk import Outage, write_atomically
 from actorlearner.records.notify import warn
 from actorlearner.records.seal import BrokenError, newest_complete, seal, seal_path, sealed
@@ -144,15 +144,15 @@ class LearnerCheckpoint:
     def save(
         self,
         pending_evaluations: Sequence[EvaluationRequest] = (),
-        learner: Learner | None = None,
+        graph: TrainingGraph | None = None,
     ) -> bool:
         """Writes a checkpoint of this train step, unless it is written already.
 
-        Blocks while `learner` takes a train step, up to _SETTLE_S.
+        Blocks while `graph` takes a train step, up to _SETTLE_S.
 
         Args:
           pending_evaluations: the policies whose evaluation is pending.
-          learner: may take train steps on another thread meanwhile; None: no train step can be in progress.
+          graph: may take train steps on another thread meanwhile; None: no train step can be in progress.
 
         Returns:
           Whether it exists. A disk that is full or fails is logged, and earlier checkpoints are kept.
@@ -165,7 +165,7 @@ class LearnerCheckpoint:
             if step == self._saved:
                 return True
             try:
-                step = self._write(learner)
+                step = self._write(graph)
                 write_pending_evaluations(self._pending_evaluations(step), pending_evaluations)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
@@ -179,25 +179,25 @@ class LearnerCheckpoint:
             self._written(step, self._directory / _name(step))
             return True
 
-    def _write(self, learner: Learner | None) -> int:
+    def _write(self, graph: TrainingGraph | None) -> int:
         """Writes the variables; returns their train step.
 
         After a stop, the training thread may still wait for data and may get it during the write. The file
         then mixes two train steps and is written again. This happens once: the thread ends after its call.
         """
         while True:
-            self._wait_for_the_train_step(learner)
+            self._wait_for_the_train_step(graph)
             step = int(self._train_step.numpy())
             self._checkpoint.write(str(self._directory / _name(step)))
-            in_train_step = learner is not None and learner.in_train_step
+            in_train_step = graph is not None and graph.in_train_step
             # Read last: otherwise a train step could end unnoticed between the two checks.
             if not in_train_step and int(self._train_step.numpy()) == step:
                 return step
             self._remove(_name(step))
 
-    def _wait_for_the_train_step(self, learner: Learner | None) -> None:
+    def _wait_for_the_train_step(self, graph: TrainingGraph | None) -> None:
         deadline = time.monotonic() + _SETTLE_S
-        while learner is not None and learner.in_train_step:
+        while graph is not None and graph.in_train_step:
             if time.monotonic() >= deadline:
                 raise RunError(
                     f"a train step did not end within {_SETTLE_S:.0f} s of the stop: nothing was saved since "

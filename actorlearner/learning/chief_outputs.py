@@ -14,11 +14,11 @@ from actorlearner.callbacks.caller import Callbacks
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.learner import Learner
 from actorlearner.learning.learner_metrics import LearnerMetrics
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.profiler import Profiler
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.learning.warm_start import warm_start
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import LEARNER
@@ -59,7 +59,7 @@ class ChiefOutputs(Outputs):
         self._profiler = Profiler(config.learn.profile, directory.summaries("learner"))
         self._export = PolicyExport(directory.policies, parts, config)
         self._held_back: list[EvaluationRequest] = []
-        self._learner: Learner | None = None
+        self._graph: TrainingGraph | None = None
         self._last_status = ReplayStatus(0, 0, 0)
 
     @functools.cached_property
@@ -121,14 +121,15 @@ class ChiefOutputs(Outputs):
         self._queue_held_back()
         self._save_initial_policies()
 
-    def begin_training(self, learner: Learner) -> None:
+    def begin_training(self, graph: TrainingGraph) -> None:
         """Starts the measurements."""
-        self._learner = learner
-        learner.begin(self._checkpoint.generation)
-        self._metrics = LearnerMetrics(self._directory, self._summaries, learner, self._replay_status)
+        self._graph = graph
+        self._steps_per_call = graph.train_steps_per_call
+        graph.begin(self._checkpoint.generation)
+        self._metrics = LearnerMetrics(self._directory, self._summaries, graph, self._replay_status)
         self._last_call = self._train_step
         self._save_due_at = time.monotonic() + _SAVE_AFTER_S
-        self._profiler.update(self._train_step, learner.train_steps_per_call or 1)
+        self._profiler.update(self._train_step, self._steps_per_call or 1)
 
     def after_call(self, train_step: int, loss: LossInfo) -> None:
         """Publishes, saves and records what is due after a call of the training graph.
@@ -144,7 +145,7 @@ class ChiefOutputs(Outputs):
                 self._held_back = [self._publisher.request(self._replay_status().inserts)]
             else:
                 self.publish_for_evaluation()
-        if not last and (self._learner.train_steps_per_call or self._due(learn.publish_interval, train_step)):
+        if not last and (self._steps_per_call or self._due(learn.publish_interval, train_step)):
             self._publisher.publish()
         self._metrics.spent("publish")
         self._metrics.add(train_step, loss, last=last)
@@ -153,7 +154,7 @@ class ChiefOutputs(Outputs):
             self._save_due_at = time.monotonic() + _SAVE_AFTER_S
         if self._save_initial_policies():
             self._metrics.restart_rates()
-        self._profiler.update(train_step, self._learner.train_steps_per_call or 1)
+        self._profiler.update(train_step, self._steps_per_call or 1)
         self._last_call = train_step
         self._metrics.spent()
 
@@ -191,7 +192,7 @@ class ChiefOutputs(Outputs):
         """
         beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()
-        if self._checkpoint.save(self._pending_evaluations(), self._learner):
+        if self._checkpoint.save(self._pending_evaluations(), self._graph):
             _log.info("checkpoint of train step %d written", self._train_step)
         if self._export.begun:  # Otherwise a stop would wait until the policies are traced.
             self._export.save()

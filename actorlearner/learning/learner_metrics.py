@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from tf_agents.agents.tf_agent import LossInfo
 
-from actorlearner.learning.learner import Learner
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.ram import resident_bytes
 from actorlearner.records.metrics import MetricsWriter, Rate
 from actorlearner.records.run_directory import RunDirectory
@@ -22,24 +22,24 @@ class LearnerMetrics:
         self,
         directory: RunDirectory,
         summaries: Summaries,
-        learner: Learner,
+        graph: TrainingGraph,
         replay_status: Callable[[], ReplayStatus],
     ) -> None:
-        """Starts the clock, and the first rate at the learner's train step.
+        """Starts the clock, and the first rate at the current train step.
 
         Args:
           directory: the run directory.
           summaries: the TensorBoard writer, which the training graph uses as well.
-          learner: whose measurements are recorded.
+          graph: its measurements are recorded.
           replay_status: returns the status of replay; may block for seconds.
         """
         self._metrics = MetricsWriter(directory.metrics("learner"))
         self._summaries = summaries
-        self._learner = learner
+        self._graph = graph
         self._replay_status = replay_status
         self._time = TimeShares("graph", "publish")
         self._blocked = BlockedTime()
-        self._last_step = int(learner.train_step.numpy())
+        self._last_step = int(graph.train_step.numpy())
         self._rate = Rate(self._last_step)
         self._first = True
         self._unwritten: tuple[int, LossInfo] | None = None
@@ -77,7 +77,7 @@ class LearnerMetrics:
         self._summaries.flush()
 
     def _record(self, train_step: int, loss: LossInfo) -> dict[str, Any]:
-        data, shares, replay = self._learner.take_statistics(), self._time.take(), self._replay_status()
+        data, shares, replay = self._graph.take_statistics(), self._time.take(), self._replay_status()
         rate = self._rate.update(train_step)
         elapsed_s = (train_step - self._last_step) / rate if rate else 0.0
         self._last_step = train_step
@@ -106,7 +106,7 @@ class LearnerMetrics:
 
     def restart_rates(self) -> None:
         """Starts the rates and shares of time again, without the time since the last record."""
-        self._last_step = int(self._learner.train_step.numpy())
+        self._last_step = int(self._graph.train_step.numpy())
         self._rate = Rate(self._last_step)
         self._blocked.update(self._replay_status())
         self._time.take()

@@ -5,7 +5,7 @@ import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.learning.learner import Learner
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.replay.status import ReplayStatusSource
 
 
@@ -35,7 +35,7 @@ class Outputs:
         Called if replay does not fill for a while.
         """
 
-    def begin_training(self, learner: Learner) -> None:
+    def begin_training(self, graph: TrainingGraph) -> None:
         """Starts the measurements."""
 
     def check(self) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from actorlearner.config.checks import profiled_steps
 from actorlearner.config.schema import Config
 from actorlearner.learning.group import Group
-from actorlearner.learning.learner import Learner
 from actorlearner.learning.outputs import Outputs
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
@@ -20,26 +20,28 @@ _STARVED_AFTER_S = 3.0
 """Seconds a train step may wait for its batch. Then the heartbeat reports it; a stop abandons the thread."""
 
 
-def train(config: Config, group: Group, learner: Learner, outputs: Outputs, start_up: StartupTimer) -> None:
+def train(
+    config: Config, group: Group, graph: TrainingGraph, outputs: Outputs, start_up: StartupTimer
+) -> None:
     """Calls the training graph until the last train step or a stop.
 
     Args:
       config: the experiment.
       group: the group of this learner; all its learners make the same calls of the graph.
-      learner: takes the train steps.
+      graph: takes the train steps.
       outputs: publishes, saves and records after each call.
       start_up: reported after the first call.
 
     Raises:
       RunError: training has diverged.
     """
-    start = train_step = int(learner.train_step.numpy())
+    start = train_step = int(graph.train_step.numpy())
     slowest_s: float | None = None
     while train_step < config.learn.train_steps and not group.stopped:
-        train_steps = learner.train_steps_per_call or _train_steps_until_due(config, train_step)
+        train_steps = graph.train_steps_per_call or _train_steps_until_due(config, train_step)
         group.begin_call()
         began = time.monotonic()
-        loss = learner.train(train_steps)
+        loss = graph.train(train_steps)
         if train_step > start:  # The first call also optimises the graph.
             slowest_s = max(slowest_s or 0.0, time.monotonic() - began)
         else:
@@ -65,7 +67,7 @@ def _train_steps_until_due(config: Config, train_step: int) -> int:
 
 def train_on_thread(
     body: Callable[[], None],
-    learner: Learner,
+    graph: TrainingGraph,
     stop: Stop,
     group: Group,
     check: Callable[[], None],
@@ -74,11 +76,11 @@ def train_on_thread(
 
     The main thread gets the signals and must not block inside TensorFlow: a call of the graph that waits for
     data cannot be interrupted. If a stop is requested and no data arrives, the thread is abandoned while it
-    waits. If its data still arrives, it takes train steps, see `Learner.in_train_step`.
+    waits. If its data still arrives, it takes train steps, see `TrainingGraph.in_train_step`.
 
     Args:
       body: trains; runs on the thread.
-      learner: takes the train steps.
+      graph: takes the train steps.
       stop: ends training.
       group: the group of this learner; names the data, and decides whether the thread may be abandoned.
       check: raises an error that ends training, even while training waits for data.
@@ -96,7 +98,7 @@ def train_on_thread(
 
     thread = threading.Thread(target=run, name="training", daemon=True)
     thread.start()
-    starvation = _Starvation(learner)
+    starvation = _Starvation(graph)
     while thread.is_alive():
         thread.join(timeout=0.1)
         if starvation.lasts():
@@ -113,15 +115,15 @@ def train_on_thread(
 class _Starvation:
     """Detects that one train step has been waiting for its batch for longer than _STARVED_AFTER_S."""
 
-    def __init__(self, learner: Learner) -> None:
-        self._learner = learner
+    def __init__(self, graph: TrainingGraph) -> None:
+        self._graph = graph
         self._train_step = -1
         self._since = 0.0
 
     def lasts(self) -> bool:
         """Returns whether the current wait exceeds _STARVED_AFTER_S; call it several times a second."""
-        train_step = int(self._learner.train_step.numpy())
-        if not self._learner.waiting_for_data or train_step != self._train_step:
+        train_step = int(self._graph.train_step.numpy())
+        if not self._graph.waiting_for_data or train_step != self._train_step:
             self._train_step = train_step
             self._since = time.monotonic()
         return time.monotonic() - self._since > _STARVED_AFTER_S

@@ -12,10 +12,10 @@ from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.group import Group, join_group
-from actorlearner.learning.iteration_learner import IterationLearner, check_replicas
-from actorlearner.learning.learner import Learner
+from actorlearner.learning.iteration_graph import IterationGraph, check_replicas
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat
 from actorlearner.process.role_names import LEARNER
@@ -83,7 +83,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         alone = group.size == 1
         if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
             begin_run()
-        learner = _make_learner(config, outputs.writer, group, parts, servers)
+        graph = _make_training_graph(config, outputs.writer, group, parts, servers)
         if not alone:  # After tracing, which makes the optimisers' slots: `broadcast` needs them.
             begin_run()
         outputs.check_restored()
@@ -96,9 +96,9 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         if finished or consumed_once or _wait_for_replay(config, replay, stop, outputs):
             start_up.ended("filling replay")
             beat("taking the first train steps", patience_s=LONG_PATIENCE_S)
-            outputs.begin_training(learner)
+            outputs.begin_training(graph)
             train_on_thread(
-                lambda: train(config, group, learner, outputs, start_up), learner, stop, group, outputs.check
+                lambda: train(config, group, graph, outputs, start_up), graph, stop, group, outputs.check
             )
         outputs.end(stopped=stop.requested)
 
@@ -124,30 +124,30 @@ def seed_training(seed: int, index: int, restored: int) -> None:
     tf.random.set_seed(seed_for(seed, LEARNER, index, restart=restored))
 
 
-def _make_learner(
+def _make_training_graph(
     config: Config,
     writer: tf.summary.SummaryWriter,
     group: Group,
     parts: AgentParts,
     servers: Sequence[ReplayServer],
-) -> Learner:
-    """Makes the learner; this traces the training graph, which takes seconds."""
+) -> TrainingGraph:
+    """Traces the training graph, which takes seconds."""
     # Tracing fixes the random numbers, so a resumed learner traces with another seed. A group restores only
     # after tracing: when resumed, it repeats its random numbers.
     if restored := int(parts.train_step.numpy()):
         seed_training(config.seed, group.index, restored)
     beat("making the training graph", patience_s=LONG_PATIENCE_S)
     layout, batch_size = servers[0].layout, config.learn.batch_size
-    learner_class: type[Learner] = Learner
+    graph_class: type[TrainingGraph] = TrainingGraph
     per_learner, per_replica = batch_size // group.size, batch_size // group.strategy.num_replicas_in_sync
     if layout.experience.iteration is not None:
         # It gathers single sequences, and makes its own minibatches.
-        learner_class, per_learner, per_replica = IterationLearner, 1, 1
+        graph_class, per_learner, per_replica = IterationGraph, 1, 1
     addresses = [server.address for server in servers]
     writers = []
     if layout.experience.priorities is not None:
         writers = [PriorityWriter(server.client, layout.table) for server in servers]
-    learner = learner_class(
+    graph = graph_class(
         parts,
         lambda: experience_dataset(addresses, layout, per_learner, per_replica),
         layout,
@@ -156,8 +156,8 @@ def _make_learner(
         writer=writer,
         write_priorities=writers,
     )
-    keep_until_exit(learner)
-    return learner
+    keep_until_exit(graph)
+    return graph
 
 
 def _wait_for_replay(config: Config, replay: ReplayStatusSource, stop: Stop, outputs: Outputs) -> bool:

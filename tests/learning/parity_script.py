@@ -32,7 +32,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning import group as learning_group
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group, join_group
-from actorlearner.learning.learner import Learner
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import PackedLayout
 from tests.support.processes import wait_for
@@ -42,7 +42,7 @@ from tests.support.training import (
     SPECS,
     all_variables,
     fixed_rows,
-    make_learner,
+    make_training_graph,
     packed,
     with_info,
 )
@@ -140,8 +140,8 @@ class Training:
         with self.group.strategy.scope():
             return make_agent(Config(agent=self.kind.config), self.kind.specs)
 
-    def learner(self, parts: AgentParts, taken: int = 0, last: int = TRAIN_STEPS) -> Learner:
-        """A learner of the data that follows after so many train steps, and comes until the last."""
+    def graph(self, parts: AgentParts, taken: int = 0, last: int = TRAIN_STEPS) -> TrainingGraph:
+        """A training graph of the data that follows after so many train steps, and comes until the last."""
 
         def dataset() -> tf.data.Dataset:
             # As many rows as ever in one train step: an element is what one replica gets.
@@ -152,14 +152,14 @@ class Training:
                 own = own.take(last).concatenate(endless_wait(own.element_spec))
             return with_info(own.repeat())
 
-        return make_learner(self.directory, parts, dataset, self.kind.layout, self.group)
+        return make_training_graph(self.directory, parts, dataset, self.kind.layout, self.group)
 
     def checkpoint(self, parts: AgentParts) -> LearnerCheckpoint:
         return LearnerCheckpoint(self.directory / "checkpoints", parts)
 
-    def run(self, learner: Learner, iterations: int) -> Any:
+    def run(self, graph: TrainingGraph, iterations: int) -> Any:
         self.group.begin_call()
-        loss = learner.train(iterations).loss
+        loss = graph.train(iterations).loss
         assert not self.group.stopped
         return float(loss)
 
@@ -189,13 +189,13 @@ def train(training: Training) -> Values:
     parts = training.parts()
     initial = training.values(parts)
     checkpoint = training.checkpoint(parts)
-    learner = training.learner(parts)
-    losses = [training.run(learner, n) for n in (1, 1, 2)]
+    graph = training.graph(parts)
+    losses = [training.run(graph, n) for n in (1, 1, 2)]
     stopped = training.values(parts)
     if training.group.index == 0:
         checkpoint.save()
-    losses.append(training.run(learner, TRAIN_STEPS - STOPPED_AT))
-    statistics = learner.take_statistics()
+    losses.append(training.run(graph, TRAIN_STEPS - STOPPED_AT))
+    statistics = graph.take_statistics()
     copies = {
         name: np.stack(
             [copy.numpy() for copy in training.group.strategy.experimental_local_results(variable)]
@@ -220,7 +220,7 @@ def resumed(training: Training) -> Values:
     checkpoint = training.checkpoint(parts)
     if training.group.size == 1:
         checkpoint.restore()
-    learner = training.learner(parts, STOPPED_AT)
+    graph = training.graph(parts, STOPPED_AT)
     if training.group.index == 0:
         if training.group.size > 1:
             checkpoint.restore()
@@ -229,19 +229,19 @@ def resumed(training: Training) -> Values:
         for variable in training.kind.variables(parts).values():
             variable.assign(tf.zeros_like(variable) - 1)
     training.group.broadcast(parts.agent, parts.train_step)
-    training.run(learner, TRAIN_STEPS - STOPPED_AT)
+    training.run(graph, TRAIN_STEPS - STOPPED_AT)
     return training.values(parts)
 
 
 def starved(training: Training) -> Values:
     """The variables while the chief has the data of the next train step, and another learner does not."""
     parts = training.parts()
-    learner = training.learner(parts, last=TRAIN_STEPS if training.group.index == 0 else STOPPED_AT)
+    graph = training.graph(parts, last=TRAIN_STEPS if training.group.index == 0 else STOPPED_AT)
     # Blocked for good: main ends the process with it.
-    threading.Thread(target=lambda: training.run(learner, TRAIN_STEPS), daemon=True).start()
-    wait_for(lambda: learner.train_step.numpy() >= STOPPED_AT, "the last data")
+    threading.Thread(target=lambda: training.run(graph, TRAIN_STEPS), daemon=True).start()
+    wait_for(lambda: graph.train_step.numpy() >= STOPPED_AT, "the last data")
     time.sleep(1.0)  # Nothing tells that what must not happen now has not happened.
-    assert learner.waiting_for_data
+    assert graph.waiting_for_data
     return training.values(parts)
 
 

@@ -15,7 +15,7 @@ from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.warm_start import warm_start
 from actorlearner.records.run_directory import RunDirectory
-from tests.support.training import DQN, SPECS, fixed_dataset, make_learner
+from tests.support.training import DQN, SPECS, fixed_dataset, make_training_graph
 
 DEFAULT = tf.distribute.get_strategy()
 
@@ -35,8 +35,8 @@ def test_the_learner_measures_observations_and_the_policy_normalises_them(tmp_pa
     parts = parts_of(observation_normalizer=True)
     assert parts.normalizer is not None
     assert {id(v) for v in parts.normalizer.variables} <= {id(v) for v in parts.policy_variables}
-    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(6, 10))
-    learner.train(10)
+    graph = make_training_graph(tmp_path, parts, lambda: fixed_dataset(6, 10))
+    graph.train(10)
     moments = parts.normalizer._moments[0]
     assert float(moments.count) == 60
     observations = np.random.default_rng(0).normal(3.0, 2.0, (1_000, 4)).astype(np.float32)

@@ -31,8 +31,8 @@ from tests.support.training import (
     DQN,
     SPECS,
     fixed_dataset,
-    make_learner,
     make_parts,
+    make_training_graph,
     values_of,
     with_info,
 )
@@ -63,14 +63,14 @@ def test_a_new_run_has_nothing_to_restore(tmp_path: Path) -> None:
 
 def test_resumed_training_equals_uninterrupted_training(tmp_path: Path) -> None:
     uninterrupted = make_parts()
-    learner = make_learner(tmp_path, uninterrupted, lambda: fixed_dataset(BATCH, STEPS))
-    learner.train(STOPPED_AT)
-    learner.train(STEPS - STOPPED_AT)
+    graph = make_training_graph(tmp_path, uninterrupted, lambda: fixed_dataset(BATCH, STEPS))
+    graph.train(STOPPED_AT)
+    graph.train(STEPS - STOPPED_AT)
 
     stopped = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", stopped)
-    learner = make_learner(tmp_path, stopped, lambda: fixed_dataset(BATCH, STEPS))
-    learner.train(STOPPED_AT)
+    graph = make_training_graph(tmp_path, stopped, lambda: fixed_dataset(BATCH, STEPS))
+    graph.train(STOPPED_AT)
     at_stop = values_of(stopped)
     checkpoint.save()
 
@@ -80,12 +80,12 @@ def test_resumed_training_equals_uninterrupted_training(tmp_path: Path) -> None:
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", resumed)
     checkpoint.restore()
     assert int(resumed.train_step) == STOPPED_AT
-    learner = make_learner(tmp_path, resumed, lambda: fixed_dataset(BATCH, STEPS, skipped=STOPPED_AT))
+    graph = make_training_graph(tmp_path, resumed, lambda: fixed_dataset(BATCH, STEPS, skipped=STOPPED_AT))
     checkpoint.check_restored()
     assert any(np.any(at_stop[f"trained/{i}"] != at_stop[f"target/{i}"]) for i in range(4))
     assert {"optimizer/iterations", "optimizer/m/0", "optimizer/v/3"} <= at_stop.keys()
     assert_equal(values_of(resumed), at_stop)
-    learner.train(STEPS - STOPPED_AT)
+    graph.train(STEPS - STOPPED_AT)
     assert_equal(values_of(resumed), values_of(uninterrupted))
 
 
@@ -143,7 +143,7 @@ def test_the_agent_has_all_its_variables_before_it_is_trained(tmp_path: Path, ag
     made = names_of(parts, tmp_path / "made")
     layout = PackedLayout(specs, n_step=1, gamma=0.99)
     rows = tf.data.Dataset.from_tensors(layout.format.as_bytes(layout.format.unused(BATCH)))
-    make_learner(tmp_path, parts, lambda: with_info(rows), layout)
+    make_training_graph(tmp_path, parts, lambda: with_info(rows), layout)
     assert made == names_of(parts, tmp_path / "trained")
     assert sum("OPTIMIZER_SLOT" in name for name in made) > 0
 
@@ -182,13 +182,13 @@ def test_slots_created_after_the_restore_get_the_saved_values(
 ) -> None:
     """As of an algorithm whose optimiser creates its slots in the first train step."""
     saved = make_parts()
-    make_learner(tmp_path, saved, lambda: fixed_dataset(BATCH, STEPS)).train(STOPPED_AT)
+    make_training_graph(tmp_path, saved, lambda: fixed_dataset(BATCH, STEPS)).train(STOPPED_AT)
     LearnerCheckpoint(tmp_path / "checkpoints", saved).save()
     monkeypatch.setattr(dqn, "create_moments", lambda *_: None)
     restored = make_parts()
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", restored)
     checkpoint.restore()
-    make_learner(tmp_path, restored, lambda: fixed_dataset(BATCH, STEPS))
+    make_training_graph(tmp_path, restored, lambda: fixed_dataset(BATCH, STEPS))
     checkpoint.check_restored()
     assert_equal(values_of(restored), values_of(saved))
 
@@ -222,7 +222,7 @@ def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch
     with pytest.raises(
         RunError, match=r"a train step did not end within .*: nothing was saved since the start"
     ):
-        LearnerCheckpoint(tmp_path, make_parts()).save(learner=SimpleNamespace(in_train_step=True))
+        LearnerCheckpoint(tmp_path, make_parts()).save(graph=SimpleNamespace(in_train_step=True))
     assert not list(tmp_path.glob("*"))
 
 

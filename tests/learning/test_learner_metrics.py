@@ -9,8 +9,8 @@ import tensorflow as tf
 from tf_agents.agents.tf_agent import LossInfo
 
 from actorlearner.learning import learner_metrics
-from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.learner_metrics import LearnerMetrics
+from actorlearner.learning.training_graph import DataStatistics
 from actorlearner.records import metrics as metrics_module
 from actorlearner.records.metrics import read_records
 from actorlearner.records.run_directory import RunDirectory
@@ -28,11 +28,11 @@ def test_the_first_rate_of_a_resumed_run_counts_only_its_own_train_steps(
     directory.metrics("learner").parent.mkdir()
     shares = SimpleNamespace(take=lambda: {"graph": 0.5, "publish": 0.25})
     monkeypatch.setattr(learner_metrics, "TimeShares", lambda *parts: shares)
-    learner: Any = SimpleNamespace(
+    graph: Any = SimpleNamespace(
         train_step=tf.Variable(5_000), take_statistics=lambda: DataStatistics(1.0, 0.0, 0)
     )
     summaries = Summaries(tmp_path / "summaries")
-    metrics = LearnerMetrics(directory, summaries, learner, lambda: ReplayStatus(10, 10, 10))
+    metrics = LearnerMetrics(directory, summaries, graph, lambda: ReplayStatus(10, 10, 10))
     clock.now += 4.0
     metrics.add(5_010, LossInfo(1.0, ()), last=False)
     (record,) = read_records(directory.metrics("learner"))

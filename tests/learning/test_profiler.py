@@ -16,7 +16,7 @@ from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.training_loop import train
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
-from tests.support.training import fixed_dataset, make_learner, make_parts
+from tests.support.training import fixed_dataset, make_parts, make_training_graph
 
 
 def events(directory: Path) -> set[str]:
@@ -33,7 +33,7 @@ def test_the_requested_train_steps_are_profiled(tmp_path: Path) -> None:
         train_steps=20, batch_size=6, publish_interval=20, checkpoint_interval=20, profile="7,12"
     )
     config = Config(learn=learn, evaluate=EvaluateConfig(interval=1_000))
-    learner = make_learner(tmp_path / "learner", make_parts(), lambda: fixed_dataset(6, 20))
+    graph = make_training_graph(tmp_path / "learner", make_parts(), lambda: fixed_dataset(6, 20))
     profiler = Profiler("7,12", tmp_path)
     profiler.update(0)
     calls: list[int] = []
@@ -43,7 +43,7 @@ def test_the_requested_train_steps_are_profiled(tmp_path: Path) -> None:
         profiler.update(train_step)
 
     outputs: Any = SimpleNamespace(after_call=after_call, after_training=lambda: None)
-    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, outputs, StartupTimer())
+    train(config, Group(tf.distribute.get_strategy(), Stop()), graph, outputs, StartupTimer())
     assert calls == [7, 12, 20]  # Otherwise ten train steps would be one call.
     assert any("MatMul" in name for name in events(tmp_path))
 

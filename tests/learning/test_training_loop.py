@@ -19,8 +19,8 @@ from actorlearner.learning import chief_outputs, learner_metrics, training_loop
 from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.group import Group, MultiWorkerGroup
-from actorlearner.learning.learner import DataStatistics
 from actorlearner.learning.outputs import Outputs
+from actorlearner.learning.training_graph import DataStatistics
 from actorlearner.learning.training_loop import train, train_on_thread
 from actorlearner.process.startup_timer import StartupTimer
 from actorlearner.process.stop import Stop
@@ -47,7 +47,7 @@ class Clock:
         return act
 
 
-class FakeLearner:
+class FakeTrainingGraph:
     """Takes train steps in no time."""
 
     train_steps_per_call = None
@@ -112,16 +112,16 @@ def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_request
     outputs._publisher.publish_for_evaluation = requests.append
     outputs._publisher.queue = requests.extend
     outputs._checkpoint.save = clock.slow(slow == "save")
-    learner = FakeLearner(parts)
-    train_steps = learner.train
+    graph = FakeTrainingGraph(parts)
+    train_steps = graph.train
 
     def take_a_second(iterations: int) -> Any:
         clock.now += iterations
         return train_steps(iterations)
 
-    monkeypatch.setattr(learner, "train", take_a_second)
-    outputs.begin_training(learner)
-    train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
+    monkeypatch.setattr(graph, "train", take_a_second)
+    outputs.begin_training(graph)
+    train(config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
     newest = read_records(directory.metrics("learner"))[-1]
     fractions = dict.fromkeys(("publish_fraction", "overhead_fraction"), 0.0)
     if longest:
@@ -153,9 +153,9 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
         ("evaluate", int(parts.train_step)) for _ in requests
     )
     outputs._publisher.publish_for_evaluation = lambda inserts: outputs._publisher.queue(["request"])
-    learner = FakeLearner(parts)
-    outputs.begin_training(learner)
-    train(outputs._config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
+    graph = FakeTrainingGraph(parts)
+    outputs.begin_training(graph)
+    train(outputs._config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
     assert done[:2] == [("publish", 2), ("save", 4)]
     assert [each for each in done if each[0] == "evaluate"] == [("evaluate", 4)] * room
     assert (("publish", 4) in done) == room
@@ -207,15 +207,15 @@ def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
         return True
 
     outputs._checkpoint.save = save
-    learner = FakeLearner(parts)
-    outputs.begin_training(learner)
-    train(config, Group(tf.distribute.get_strategy(), stop), learner, outputs, StartupTimer())
+    graph = FakeTrainingGraph(parts)
+    outputs.begin_training(graph)
+    train(config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
     assert saved == expected
 
 
 def test_an_error_ends_training_that_waits_for_data() -> None:
     data = threading.Event()
-    learner = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
+    graph = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
     stop = Stop()
 
     def check() -> None:
@@ -224,7 +224,7 @@ def test_an_error_ends_training_that_waits_for_data() -> None:
     began = time.monotonic()
     try:
         with pytest.raises(RunError, match="another learner has taken over this run"):
-            train_on_thread(data.wait, learner, stop, Group(tf.distribute.get_strategy(), stop), check)
+            train_on_thread(data.wait, graph, stop, Group(tf.distribute.get_strategy(), stop), check)
     finally:
         data.set()
     assert time.monotonic() - began < 1.0
@@ -237,7 +237,7 @@ def test_a_stopped_learner_that_waits_for_its_chief_stays_until_the_chief_has_en
     """The chief may be writing a checkpoint; its next call of the training graph needs the others."""
     monkeypatch.setattr(training_loop, "_STARVED_AFTER_S", 0.0)
     data, stop = threading.Event(), Stop()
-    learner = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
+    graph = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True)
     link = SimpleNamespace(others_have_left=False)
     group = MultiWorkerGroup(
         tf.distribute.get_strategy(), stop, Cluster(("localhost:1", "localhost:2"), index), link
@@ -246,7 +246,7 @@ def test_a_stopped_learner_that_waits_for_its_chief_stays_until_the_chief_has_en
     chief_ends = threading.Timer(0.5, setattr, (link, "others_have_left", True))
     chief_ends.start()
     try:
-        train_on_thread(data.wait, learner, stop, group, lambda: None)
+        train_on_thread(data.wait, graph, stop, group, lambda: None)
         assert link.others_have_left == (index > 0)
     finally:
         data.set()
@@ -261,15 +261,15 @@ def test_slow_calls_get_a_longer_heartbeat_patience(tmp_path: Path, monkeypatch:
         training_loop, "beat", lambda what, step, patience_s: beats.append((step, patience_s))
     )
     parts = make_parts()
-    learner = FakeLearner(parts)
+    graph = FakeTrainingGraph(parts)
     took_s = iter([100.0, 5.0, 5.0, 100.0, 5.0])
-    train_steps = learner.train
+    train_steps = graph.train
 
     def slowly(iterations: int) -> Any:
         clock.now += next(took_s)
         return train_steps(iterations)
 
-    monkeypatch.setattr(learner, "train", slowly)
+    monkeypatch.setattr(graph, "train", slowly)
     config = Config(learn=LearnConfig(train_steps=_STEPS, batch_size=6, train_steps_per_call=2))
-    train(config, Group(tf.distribute.get_strategy(), Stop()), learner, Outputs(), StartupTimer())
+    train(config, Group(tf.distribute.get_strategy(), Stop()), graph, Outputs(), StartupTimer())
     assert beats == [(2, 900.0), (4, 60.0), (6, 60.0), (8, 900.0), (10, 900.0)]

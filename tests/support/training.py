@@ -1,4 +1,4 @@
-"""Training on fixed data: a small agent, batches that are always the same, and a learner of both."""
+"""Training on fixed data: a small agent, batches that are always the same, and a training graph of both."""
 
 import copy
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.group import Group
-from actorlearner.learning.learner import Learner
+from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
 from actorlearner.replay.packed import PackedLayout
@@ -114,16 +114,16 @@ def layout_with(decode: Callable[[Any], Any]) -> PackedLayout:
     return layout
 
 
-def make_learner(
+def make_training_graph(
     directory: Path,
     parts: AgentParts,
     dataset: Callable[[], tf.data.Dataset],
     layout: PackedLayout = LAYOUT,
     group: Group | None = None,
     xla: bool = False,
-) -> Learner:
-    """A learner as the learner role makes it."""
-    return Learner(
+) -> TrainingGraph:
+    """A training graph as the learner role makes it."""
+    return TrainingGraph(
         parts,
         dataset,
         layout,

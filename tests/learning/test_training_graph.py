@@ -1,4 +1,4 @@
-"""What the learner measures while it trains."""
+"""What the training graph measures, and that it trains as TF-Agents does."""
 
 import contextlib
 import queue
@@ -18,15 +18,15 @@ from actorlearner.errors import RunError
 from actorlearner.learning import training_loop
 from actorlearner.learning.checkpoint import LearnerCheckpoint
 from actorlearner.learning.group import Group
-from actorlearner.learning.learner import DataStatistics, Learner
+from actorlearner.learning.training_graph import DataStatistics, TrainingGraph
 from actorlearner.process.stop import Stop
 from tests.support.training import (
     LAYOUT,
     fixed_dataset,
     fixed_rows,
     layout_with,
-    make_learner,
     make_parts,
+    make_training_graph,
     values_of,
     with_info,
 )
@@ -34,12 +34,12 @@ from tests.support.training import (
 BATCH = 6
 
 
-def learner_of(directory: Path, policy_train_steps: list[list[int]]) -> Learner:
-    """A learner whose n-th batch was collected by the policies of these train steps."""
+def graph_of(directory: Path, policy_train_steps: list[list[int]]) -> TrainingGraph:
+    """A training graph whose n-th batch was collected by the policies of these train steps."""
     rows = fixed_rows(sum(len(batch) for batch in policy_train_steps))
     rows[:, -8:] = np.concatenate(policy_train_steps).astype(np.int64)[:, None].view(np.uint8)
     dataset = tf.data.Dataset.from_tensor_slices(rows).batch(len(policy_train_steps[0]))
-    return make_learner(directory, make_parts(), lambda: with_info(dataset))
+    return make_training_graph(directory, make_parts(), lambda: with_info(dataset))
 
 
 def staleness(statistics: DataStatistics) -> tuple[float | None, int | None]:
@@ -47,7 +47,7 @@ def staleness(statistics: DataStatistics) -> tuple[float | None, int | None]:
 
 
 def test_staleness_is_the_policy_age_in_train_steps_without_random_actions(tmp_path: Path) -> None:
-    learner = learner_of(
+    graph = graph_of(
         tmp_path,
         [
             [0, 0, -1],  # Train step 0: ages 0, 0.
@@ -58,29 +58,29 @@ def test_staleness_is_the_policy_age_in_train_steps_without_random_actions(tmp_p
             [-1, -1, 1],  # Train step 5: age 4.
         ],
     )
-    learner.train(4)
-    assert staleness(learner.take_statistics()) == (pytest.approx(5 / 7), 3)
-    learner.train(1)
-    assert staleness(learner.take_statistics()) == (None, None)
-    learner.train(1)
-    assert staleness(learner.take_statistics()) == (4.0, 4)
+    graph.train(4)
+    assert staleness(graph.take_statistics()) == (pytest.approx(5 / 7), 3)
+    graph.train(1)
+    assert staleness(graph.take_statistics()) == (None, None)
+    graph.train(1)
+    assert staleness(graph.take_statistics()) == (4.0, 4)
 
 
 def test_random_actions_do_not_raise_staleness(tmp_path: Path) -> None:
-    learner = learner_of(tmp_path, [[-1] * 4] * 9 + [[-1, -1, -1, 9]])
-    learner.train(10)
-    assert staleness(learner.take_statistics()) == (0.0, 0)
+    graph = graph_of(tmp_path, [[-1] * 4] * 9 + [[-1, -1, -1, 9]])
+    graph.train(10)
+    assert staleness(graph.take_statistics()) == (0.0, 0)
 
 
 def test_staleness_leaves_out_policies_of_rolled_back_train_steps(tmp_path: Path) -> None:
     """Transitions that a lost learner's policy collected stay in replay."""
-    learner = learner_of(tmp_path, [[900, 900, 0], [1, 900, -1], [900, 900, 900], [4, 3, 0]])
-    learner.train(2)  # Train step 0: age 0. Train step 1: age 0.
-    assert staleness(learner.take_statistics()) == (0.0, 0)
-    learner.train(1)
-    assert staleness(learner.take_statistics()) == (None, None)
-    learner.train(1)  # Train step 3: ages 0 and 3.
-    assert staleness(learner.take_statistics()) == (1.5, 3)
+    graph = graph_of(tmp_path, [[900, 900, 0], [1, 900, -1], [900, 900, 900], [4, 3, 0]])
+    graph.train(2)  # Train step 0: age 0. Train step 1: age 0.
+    assert staleness(graph.take_statistics()) == (0.0, 0)
+    graph.train(1)
+    assert staleness(graph.take_statistics()) == (None, None)
+    graph.train(1)  # Train step 3: ages 0 and 3.
+    assert staleness(graph.take_statistics()) == (1.5, 3)
 
 
 def test_losses_are_means_over_the_batch(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_losses_are_means_over_the_batch(tmp_path: Path) -> None:
     means = []
     for repeats in (1, 4):
         rows = tf.data.Dataset.from_tensors(np.tile(fixed_rows(BATCH), (repeats, 1)))
-        learner = make_learner(tmp_path, make_parts(), lambda rows=rows: with_info(rows))
-        loss = learner.train(1)
+        graph = make_training_graph(tmp_path, make_parts(), lambda rows=rows: with_info(rows))
+        loss = graph.train(1)
         np.testing.assert_allclose(loss.extra.td_loss, loss.loss, rtol=1e-6)
         means.append([float(value) for value in (loss.loss, *loss.extra)])
     np.testing.assert_allclose(*means, rtol=1e-5)  # The same transitions, four times as many.
@@ -99,34 +99,34 @@ def test_xla_takes_the_same_train_steps(tmp_path: Path) -> None:
     trained, statistics, compiled = [], [], []
     for xla in (False, True):
         parts = make_parts()
-        learner = make_learner(tmp_path / str(xla), parts, lambda: fixed_dataset(BATCH, 7), xla=xla)
-        losses = learner.train(7)
+        graph = make_training_graph(tmp_path / str(xla), parts, lambda: fixed_dataset(BATCH, 7), xla=xla)
+        losses = graph.train(7)
         trained.append(values_of(parts) | {"loss": losses.loss, "td_error": losses.extra.td_error})
-        statistics.append(staleness(learner.take_statistics()))
-        compiled.append(_compiled_functions(learner))
+        statistics.append(staleness(graph.take_statistics()))
+        compiled.append(_compiled_functions(graph))
     assert compiled == [0, 1]
     assert statistics[0] == statistics[1]
     for name, value in trained[0].items():
         np.testing.assert_allclose(trained[1][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-def _compiled_functions(learner: Learner) -> int:
+def _compiled_functions(graph: TrainingGraph) -> int:
     """How many functions the training graph has XLA compile."""
-    graph = learner._train_steps.get_concrete_function(tf.constant(1), learner._batches).graph
-    return sum(function.attr["_XlaMustCompile"].b for function in graph.as_graph_def().library.function)
+    traced = graph._train_steps.get_concrete_function(tf.constant(1), graph._batches).graph
+    return sum(function.attr["_XlaMustCompile"].b for function in traced.as_graph_def().library.function)
 
 
 def test_nothing_is_measured_before_training(tmp_path: Path) -> None:
-    assert learner_of(tmp_path, [[0]]).take_statistics() == DataStatistics(0.0, None, None)
+    assert graph_of(tmp_path, [[0]]).take_statistics() == DataStatistics(0.0, None, None)
 
 
 def test_taking_the_statistics_resets_them(tmp_path: Path) -> None:
-    learner = learner_of(tmp_path, [[0, 0]] * 6)
-    learner.train(3)
-    assert learner.take_statistics().wait_s > 0
-    assert learner.take_statistics() == DataStatistics(0.0, None, None)
-    learner.train(1)
-    assert staleness(learner.take_statistics()) == (3.0, 3)
+    graph = graph_of(tmp_path, [[0, 0]] * 6)
+    graph.train(3)
+    assert graph.take_statistics().wait_s > 0
+    assert graph.take_statistics() == DataStatistics(0.0, None, None)
+    graph.train(1)
+    assert staleness(graph.take_statistics()) == (3.0, 3)
 
 
 class _Clock:
@@ -184,12 +184,12 @@ def test_wait_time_is_the_wait_for_batches_without_the_train_steps(
         clock.rows, output_signature=tf.TensorSpec(rows.shape, rows.dtype)
     )
     layout = layout_with(clock.decode)
-    learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset), layout)
+    graph = make_training_graph(tmp_path, make_parts(), lambda: with_info(dataset), layout)
     try:
-        learner.train(1)
-        assert learner.take_statistics().wait_s == fetch_s
-        learner.train(6)
-        assert learner.take_statistics().wait_s == 6 * fetch_s
+        graph.train(1)
+        assert graph.take_statistics().wait_s == fetch_s
+        graph.train(6)
+        assert graph.take_statistics().wait_s == 6 * fetch_s
     finally:
         clock.ended = True
 
@@ -209,19 +209,19 @@ def test_waiting_for_data_is_true_while_a_train_step_waits_for_its_batch(
 
     signature = tf.TensorSpec(rows.shape, rows.dtype)
     dataset = tf.data.Dataset.from_generator(rows_when_put, output_signature=signature)
-    learner = make_learner(tmp_path, make_parts(), lambda: with_info(dataset))
-    assert not learner.waiting_for_data
-    training = threading.Thread(target=lambda: learner.train(3))
+    graph = make_training_graph(tmp_path, make_parts(), lambda: with_info(dataset))
+    assert not graph.waiting_for_data
+    training = threading.Thread(target=lambda: graph.train(3))
     training.start()
     try:
         for done in range(3):
-            eventually(lambda done=done: learner.waiting_for_data and learner.train_step.numpy() == done)
+            eventually(lambda done=done: graph.waiting_for_data and graph.train_step.numpy() == done)
             batches.put(rows)
     finally:
         ended.set()
         training.join()
-    assert not learner.waiting_for_data
-    assert learner.train_step.numpy() == 3
+    assert not graph.waiting_for_data
+    assert graph.train_step.numpy() == 3
 
 
 @pytest.mark.parametrize("checked_in_the_graph", [True, False])
@@ -236,11 +236,11 @@ def test_after_a_divergence_the_variables_stay_unsafe_to_save(
 
     parts = make_parts()
     monkeypatch.setattr(parts.agent, "train", diverge)
-    learner = make_learner(tmp_path, parts, lambda: fixed_dataset(BATCH, 2))
-    assert not learner.in_train_step
+    graph = make_training_graph(tmp_path, parts, lambda: fixed_dataset(BATCH, 2))
+    assert not graph.in_train_step
     with pytest.raises(RunError, match="training has diverged: after train step 0 the loss was n"):
-        learner.train(1)
-    assert learner.in_train_step
+        graph.train(1)
+    assert graph.in_train_step
 
 
 def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,11 +265,11 @@ def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: p
         one_batch, output_signature=tf.TensorSpec(rows.shape, rows.dtype)
     )
     parts = make_parts()
-    learner = make_learner(tmp_path, parts, lambda: with_info(dataset), layout_with(decode))
+    graph = make_training_graph(tmp_path, parts, lambda: with_info(dataset), layout_with(decode))
     stop = Stop()
     stop.request()
     group = Group(tf.distribute.get_strategy(), stop)
-    training_loop.train_on_thread(lambda: learner.train(1), learner, stop, group, lambda: None)
+    training_loop.train_on_thread(lambda: graph.train(1), graph, stop, group, lambda: None)
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove
 
@@ -285,13 +285,13 @@ def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(checkpoint._checkpoint, "write", train_meanwhile)
     monkeypatch.setattr(checkpoint, "_remove", end_the_train_step)
-    assert checkpoint.save(learner=learner)
+    assert checkpoint.save(graph=graph)
     assert [path.name for path in (tmp_path / "checkpoints").glob("*.seal.json")] == ["ckpt-1.seal.json"]
 
 
 def test_training_equals_tf_agents_stock_learner(tmp_path: Path) -> None:
     ours = make_parts()
-    make_learner(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).train(4)
+    make_training_graph(tmp_path, ours, lambda: fixed_dataset(BATCH, 4)).train(4)
     stock = make_parts()
     decoded = fixed_dataset(BATCH, 4).map(lambda rows, info: (as_transition(LAYOUT.decode(rows)), info))
     tf.config.run_functions_eagerly(True)  # Its graph takes long to trace, and its train steps are few.

@@ -12,7 +12,7 @@ from actorlearner.agents.on_policy_agent import OnPolicyAgent
 from actorlearner.config.problems import problem
 from actorlearner.config.schema import LearnConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.learning.learner import Learner, shares
+from actorlearner.learning.training_graph import TrainingGraph, shares
 from actorlearner.replay.layout import ReplayLayout
 from actorlearner.replay.packed import PackedLayout
 
@@ -39,8 +39,8 @@ def check_replicas(experience: Experience, batch_size: int, replicas: int) -> No
         raise ConfigurationError([problem("learn.strategy", f"{replicas} replicas cannot work", allowed)])
 
 
-class IterationLearner(Learner):
-    """A Learner whose calls are whole iterations, each of `train_steps_per_call` train steps.
+class IterationGraph(TrainingGraph):
+    """A TrainingGraph whose calls are whole iterations, each of `train_steps_per_call` train steps.
 
     It takes every sequence from replay once. Sequences that are too old, or that another learner's policy
     collected, are dropped and counted. An element of its dataset is one sequence, as a row.

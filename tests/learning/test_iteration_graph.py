@@ -22,7 +22,7 @@ from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.group import Group
-from actorlearner.learning.iteration_learner import IterationLearner, check_replicas
+from actorlearner.learning.iteration_graph import IterationGraph, check_replicas
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.records.summaries import Summaries
@@ -48,17 +48,17 @@ import sys
 from pathlib import Path
 
 from actorlearner.learning.strategy import make_strategy
-from tests.learning import test_iteration_learner as tests
+from tests.learning import test_iteration_graph as tests
 
 strategy = make_strategy("mirrored:2", tests.BATCH)
 tests.ENVIRONMENTS = 1
 run = tests.Run(tests.config_of(lag=0), int(sys.argv[1]), Path(sys.argv[2]), strategy)
 run.collect(tests.FRAGMENTS, train_step=0)
-run.learner.train(tests.STEPS)
+run.graph.train(tests.STEPS)
 run.collect(1, train_step=0)
 numbers = run.collect(tests.FRAGMENTS, train_step=tests.STEPS)
-run.learner.train(tests.STEPS)
-print(sorted(run.trained[-2] + run.trained[-1]) == numbers, run.learner.dropped, flush=True)
+run.graph.train(tests.STEPS)
+print(sorted(run.trained[-2] + run.trained[-1]) == numbers, run.graph.dropped, flush=True)
 os._exit(0)
 """
 """In a process of its own, because logical devices can be made only before TensorFlow is used."""
@@ -78,7 +78,7 @@ def config_of(lag: int, lstm_units: int | None = None, xla: bool = False) -> Con
 
 
 class Run:
-    """A replay server, an actor that numbers its env steps, and a learner that remembers them."""
+    """A replay server, an actor that numbers its env steps, and a training graph that remembers them."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class Run:
         self.writer = layout.writer(self.client, ENVIRONMENTS)
         self.written = 0
         self.trained: list[list[int]] = []
-        self.learner = self.make_learner()
+        self.graph = self.make_training_graph()
 
-    def make_learner(self) -> IterationLearner:
+    def make_training_graph(self) -> IterationGraph:
         with self.strategy.scope():
             parts = make_agent(self.config, SPECS)
         prepare = parts.agent.prepare
@@ -112,7 +112,7 @@ class Run:
             return prepare(sequences)
 
         parts.agent.prepare = seen
-        return IterationLearner(
+        return IterationGraph(
             parts,
             lambda: experience_dataset([f"{self.client._server_address}"], self.layout, 1, 1),
             self.layout,
@@ -169,18 +169,18 @@ ROUNDS = FRAGMENTS // ENVIRONMENTS
 def test_each_env_step_is_trained_on_in_one_iteration_unless_it_is_too_old(run: Run, lag: int) -> None:
     for iteration in range(3):
         numbers = run.collect(ROUNDS, train_step=iteration * STEPS)
-        loss = run.learner.train(STEPS)
+        loss = run.graph.train(STEPS)
         assert np.isfinite(loss.loss)
         assert run.trained[-1] == numbers
-        assert int(run.learner.train_step) == (iteration + 1) * STEPS
-    assert run.learner.dropped == 0
+        assert int(run.graph.train_step) == (iteration + 1) * STEPS
+    assert run.graph.dropped == 0
     old = run.collect(1, train_step=2 * STEPS)
     run.collect(ROUNDS, train_step=3 * STEPS)
-    run.learner.train(STEPS)
+    run.graph.train(STEPS)
     assert (set(old) <= set(run.trained[-1])) == (lag == 1)
-    assert run.learner.dropped == (0 if lag else ENVIRONMENTS)
-    statistics = run.learner.take_statistics()
-    assert statistics.dropped == run.learner.dropped
+    assert run.graph.dropped == (0 if lag else ENVIRONMENTS)
+    statistics = run.graph.take_statistics()
+    assert statistics.dropped == run.graph.dropped
     assert statistics.staleness_max == (STEPS if lag else 0)
 
 
@@ -189,13 +189,13 @@ def test_a_new_generation_drops_the_sequences_of_earlier_learners(run: Run) -> N
     """The first learner dies in the middle of an iteration; its later policies are rolled back."""
     first = run.collect(1, train_step=0)
     run.collect(ROUNDS, train_step=2 * STEPS)  # By a policy that nobody will have had.
-    run.learner = run.make_learner()
-    run.learner.begin(generation=1)
+    run.graph = run.make_training_graph()
+    run.graph.begin(generation=1)
     numbers = run.collect(ROUNDS, train_step=0, generation=1)
-    run.learner.train(STEPS)
+    run.graph.train(STEPS)
     assert run.trained[-1] == numbers
     assert not set(first) & {number for batch in run.trained for number in batch}
-    assert run.learner.dropped > 0
+    assert run.graph.dropped > 0
 
 
 @pytest.mark.parametrize(
@@ -243,9 +243,9 @@ def test_one_dropped_sequence_does_not_starve_two_replicas(free_port: int, tmp_p
 def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path: Path) -> None:
     run = Run(config_of(lag=0, lstm_units=lstm_units, xla=True), free_port, tmp_path)
     numbers = run.collect(ROUNDS, train_step=0)
-    assert np.isfinite(run.learner.train(STEPS).loss)
+    assert np.isfinite(run.graph.train(STEPS).loss)
     assert run.trained[-1] == numbers
-    assert int(run.learner.train_step) == STEPS
+    assert int(run.graph.train_step) == STEPS
     run.server.stop()
 
 
@@ -262,7 +262,7 @@ def test_minibatches_of_an_lstm_are_whole_sequences(
     monkeypatch.setattr(RecurrentPpoAgent, "_loss_of", remember)
     run = Run(config_of(lag=0, lstm_units=3), free_port, tmp_path)
     numbers = run.collect(ROUNDS, train_step=0)
-    assert np.isfinite(run.learner.train(STEPS).loss)
+    assert np.isfinite(run.graph.train(STEPS).loss)
     run.server.stop()
     assert {batch.shape for batch in trained} == {(BATCH // LENGTH, LENGTH)}
     sequences = np.concatenate(trained)

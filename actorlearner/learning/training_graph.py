@@ -1,4 +1,4 @@
-"""Trains an agent on batches from replay: one TensorFlow graph under the learner's strategy.
+"""Trains an agent on batches from replay, in one TensorFlow graph under the learner's strategy.
 
 The graph also measures how long training waits for data and how old the data is.
 """
@@ -37,7 +37,7 @@ class DataStatistics:
       staleness_mean, staleness_max: the age of the transitions trained on: train steps between the policy
         that acted and the train step that used them. Random actions are left out, as are policies of train
         steps that were rolled back and not reached again; None if nothing else is left.
-      dropped: sequences dropped since the learner began, see IterationLearner; None in a plain Learner.
+      dropped: sequences dropped since the learner began, see IterationGraph; None in a plain TrainingGraph.
     """
 
     wait_s: float
@@ -46,7 +46,7 @@ class DataStatistics:
     dropped: int | None = None
 
 
-class Learner:
+class TrainingGraph:
     """Takes train steps. A train step decodes its batch on each replica and calls the agent's `train`."""
 
     train_steps_per_call: int | None = None
@@ -109,7 +109,7 @@ class Learner:
 
     @property
     def dropped(self) -> int | None:
-        """Sequences dropped since this learner began; None for a learner that never drops any."""
+        """Sequences dropped since this learner began; None if it never drops any."""
         return None
 
     def begin(self, generation: int) -> None:
@@ -136,7 +136,7 @@ class Learner:
 
         Returns:
           The losses of the last train step, each a scalar: its mean over the global batch. From an
-          IterationLearner, the means over all train steps of the call.
+          IterationGraph, the means over all train steps of the call.
 
         Raises:
           RunError: training has diverged: some variables may be NaN.
