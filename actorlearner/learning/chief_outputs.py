@@ -141,10 +141,9 @@ class ChiefOutputs(Outputs):
         self._queue_held_back()
         last = self._last(train_step)
         if self._due(self._config.evaluate.interval, train_step):
-            if last:
-                self._held_back = [self._publisher.request(self._replay_status().inserts)]
-            else:
-                self.publish_for_evaluation()
+            self._held_back = [self._publisher.request(self._replay_status().inserts)]
+            if not last:
+                self._queue_held_back()
         if not last and (self._steps_per_call or self._due(learn.publish_interval, train_step)):
             self._publisher.publish()
         self._metrics.spent("publish")
@@ -157,10 +156,6 @@ class ChiefOutputs(Outputs):
         self._profiler.update(train_step, self._steps_per_call or 1)
         self._last_call = train_step
         self._metrics.spent()
-
-    def publish_for_evaluation(self) -> None:
-        """Queues the policy of this train step for evaluation."""
-        self._publisher.publish_for_evaluation(self._replay_status().inserts)
 
     def after_training(self) -> None:
         """Writes the last record; after the run's last train step, also saves the results of the run.

@@ -46,8 +46,8 @@ class Publisher:
     are pushed again.
 
     Methods do not block unless their docstring says so. An error of the thread is raised by the next call of
-    `check`, `publish`, `publish_for_evaluation`, `queue`, `finish`, `delivered` or `flush`; it is a RunError
-    if another learner has taken over the run.
+    `check`, `publish`, `queue`, `finish`, `delivered` or `flush`; it is a RunError if another learner has
+    taken over the run.
     """
 
     def __init__(
@@ -104,16 +104,8 @@ class Publisher:
             self._newest = version
             self._changed.notify_all()
 
-    def publish_for_evaluation(self, env_steps: int) -> None:
-        """Queues this train step's variables for evaluation; `env_steps` are those of all actors so far.
-
-        Raises:
-          RunError: the variables are not finite.
-        """
-        self.queue([self.request(env_steps)])
-
     def request(self, env_steps: int) -> EvaluationRequest:
-        """Copies this train step's variables, for `queue`.
+        """Copies this train step's variables, for `queue`; `env_steps` are those of all actors so far.
 
         Raises:
           RunError: the variables are not finite.

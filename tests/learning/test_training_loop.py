@@ -73,7 +73,6 @@ def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, sto
     outputs._replay = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
     nothing = SimpleNamespace(
         publish=lambda: True,
-        publish_for_evaluation=lambda inserts: None,
         request=lambda inserts: inserts,
         queue=lambda requests: None,
         pending_evaluations=list,
@@ -109,7 +108,6 @@ def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_request
     directory = RunDirectory(tmp_path)
     outputs = make_outputs(directory, parts, config, stop)
     outputs._publisher.publish = clock.slow(slow == "publish")
-    outputs._publisher.publish_for_evaluation = requests.append
     outputs._publisher.queue = requests.extend
     outputs._checkpoint.save = clock.slow(slow == "save")
     graph = FakeTrainingGraph(parts)
@@ -152,7 +150,6 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
     outputs._publisher.queue = lambda requests: done.extend(
         ("evaluate", int(parts.train_step)) for _ in requests
     )
-    outputs._publisher.publish_for_evaluation = lambda inserts: outputs._publisher.queue(["request"])
     graph = FakeTrainingGraph(parts)
     outputs.begin_training(graph)
     train(outputs._config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())

@@ -218,7 +218,7 @@ def _learner(
     outputs.take_over(reverb.Client(f"localhost:{free_port}"), NoReplay())
     server.stop()
     parts.train_step.assign(LAST)
-    outputs.publish_for_evaluation()
+    outputs._publisher.queue([outputs._publisher.request(env_steps=0)])
     outputs._publisher.publish()
     ending = threading.Thread(target=lambda: outputs.end(stopped=False))
     ending.start()

@@ -163,7 +163,7 @@ def test_every_evaluation_arrives_in_order(
 ) -> None:
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=100 + train_step)
+        publisher.queue([publisher.request(env_steps=100 + train_step)])
         publisher.publish()
     for _ in range(5):
         container.let.release()
@@ -197,7 +197,7 @@ def test_weights_that_are_not_finite_are_never_published(
     with pytest.raises(RunError, match="the policy of train step 10 has weights that are NaN or infinite"):
         publisher.publish()
     with pytest.raises(RunError):
-        publisher.publish_for_evaluation(env_steps=1)
+        publisher.queue([publisher.request(env_steps=1)])
     container.let.release()
     assert publisher.flush(LONG_S)
     assert container.pushed == [("newest", 10, 10.0)]
@@ -209,7 +209,7 @@ def publish_twice(parts: AgentParts, container: PausedContainer, publisher: Publ
         container.let.release()
     for train_step in (10, 20):
         train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.queue([publisher.request(env_steps=train_step)])
         publisher.publish()
         assert publisher.flush(LONG_S)
 
@@ -240,7 +240,7 @@ def test_a_restarted_server_gets_all_evaluations_in_order(
     publish_twice(parts, container, publisher)
     container.versions, container.pushed = 0, []  # A restarted server without a checkpoint has none.
     train_to(parts, 30)
-    publisher.publish_for_evaluation(env_steps=30)
+    publisher.queue([publisher.request(env_steps=30)])
     assert publisher.flush(LONG_S)
     assert container.pushed == [
         *((f"evaluation after {k} env steps", k, float(k)) for k in (10, 20, 30)),
@@ -259,7 +259,7 @@ def test_a_server_that_restarts_twice_gets_all_evaluations_in_order(
     monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
     for train_step in (10, 20):
         train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.queue([publisher.request(env_steps=train_step)])
     publisher.publish()
     for _ in range(3):
         container.let.release()
@@ -289,7 +289,7 @@ def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
 ) -> None:
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
     train_to(parts, 10)
-    publisher.publish_for_evaluation(env_steps=10)
+    publisher.queue([publisher.request(env_steps=10)])
     publisher.publish()
     publisher.finish()
     assert not publisher.delivered()
@@ -337,7 +337,7 @@ def test_evaluated_policies_are_freed(
     publisher.publish()
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.queue([publisher.request(env_steps=train_step)])
     assert publisher.flush(LONG_S)
     container.evaluated = 2
     eventually(lambda: len(publisher._evaluations_pushed) == 1)
@@ -409,7 +409,7 @@ def test_pending_evaluations_are_the_versions_not_evaluated_yet(
 ) -> None:
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
-        publisher.publish_for_evaluation(env_steps=train_step)
+        publisher.queue([publisher.request(env_steps=train_step)])
     assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
     for _ in range(3):
         container.let.release()
@@ -429,7 +429,7 @@ def test_evaluations_that_a_restarted_server_has_lost_are_pending(
     for _ in range(2):
         container.let.release()
     train_to(parts, 10)
-    publisher.publish_for_evaluation(env_steps=10)
+    publisher.queue([publisher.request(env_steps=10)])
     publisher.publish()
     assert publisher.flush(LONG_S)
     monkeypatch.setattr(publisher, "_poll", lambda: None)
