@@ -55,7 +55,7 @@ class GroupLink:
         self._fail = fail
         self._peers: list[Peer] = []
         self._stop_reported = False
-        self._changed = threading.Condition()
+        self._has_lost = threading.Event()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="group", daemon=True)
 
@@ -75,9 +75,8 @@ class GroupLink:
 
     def loss(self, timeout_s: float) -> str | None:
         """Blocks until a learner is lost, up to `timeout_s`; returns `lost`."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.lost is not None, timeout_s)
-            return self.lost
+        self._has_lost.wait(timeout_s)
+        return self.lost
 
     @property
     def others_have_left(self) -> bool:
@@ -162,6 +161,5 @@ class GroupLink:
     def _lose(self, why: str) -> None:
         if self.lost is None:
             self._broadcast({"failed": why})
-            with self._changed:
-                self.lost = why
-                self._changed.notify_all()
+            self.lost = why
+            self._has_lost.set()
