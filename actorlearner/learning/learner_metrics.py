@@ -76,6 +76,18 @@ class LearnerMetrics:
         self._summaries.scalars(curves, train_step)
         self._summaries.flush()
 
+    def restart_rates(self) -> None:
+        """Starts the rates and shares of time again, without the time since the last record."""
+        self._last_step = int(self._graph.train_step.numpy())
+        self._rate = Rate(self._last_step)
+        self._blocked.update(self._replay_status())
+        self._time.take()
+
+    def flush(self) -> bool:
+        """Writes the records that a full disk has delayed; returns whether everything is written."""
+        written = [self._metrics.flush(), self._summaries.flush()]
+        return all(written)
+
     def _record(self, train_step: int, loss: LossInfo) -> dict[str, Any]:
         data, shares, replay = self._graph.take_statistics(), self._time.take(), self._replay_status()
         rate = self._rate.update(train_step)
@@ -103,18 +115,6 @@ class LearnerMetrics:
         if data.dropped is not None:
             record["dropped_sequences"] = data.dropped
         return record
-
-    def restart_rates(self) -> None:
-        """Starts the rates and shares of time again, without the time since the last record."""
-        self._last_step = int(self._graph.train_step.numpy())
-        self._rate = Rate(self._last_step)
-        self._blocked.update(self._replay_status())
-        self._time.take()
-
-    def flush(self) -> bool:
-        """Writes the records that a full disk has delayed; returns whether everything is written."""
-        written = [self._metrics.flush(), self._summaries.flush()]
-        return all(written)
 
 
 def _losses(extra: Any) -> dict[str, float]:

@@ -51,28 +51,25 @@ class PolicyExport:
           Whether they exist. A disk that is full or fails is logged, and the earlier policies stay.
         """
         with self._lock:
-            return self._save()
-
-    def _save(self) -> bool:
-        started = time.monotonic()
-        train_step = int(self._parts.train_step.numpy())
-        if train_step == self._saved:
-            return True
-        try:
-            with float32_products():  # Around all of it: the first `prepare` traces graphs, too.
-                self._policies = self._policies or self._trace()
+            started = time.monotonic()
+            train_step = int(self._parts.train_step.numpy())
+            if train_step == self._saved:
+                return True
+            try:
+                with float32_products():  # Around all of it: the first `prepare` traces graphs, too.
+                    self._policies = self._policies or self._trace()
+                    for policy in self._policies:
+                        policy.prepare({})
+                        policy.replace()
+            except (OSError, tf.errors.OpError) as error:
+                self._outage.failed(error)
                 for policy in self._policies:
-                    policy.prepare({})
-                    policy.replace()
-        except (OSError, tf.errors.OpError) as error:
-            self._outage.failed(error)
-            for policy in self._policies:
-                policy.remove_leftovers()
-            return False
-        self._saved = train_step
-        self._outage.recovered()
-        _log.info("saved the policies in %.1f s", time.monotonic() - started)
-        return True
+                    policy.remove_leftovers()
+                return False
+            self._saved = train_step
+            self._outage.recovered()
+            _log.info("saved the policies in %.1f s", time.monotonic() - started)
+            return True
 
     def _trace(self) -> list[PolicyDirectory]:
         agent = self._parts.agent

@@ -100,13 +100,6 @@ class TrainingGraph:
             self._train_steps = tf.function(self._take_train_steps, autograph=False)
             self._train_steps.get_concrete_function(tf.constant(1), self._batches)
 
-    def _set_up(self, layout: ReplayLayout, learn: LearnConfig) -> None:
-        """Makes what a subclass needs before the graph is traced."""
-
-    def _distributed(self, dataset: Callable[[], tf.data.Dataset]) -> Any:
-        """Returns the dataset whose elements have one element of `dataset` for each replica."""
-        return self._strategy.distribute_datasets_from_function(lambda _: dataset())
-
     @property
     def dropped(self) -> int | None:
         """Sequences dropped since this learner began; None if it never drops any."""
@@ -171,6 +164,13 @@ class TrainingGraph:
         for counter in (self._staleness_sum, self._staleness_max, self._staleness_count):
             counter.assign(0)
         return statistics
+
+    def _set_up(self, layout: ReplayLayout, learn: LearnConfig) -> None:
+        """Makes what a subclass needs before the graph is traced."""
+
+    def _distributed(self, dataset: Callable[[], tf.data.Dataset]) -> Any:
+        """Returns the dataset whose elements have one element of `dataset` for each replica."""
+        return self._strategy.distribute_datasets_from_function(lambda _: dataset())
 
     @contextlib.contextmanager
     def _training_context(self) -> Iterator[None]:
