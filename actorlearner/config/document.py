@@ -1,10 +1,12 @@
 """Reads and writes YAML, and reports everything that is wrong with a file, with the line of each key.
 
-The dialect is YAML 1.1, except that 1e-3 is a number, a date is text, and a key may not be given twice.
+The dialect is YAML 1.1, except that 1e-3 is a number, a date is text, and no key, not even <<, may be given
+twice.
 """
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,6 @@ from actorlearner.config.shipped import find_config
 from actorlearner.errors import ConfigurationError
 
 _FLOAT_TAG = "tag:yaml.org,2002:float"
-_MERGE_TAG = "tag:yaml.org,2002:merge"
 _TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
 _FLOAT = re.compile(
     r"""^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?
@@ -177,46 +178,36 @@ def _index(root: yaml.Node) -> tuple[dict[KeyPath, int], list[tuple[KeyPath, int
       The line of the first time that each key is given, and (key, line) of every later time.
 
     Raises:
-      ValueError: a node contains itself, is too deep, or is too large once every alias is written out.
+      ValueError: the document is too deep, or too large once every alias is written out.
     """
     lines: dict[KeyPath, int] = {}
     repeated: list[tuple[KeyPath, int]] = []
-    extents: dict[int, tuple[int, int] | None] = {}  # None while a node is being visited.
-
-    def visit(node: yaml.Node, path: KeyPath) -> tuple[int, int]:
-        """Returns how many values the node and all nodes below it have, and on how many levels."""
-        if id(node) in extents:  # The target of an alias; its keys have the lines of the first visit.
-            extent = extents[id(node)]
-            if extent is None:
-                raise ValueError("an alias contains itself")
-            return extent
-        extents[id(node)] = None
-        below = []
+    for count, (path, node) in enumerate(_nodes(root, ()), 1):
+        if count > _MAX_VALUES:
+            raise ValueError(f"more than {_MAX_VALUES} values, aliases written out")
         if isinstance(node, yaml.MappingNode):
-            node.value = [pair for pair in node.value if not is_repetition(pair[0], path)]
-            below = [visit(value, (*path, str(key.value))) for key, value in node.value]
-        elif isinstance(node, yaml.SequenceNode):
-            below = [visit(element, (*path, str(index))) for index, element in enumerate(node.value)]
-        extent = 1 + sum(values for values, _ in below), 1 + max((levels for _, levels in below), default=0)
-        extents[id(node)] = extent
-        return extent
-
-    def is_repetition(key_node: yaml.Node, path: KeyPath) -> bool:
-        if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE_TAG:
-            return False
-        key, line = (*path, key_node.value), key_node.start_mark.line + 1
-        if key in lines:
-            repeated.append((key, line))
-            return True
-        lines[key] = line
-        return False
-
-    values, levels = visit(root, ())
-    if levels > MAX_LEVELS:
-        raise ValueError(_TOO_DEEP)
-    if values > _MAX_VALUES:
-        raise ValueError(f"more than {_MAX_VALUES} values, aliases written out")
+            pairs, node.value = node.value, []
+            for key_node, value in pairs:
+                key, line = (*path, str(key_node.value)), key_node.start_mark.line + 1
+                if key in lines:
+                    repeated.append((key, line))
+                else:
+                    lines[key] = line
+                    node.value.append((key_node, value))
     return lines, repeated
+
+
+def _nodes(node: yaml.Node, path: KeyPath) -> Iterator[tuple[KeyPath, yaml.Node]]:
+    """Yields a node and then all nodes below it, with their paths, as if every alias were written out."""
+    if len(path) >= MAX_LEVELS:  # Ends aliases that contain themselves, too.
+        raise ValueError(_TOO_DEEP)
+    yield path, node
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _nodes(value, (*path, str(key.value)))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, element in enumerate(node.value):
+            yield from _nodes(element, (*path, str(index)))
 
 
 def _explain(error: BaseException) -> tuple[str, str]:

@@ -44,7 +44,7 @@ def _bomb(nest: str) -> str:
         ("agent: {name: fake\nseed: 1\n", "exp.yaml:2:5: broken YAML"),
         ("agent:\n  name: fake\n bad\n", "exp.yaml:3:2: broken YAML"),
         ("agent: !!python/object:os.system {}\n", "exp.yaml:1:8: broken YAML"),
-        ("agent: &a [*a]\n", "exp.yaml: broken YAML: an alias contains itself"),
+        ("agent: &a [*a]\n", "exp.yaml: broken YAML: nested more than 20 levels deep"),
         (
             "agent: {name: fake}\nseed: !!int twelve\n",
             'exp.yaml:2:7: broken YAML: "twelve" cannot be read as int',
@@ -95,6 +95,11 @@ def test_duplicate_keys(problems_of) -> None:
         "learn.batch_size: given twice, first in line 2 (exp.yaml:3); allowed: once",
         "environment.kwargs.a: given twice, first in line 5 (exp.yaml:5); allowed: once",
     )
+
+
+def test_two_merges(problems_of) -> None:
+    text = "collect: &a {actors: 1}\nlearn:\n  <<: *a\n  <<: *a\n"
+    assert "learn.<<: given twice, first in line 3 (exp.yaml:4); allowed: once" in problems_of(text)
 
 
 @pytest.mark.parametrize("value", ["3", "null", "[1]", "text"])
