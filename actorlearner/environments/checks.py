@@ -56,8 +56,8 @@ def environment_problems(config: Config, broken: Collection[str] = ()) -> Sequen
         return ()
     lists = {} if _ACTOR_KWARGS in broken else config.collect.actor_kwargs
     first_actor = {name: values[0] for name, values in lists.items() if isinstance(values, list) and values}
-    added = {"evaluate.kwargs": config.evaluate.kwargs, _ACTOR_KWARGS: first_actor}
-    for key, kwargs in {_KWARGS: {}, **{key: kwargs for key, kwargs in added.items() if kwargs}}.items():
+    added = {_KWARGS: {}, "evaluate.kwargs": config.evaluate.kwargs, _ACTOR_KWARGS: first_actor}
+    for key, kwargs in added.items():
         merged = {**config.environment.kwargs, **kwargs}
         try:
             check_environment(dataclasses.replace(config.environment, kwargs=merged), key)
