@@ -6,7 +6,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
-from collections.abc import Callable
 from typing import Any
 
 from actorlearner.config.schema import EnvironmentConfig
@@ -106,20 +105,45 @@ class ProcessEnvironment:
         return RunError(f"the environment's process has died, exit code {self._process.exitcode}")
 
 
-def _end_by_signals() -> None:
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-
-
 def _serve(
     connection: multiprocessing.connection.Connection,
     place: tuple[EnvironmentConfig, int, str, int],
     parent: int,
 ) -> None:
-    """Answers until the other end is closed."""
-    # Ctrl-C reaches all processes of a terminal, and Slurm signals all processes of a job. This process does
-    # nothing then: the actor ends it. Not by SIG_IGN, which the simulator's child processes would inherit.
+    """Answers until the other end is closed; `place` has the arguments of ProcessEnvironment."""
+    _ignore_signals()
+    die_with_parent(parent)
+    # Not a daemon any more: daemons must not start processes, as environments may. It ends with the actor.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    config, seed, role, index = place
+    try:
+        environment = load_environment(config, seed, role=role, index=index)
+    except ConfigurationError as error:
+        connection.send(list(error.problems))
+        return
+    connection.send((environment.observation_spec, environment.action_spec))
+    while True:
+        try:
+            what, action = connection.recv()
+        except (EOFError, OSError):
+            break
+        try:
+            answer: Any = tuple(environment.step(action)) if what == "step" else environment.reset()
+        except Exception as error:  # User code may raise anything, also what cannot be pickled.
+            answer = RunError(f"{type(error).__name__}: {error}")
+        connection.send(answer)
+    with contextlib.suppress(Exception):  # User code may raise anything, and must not keep us here.
+        environment.close()
+    for process in multiprocessing.active_children():
+        process.terminate()
+    os._exit(0)  # Skips the interpreter's shutdown, because the actor waits.
+
+
+def _ignore_signals() -> None:
+    """Ignores signals: Ctrl-C reaches all processes of a terminal, and Slurm signals all processes of a job.
+
+    The actor ends this process. SIG_IGN would not do, because the simulator's child processes inherit it.
+    """
     for number in _SIGNALS:
         signal.signal(number, lambda *_: None)
     # Forked processes get the default handlers back; signals are blocked until the fork has reset them.
@@ -128,31 +152,9 @@ def _serve(
         after_in_parent=functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _SIGNALS),
         after_in_child=_end_by_signals,
     )
-    die_with_parent(parent)
-    # Not a daemon any more: daemons must not start processes, as environments may. It ends with the actor.
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    try:
-        config, seed, role, index = place
-        environment = load_environment(config, seed, role=role, index=index)
-        connection.send((environment.observation_spec, environment.action_spec))
-    except ConfigurationError as error:
-        connection.send(list(error.problems))
-        return
-    calls: dict[str, Callable[[Any], Any]] = {
-        "step": lambda action: tuple(environment.step(action)),
-        "reset": lambda _: environment.reset(),
-    }
-    while True:
-        try:
-            what, action = connection.recv()
-        except (EOFError, OSError):
-            with contextlib.suppress(Exception):  # User code may raise anything, and must not keep us here.
-                environment.close()
-            for process in multiprocessing.active_children():
-                process.terminate()
-            os._exit(0)  # Skips the interpreter's shutdown, because the actor waits.
-        try:
-            answer = calls[what](action)
-        except Exception as error:  # User code may raise anything, also what cannot be pickled.
-            answer = RunError(f"{type(error).__name__}: {error}")
-        connection.send(answer)
+
+
+def _end_by_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
