@@ -1,7 +1,6 @@
 """Makes the configured agent, the same way in every role, and restores one for acting."""
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,6 @@ from actorlearner.agents.normalizer import ObservationNormalizer
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.own_code import load_own
 from actorlearner.config.schema import Config
-from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import seal_path, unseal
@@ -63,20 +61,12 @@ def make_agent(config: Config, specs: EnvironmentSpecs, actor: tuple[int, int] |
     if agent_config.learning_rate_decay_steps is None:
         agent_config = dataclasses.replace(agent_config, learning_rate_decay_steps=config.learn.train_steps)
     normalizer = ObservationNormalizer(specs.observation) if agent_config.observation_normalizer else None
-    agent_specs = AgentSpecs(
-        specs.observation, specs.action, specs.time_step, normalizer, _own_encoder(agent_config.networks)
-    )
+    networks = agent_config.networks
+    own_encoder = None if networks is None else load_own(networks, "agent.networks", _NETWORKS)
+    agent_specs = AgentSpecs(specs.observation, specs.action, specs.time_step, normalizer, own_encoder)
     agent = builder.make_agent(agent_config, agent_specs, train_step)
     agent.initialize()
     return AgentParts(agent, train_step, list(agent.collect_policy.variables()), normalizer)
-
-
-def _own_encoder(name: str | None) -> Callable[[Nest], tf.keras.layers.Layer] | None:
-    """Returns the callable that `agent.networks` names."""
-    if name is None:
-        return None
-    encoder: Callable[[Nest], tf.keras.layers.Layer] = load_own(name, "agent.networks", _NETWORKS)
-    return encoder
 
 
 def restore_agent(path: Path, parts: AgentParts) -> None:
