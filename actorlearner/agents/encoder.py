@@ -128,17 +128,7 @@ class _Part(tf.keras.layers.Layer):
         self._categories = 0
         self._is_image = is_image(spec)
         if self._is_image:
-            large = min(spec.shape[:2]) >= _LARGE_IMAGE
-            convolutions = _LARGE_CONVOLUTIONS if large else _SMALL_CONVOLUTIONS
-            fits = all(_covers(convolutions, size) for size in spec.shape[:2])
-            padding = "valid" if large and fits else "same"
-            for filters, kernel, stride in convolutions:
-                layer = tf.keras.layers.Conv2D(filters, kernel, stride, padding, activation="relu")
-                self._layers.append(layer)
-            self._layers += [
-                tf.keras.layers.Flatten(),
-                tf.keras.layers.Dense(_IMAGE_UNITS, activation="relu"),
-            ]
+            self._layers = _image_layers(*spec.shape[:2])
             self.units = _IMAGE_UNITS
         elif (count := categories(spec)) > 2:  # Two values fit into one float.
             self._categories = count
@@ -160,6 +150,18 @@ class _Part(tf.keras.layers.Layer):
         return tf.reshape(encoded, [-1, self.units])
 
 
+def _image_layers(height: int, width: int) -> list[tf.keras.layers.Layer]:
+    large = min(height, width) >= _LARGE_IMAGE
+    convolutions = _LARGE_CONVOLUTIONS if large else _SMALL_CONVOLUTIONS
+    fits = _covers(convolutions, height) and _covers(convolutions, width)
+    padding = "valid" if large and fits else "same"
+    layers = [
+        tf.keras.layers.Conv2D(filters, kernel, stride, padding, activation="relu")
+        for filters, kernel, stride in convolutions
+    ]
+    return [*layers, tf.keras.layers.Flatten(), tf.keras.layers.Dense(_IMAGE_UNITS, activation="relu")]
+
+
 def _covers(convolutions: Sequence[tuple[int, int, int]], size: int) -> bool:
     """Returns whether convolutions without padding reach the last of `size` pixels: of 84, but not of 42."""
     for _, kernel, stride in convolutions:
@@ -178,7 +180,6 @@ class EncodedNetwork(network.Network):
 
     def __init__(
         self,
-        input_tensor_spec: Nest,
         specs: AgentSpecs,
         make: Callable[[tf.TensorSpec], network.Network],
         is_critic: bool = False,
@@ -187,13 +188,13 @@ class EncodedNetwork(network.Network):
         """Makes the encoder and the network.
 
         Args:
-          input_tensor_spec: the specs of an observation; for a critic, (observation, action).
           specs: of the environment.
           make: makes the network, given the spec of the encoding.
           is_critic: whether the network takes (observation, action).
           name: of the network.
         """
-        super().__init__(input_tensor_spec, state_spec=(), name=name)
+        inputs = (specs.observation, specs.action) if is_critic else specs.observation
+        super().__init__(inputs, state_spec=(), name=name)
         self._is_critic = is_critic
         self._encoder = ObservationEncoder(specs)
         self._network = make(tf.TensorSpec([self._encoder.units], tf.float32))
@@ -218,13 +219,14 @@ class EncodedNetwork(network.Network):
         return self._network
 
 
-def encoded(specs: AgentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
-    """Returns the network that `make` makes, behind an encoder if the observations need one."""
-    return EncodedNetwork(specs.observation, specs, make) if needs_encoder(specs) else make(specs.observation)
+def encoded(
+    specs: AgentSpecs, make: Callable[[Any], network.Network], is_critic: bool = False
+) -> network.Network:
+    """Returns the network that `make` makes, behind an encoder if the observations need one.
 
-
-def encoded_critic(specs: AgentSpecs, make: Callable[[Any], network.Network]) -> network.Network:
-    """Returns the critic that `make` makes from the observation's spec, behind an encoder if needed."""
-    if not needs_encoder(specs):
-        return make(specs.observation)
-    return EncodedNetwork((specs.observation, specs.action), specs, make, is_critic=True)
+    Args:
+      specs: of the environment.
+      make: makes the network, given the spec of an observation or of its encoding.
+      is_critic: whether the network takes (observation, action).
+    """
+    return EncodedNetwork(specs, make, is_critic) if needs_encoder(specs) else make(specs.observation)

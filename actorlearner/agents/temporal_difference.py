@@ -100,7 +100,7 @@ def critic_network(
     """
     import tensorflow as tf
 
-    from actorlearner.agents.encoder import encoded_critic
+    from actorlearner.agents.encoder import encoded
 
     def make(observation: "tf.TensorSpec") -> "network.Network":
         return make_critic(
@@ -113,7 +113,7 @@ def critic_network(
             last_kernel_initializer="glorot_uniform",
         )
 
-    return encoded_critic(specs, make)
+    return encoded(specs, make, is_critic=True)
 
 
 def _normalized_relu(units: "tf.Tensor") -> "tf.Tensor":
