@@ -98,20 +98,6 @@ def check_mask(config: AgentConfig, specs: "EnvironmentSpecs") -> None:
         raise ConfigurationError([problem("agent.action_mask", wrong, needs)])
 
 
-def check_ppo_action(algorithm: str, specs: "EnvironmentSpecs") -> None:
-    """Checks that the action is one integer scalar from 0 up, or one bounded float32 vector.
-
-    Raises:
-      ConfigurationError: it is neither.
-    """
-    import tensorflow as tf
-
-    if any(spec.dtype.is_integer for spec in tf.nest.flatten(specs.action)):
-        check_discrete_action(algorithm, specs)
-    else:
-        continuous_action(algorithm, specs)
-
-
 def _refusal(algorithm: str, needs: str, flat_specs: list[Any], hint: str = "") -> ConfigurationError:
     specs = ", ".join(map(_describe, flat_specs)) or "empty"
     return ConfigurationError(

@@ -16,7 +16,7 @@ Details that matter:
 import dataclasses
 from typing import TYPE_CHECKING
 
-from actorlearner.agents.checks import check_observation, check_ppo_action, continuous_action
+from actorlearner.agents.checks import check_discrete_action, check_observation, continuous_action
 from actorlearner.agents.experience import Experience
 from actorlearner.agents.on_policy import OnPolicyBuilder, OnPolicyConfig
 from actorlearner.agents.optimizer import adam
@@ -106,8 +106,7 @@ class PpoBuilder(OnPolicyBuilder[PpoConfig]):
         from actorlearner.agents.recurrent_ppo_agent import STATE
         from actorlearner.agents.smooth_noise import noise_spec
 
-        check_ppo_action("ppo", specs)
-        _check_noise(config, specs)
+        _check_action(config, specs)
         action = tf.TensorSpec(specs.action.shape, specs.action.dtype)
         state: Nest = ()
         if config.lstm_units is not None:
@@ -125,8 +124,7 @@ class PpoBuilder(OnPolicyBuilder[PpoConfig]):
         from actorlearner.agents.smooth_noise import PpoSmoothNoise
 
         check_observation("ppo", specs)
-        check_ppo_action("ppo", specs)
-        _check_noise(config, specs)
+        _check_action(config, specs)
         interval = config.noise_interval
         optimizer = adam(config.learning_rate, config, train_step, epsilon=1e-5)
         actor_network, value_network = _networks(specs, config)
@@ -162,25 +160,25 @@ def _networks(specs: "AgentSpecs", config: PpoConfig) -> "tuple[ActorNetwork, Va
     """Returns the networks of the actor and of values; with an LSTM they share all but the last layer."""
     from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork, make_body
 
-    actor = ActorNetwork(
-        specs,
-        config.actor_layers,
-        config.lstm_units,
-        config.action_mask,
-        config.initial_std,
-        smooth_noise=config.noise_interval is not None,
-    )
+    actor = ActorNetwork(specs, config)
     if config.lstm_units is None:
         return actor, ValueNetwork(specs.observation, make_body(specs, config.value_layers))
     return actor, ValueNetwork(specs.observation, actor.body, actor.state_spec)
 
 
-def _check_noise(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
-    """Refuses smooth noise with discrete actions, with an LSTM, or without hidden layers."""
-    if config.noise_interval is None:
-        return
-    continuous_action("ppo with agent.noise_interval", specs)
-    if config.lstm_units is not None or not config.actor_layers:
+def _check_action(config: PpoConfig, specs: "EnvironmentSpecs") -> None:
+    """Refuses all actions but one integer from 0 up, or one bounded float vector; and noise that cannot work.
+
+    Smooth noise needs continuous actions and hidden layers, and cannot be combined with an LSTM.
+    """
+    import tensorflow as tf
+
+    smooth = config.noise_interval is not None
+    if not smooth and any(spec.dtype.is_integer for spec in tf.nest.flatten(specs.action)):
+        check_discrete_action("ppo", specs)
+    else:
+        continuous_action("ppo with agent.noise_interval" if smooth else "ppo", specs)
+    if smooth and (config.lstm_units is not None or not config.actor_layers):
         allowed = "null, with agent.lstm_units or without agent.actor_layers"
         raise ConfigurationError(
             [problem("agent.noise_interval", f"{config.noise_interval} cannot work", allowed)]
