@@ -8,6 +8,7 @@ Details that matter:
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
@@ -24,6 +25,7 @@ from actorlearner.config.setting import setting
 if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
+    from tf_agents.networks import network
 
     from actorlearner.agents.encoder import AgentSpecs
 
@@ -41,10 +43,10 @@ class DdpgConfig(TemporalDifferenceConfig):
     name: str = setting("ddpg", "The algorithm: Deep Deterministic Policy Gradient, for continuous actions.")
     actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
     critic_joint_layers: list[int] = setting(
-        [256, 256], "Units of each hidden layer of the critic.", at_least=1
+        [256, 256], "Units of each hidden layer of each critic.", at_least=1
     )
     actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
-    critic_learning_rate: float = setting(3e-4, "Adam's learning rate for the critic.", above=0)
+    critic_learning_rate: float = setting(3e-4, "Adam's learning rate for the critics.", above=0)
     exploration_noise: float = setting(
         0.1,
         "Standard deviation of the normal noise on collected actions, in halves of the action's range.",
@@ -62,23 +64,17 @@ class DdpgBuilder(AgentBuilder[DdpgConfig]):
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
         from tf_agents.agents.ddpg import ddpg_agent
-        from tf_agents.agents.ddpg.actor_network import ActorNetwork
         from tf_agents.agents.ddpg.critic_network import CriticNetwork
 
-        from actorlearner.agents.encoder import encoded
         from actorlearner.agents.td3_agent import IndependentNoise
 
         check_no_strategy("ddpg", "its losses are not divided by the number of replicas")
         check_observation("ddpg", specs)
         action = continuous_action("ddpg", specs)
-
-        def actor(observation: "tf.TensorSpec") -> ActorNetwork:
-            return ActorNetwork(observation, specs.action, fc_layer_params=config.actor_layers)
-
         agent = ddpg_agent.DdpgAgent(
             specs.time_step,
             specs.action,
-            actor_network=encoded(specs, actor),
+            actor_network=actor_network(specs, config.actor_layers),
             critic_network=critic_network(specs, CriticNetwork, config.critic_joint_layers),
             actor_optimizer=adam(config.actor_learning_rate, config, train_step),
             critic_optimizer=adam(config.critic_learning_rate, config, train_step),
@@ -88,3 +84,12 @@ class DdpgBuilder(AgentBuilder[DdpgConfig]):
         create_moments(agent._actor_optimizer, agent._actor_network.trainable_variables)
         create_moments(agent._critic_optimizer, agent._critic_network.trainable_variables)
         return agent
+
+
+def actor_network(specs: "AgentSpecs", layers: Sequence[int]) -> "network.Network":
+    """Returns the network from an observation to an action; `layers`: units of each hidden layer."""
+    from tf_agents.agents.ddpg.actor_network import ActorNetwork
+
+    from actorlearner.agents.encoder import encoded
+
+    return encoded(specs, lambda spec: ActorNetwork(spec, specs.action, fc_layer_params=layers))

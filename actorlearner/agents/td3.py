@@ -15,13 +15,9 @@ from typing import TYPE_CHECKING
 
 from actorlearner.agents.builder import AgentBuilder
 from actorlearner.agents.checks import check_no_strategy, check_observation, continuous_action
+from actorlearner.agents.ddpg import DdpgConfig, actor_network
 from actorlearner.agents.optimizer import adam, create_moments
-from actorlearner.agents.temporal_difference import (
-    TemporalDifferenceConfig,
-    critic_network,
-    scale_to_actions,
-    shared_arguments,
-)
+from actorlearner.agents.temporal_difference import critic_network, scale_to_actions, shared_arguments
 from actorlearner.config.setting import setting
 
 if TYPE_CHECKING:
@@ -32,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Td3Config(TemporalDifferenceConfig):
-    """The keys of TD3.
+class Td3Config(DdpgConfig):
+    """The keys of TD3: those of DDPG, and some more.
 
     The defaults are those of "Addressing Function Approximation Error in Actor-Critic Methods"
     (Fujimoto et al. 2018, https://arxiv.org/abs/1802.09477, section 6.1 and supplement), with the
@@ -46,17 +42,6 @@ class Td3Config(TemporalDifferenceConfig):
     )
     actor_update_period: int = setting(
         2, "Train steps between two updates of the actor; each train step updates the critics.", at_least=1
-    )
-    actor_layers: list[int] = setting([256, 256], "Units of each hidden layer of the actor.", at_least=1)
-    critic_joint_layers: list[int] = setting(
-        [256, 256], "Units of each hidden layer of both critics.", at_least=1
-    )
-    actor_learning_rate: float = setting(3e-4, "Adam's learning rate for the actor.", above=0)
-    critic_learning_rate: float = setting(3e-4, "Adam's learning rate for both critics.", above=0)
-    exploration_noise: float = setting(
-        0.1,
-        "Standard deviation of the normal noise on collected actions, in halves of the action's range.",
-        at_least=0,
     )
     target_policy_noise: float = setting(
         0.2,
@@ -78,11 +63,9 @@ class Td3Builder(AgentBuilder[Td3Config]):
         self, config: Td3Config, specs: "AgentSpecs", train_step: "tf.Variable"
     ) -> "tf_agent.TFAgent":
         """Makes the agent for all encoded observations and for actions of one bounded float vector."""
-        from tf_agents.agents.ddpg.actor_network import ActorNetwork
         from tf_agents.agents.ddpg.critic_network import CriticNetwork
         from tf_agents.agents.td3 import td3_agent
 
-        from actorlearner.agents.encoder import encoded
         from actorlearner.agents.td3_agent import BoundedCriticNetwork, IndependentNoise
 
         # TF-Agents applies the actor's gradients inside a conditional, where a replica cannot wait for the
@@ -90,17 +73,11 @@ class Td3Builder(AgentBuilder[Td3Config]):
         check_no_strategy("td3", "its delayed actor update cannot be replicated")
         check_observation("td3", specs)
         action = continuous_action("td3", specs)
-
         layers = config.critic_joint_layers
         agent = td3_agent.Td3Agent(
             specs.time_step,
             specs.action,
-            actor_network=encoded(
-                specs,
-                lambda observation: ActorNetwork(
-                    observation, specs.action, fc_layer_params=config.actor_layers
-                ),
-            ),
+            actor_network=actor_network(specs, config.actor_layers),
             critic_network=critic_network(specs, CriticNetwork, layers),
             critic_network_2=critic_network(specs, CriticNetwork, layers),
             target_critic_network=critic_network(specs, BoundedCriticNetwork, layers),
