@@ -54,9 +54,8 @@ def load_environment(
     check_environment(config)
     with quiet_output():
         registered = config.suite in SUITES
-        adapter = adapt_environment(
-            config, _make_registered(config) if registered else _make_custom(config, role, index)
-        )
+        made = _make_registered(config) if registered else _make_custom(config, role, index)
+        adapter = _adapt(config, made)
         try:
             seeded = _attempt(lambda: adapter.seed(seed), _NAME, f"{_title(config)} cannot be seeded")
             _attempt(adapter.reset, _NAME, f"{_title(config)} cannot be reset")
@@ -145,32 +144,22 @@ def _construct(config: EnvironmentConfig, make: Callable[[], Any]) -> Any:
     return _attempt(make, "environment.kwargs", f"{_title(config)} cannot be made with {show(config.kwargs)}")
 
 
-def adapt_environment(config: EnvironmentConfig, environment: Any) -> Adapter:
-    """Adapts an environment of gym or TF-Agents to `Environment`.
-
-    Raises:
-      ConfigurationError: it is no gym.Env, gymnasium.Env or PyEnvironment, or a space of it has no spec.
-    """
+def _adapt(config: EnvironmentConfig, environment: Any) -> Adapter:
+    """Adapts an environment of gym or TF-Agents to `Environment`."""
     if isinstance(environment, DmControlAdapter):
         return environment
+    keys = info_keys(config.info_metrics)
     if is_py_environment(environment):
-        return _attempt(
-            lambda: PyEnvironmentAdapter(environment, info_keys(config.info_metrics)),
-            _NAME,
-            f"{_title(config)} has specs that cannot be used",
-        )
+        wrong = f"{_title(config)} has specs that cannot be used"
+        return _attempt(lambda: PyEnvironmentAdapter(environment, keys), _NAME, wrong)
     missing = [member for member in _GYM_MEMBERS if not hasattr(environment, member)]
     if missing:
         made = type(environment).__name__
         wrong = f"{show(config.suite)} returned {made}, which lacks {', '.join(missing)}"
-        raise ConfigurationError(
-            [problem(_SUITE, wrong, "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment")]
-        )
-    return _attempt(
-        lambda: GymAdapter(environment, info_keys(config.info_metrics)),
-        _NAME,
-        f"{_title(config)} has a space without a spec",
-    )
+        allowed = "a gym.Env, gymnasium.Env or TF-Agents PyEnvironment"
+        raise ConfigurationError([problem(_SUITE, wrong, allowed)])
+    wrong = f"{_title(config)} has a space without a spec"
+    return _attempt(lambda: GymAdapter(environment, keys), _NAME, wrong)
 
 
 def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
