@@ -27,22 +27,9 @@ class ValueDistributionNetwork(network.Network):
     """
 
     def __init__(
-        self,
-        specs: AgentSpecs,
-        layers: list[int],
-        atoms: int,
-        mean: Mean,
-        name: str = "ValueDistribution",
+        self, specs: AgentSpecs, layers: list[int], atoms: int, mean: Mean, name: str = "ValueDistribution"
     ) -> None:
-        """Makes the layers.
-
-        Args:
-          specs: of the environment.
-          layers: units of each hidden layer.
-          atoms: the numbers that describe one distribution.
-          mean: returns the means of distributions.
-          name: of the network.
-        """
+        """Makes hidden layers with the units `layers`; `atoms` numbers describe one distribution."""
         super().__init__(specs.observation, state_spec=(), name=name)
         actions = int(specs.action.maximum) + 1
         self._encoder = ObservationEncoder(specs)

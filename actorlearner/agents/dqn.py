@@ -101,9 +101,6 @@ class DqnBuilder(ActionValueBuilder[DqnConfig]):
         check_observation("dqn", specs)
         check_discrete_action("dqn", specs)
         if config.lstm_units is not None:
-            if config.burn_in >= config.sequence_length:
-                less = f"less than agent.sequence_length, {config.sequence_length}"
-                raise ConfigurationError([problem("agent.burn_in", f"{config.burn_in} cannot work", less)])
             return _recurrent_agent(config, specs, train_step)
         agent_class = dqn_agent.DdqnAgent if config.double else dqn_agent.DqnAgent
         agent = agent_class(
@@ -126,6 +123,9 @@ def _recurrent_agent(config: DqnConfig, specs: "AgentSpecs", train_step: "tf.Var
     from actorlearner.agents.recurrent_dqn_agent import RecurrentDqnAgent, RecurrentQNetwork
 
     assert config.lstm_units is not None
+    if config.burn_in >= config.sequence_length:
+        less = f"less than agent.sequence_length, {config.sequence_length}"
+        raise ConfigurationError([problem("agent.burn_in", f"{config.burn_in} cannot work", less)])
     agent = RecurrentDqnAgent(
         specs.time_step,
         specs.action,

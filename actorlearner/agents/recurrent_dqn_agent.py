@@ -28,20 +28,9 @@ class RecurrentQNetwork(network.Network):
     """A network from observations and the state of its LSTM to a Q value for each action."""
 
     def __init__(
-        self,
-        specs: AgentSpecs,
-        layers: Sequence[int],
-        units: int,
-        name: str = "RecurrentQ",
+        self, specs: AgentSpecs, layers: Sequence[int], units: int, name: str = "RecurrentQ"
     ) -> None:
-        """Makes the layers.
-
-        Args:
-          specs: of the environment.
-          layers: units of each hidden layer before the LSTM.
-          units: of the LSTM.
-          name: of the network.
-        """
+        """Makes hidden layers with the units `layers`, and an LSTM with `units` behind them."""
         super().__init__(specs.observation, state_spec=state_spec(units), name=name)
         hidden = [tf.keras.layers.Dense(count, activation="relu") for count in layers]
         self._memory = Lstm([ObservationEncoder(specs), *hidden], units)  # The name in checkpoints.

@@ -276,7 +276,6 @@ class EvaluateConfig:
         "Keyword arguments of the environment of evaluations, rollouts and videos, in addition to "
         "environment.kwargs.",
     )
-
     interval: int | None = setting(
         10_000,
         "Train steps between two evaluations; step 0 and the last are always evaluated. Null: evaluation is "
