@@ -24,7 +24,7 @@ from actorlearner.agents.normalizer import ObservationNormalizer
 from actorlearner.environments.environment import Nest
 from actorlearner.environments.specs import EnvironmentSpecs
 
-MAX_CATEGORIES = 1_024
+_MAX_CATEGORIES = 1_024
 """An integer with more possible values than this is refused, not one-hot encoded."""
 
 _MAX_ONE_HOT = 65_536
@@ -55,37 +55,27 @@ class AgentSpecs(EnvironmentSpecs):
     own_encoder: Callable[[Nest], tf.keras.layers.Layer] | None = None
 
 
-def needs_encoder(specs: AgentSpecs) -> bool:
-    """Returns whether networks need an encoder in front of them.
+def encoded(
+    specs: AgentSpecs, make: Callable[[Any], network.Network], is_critic: bool = False
+) -> network.Network:
+    """Returns the network that `make` makes, behind an encoder if the observations need one.
 
-    They do unless the observation is one float32 vector, with neither a normalizer nor the user's own layer.
+    Args:
+      specs: of the environment.
+      make: makes the network, given the spec of an observation or of its encoding.
+      is_critic: whether the network takes (observation, action).
     """
-    if specs.normalizer is not None or specs.own_encoder is not None:
-        return True
-    spec = specs.observation
-    return bool(tf.nest.is_nested(spec) or spec.dtype != tf.float32 or spec.shape.rank != 1)
+    return EncodedNetwork(specs, make, is_critic) if _needs_encoder(specs) else make(specs.observation)
 
 
 def can_be_encoded(spec: tf.TensorSpec) -> bool:
     """Returns whether the encoder takes this part of an observation."""
-    if is_image(spec):
+    if _is_image(spec):
         height, *others = spec.shape
         return bool(height >= _MOST_CHANNELS or min(others) < _LEAST_WIDTH)
-    count = categories(spec)
-    one_hot = 0 < count <= MAX_CATEGORIES and count * math.prod(spec.shape) <= _MAX_ONE_HOT
+    count = _categories(spec)
+    one_hot = 0 < count <= _MAX_CATEGORIES and count * math.prod(spec.shape) <= _MAX_ONE_HOT
     return bool(spec.dtype.is_floating or spec.dtype.is_bool or one_hot)
-
-
-def is_image(spec: tf.TensorSpec) -> bool:
-    """Returns whether a part is an image: uint8 [height, width, channels]."""
-    return bool(spec.dtype == tf.uint8 and spec.shape.rank == 3)
-
-
-def categories(spec: tf.TensorSpec) -> int:
-    """Returns the number of values of a bounded integer; 0 for other parts."""
-    if not spec.dtype.is_integer or not isinstance(spec, tensor_spec.BoundedTensorSpec):
-        return 0
-    return int(spec.maximum.max()) - int(spec.minimum.min()) + 1
 
 
 class ObservationEncoder(tf.keras.layers.Layer):
@@ -118,6 +108,46 @@ class ObservationEncoder(tf.keras.layers.Layer):
         return tf.concat([part(leaf) for part, leaf in zip(self._parts, leaves, strict=True)], axis=1)
 
 
+class EncodedNetwork(network.Network):
+    """A network behind an encoder of observations; a critic also takes actions.
+
+    Copies share only the normalizer.
+    """
+
+    def __init__(
+        self,
+        specs: AgentSpecs,
+        make: Callable[[tf.TensorSpec], network.Network],
+        is_critic: bool = False,
+        name: str = "Encoded",
+    ) -> None:
+        """Makes the encoder and the network; arguments as for `encoded`."""
+        inputs = (specs.observation, specs.action) if is_critic else specs.observation
+        super().__init__(inputs, state_spec=(), name=name)
+        self._is_critic = is_critic
+        self._encoder = ObservationEncoder(specs)
+        self._network = make(tf.TensorSpec([self._encoder.units], tf.float32))
+
+    def call(self, inputs: Nest, step_type: Any = (), network_state: Any = (), training: bool = False) -> Any:
+        """Returns the network's output for a batch, and its state."""
+        if self._is_critic:
+            observation, action = inputs
+            encoding: Nest = (self._encoder(observation), action)
+        else:
+            encoding = self._encoder(inputs)
+        return self._network(encoding, step_type, network_state, training=training)
+
+    @property
+    def encoder(self) -> ObservationEncoder:
+        """The encoder of observations."""
+        return self._encoder
+
+    @property
+    def network(self) -> network.Network:
+        """The network behind the encoder."""
+        return self._network
+
+
 class _Part(tf.keras.layers.Layer):
     """Encodes one leaf of an observation."""
 
@@ -126,11 +156,11 @@ class _Part(tf.keras.layers.Layer):
         self._size = math.prod(spec.shape)
         self._layers: list[Any] = []
         self._categories = 0
-        self._is_image = is_image(spec)
+        self._is_image = _is_image(spec)
         if self._is_image:
             self._layers = _image_layers(*spec.shape[:2])
             self.units = _IMAGE_UNITS
-        elif (count := categories(spec)) > 2:  # Two values fit into one float.
+        elif (count := _categories(spec)) > 2:  # Two values fit into one float.
             self._categories = count
             self._minimum = int(spec.minimum.min())
             self.units = self._size * count
@@ -172,61 +202,24 @@ def _covers(convolutions: Sequence[tuple[int, int, int]], size: int) -> bool:
     return True
 
 
-class EncodedNetwork(network.Network):
-    """A network behind an encoder of observations; a critic also takes actions.
+def _needs_encoder(specs: AgentSpecs) -> bool:
+    """Returns whether networks need an encoder in front of them.
 
-    Copies share only the normalizer.
+    They do unless the observation is one float32 vector, with neither a normalizer nor the user's own layer.
     """
-
-    def __init__(
-        self,
-        specs: AgentSpecs,
-        make: Callable[[tf.TensorSpec], network.Network],
-        is_critic: bool = False,
-        name: str = "Encoded",
-    ) -> None:
-        """Makes the encoder and the network.
-
-        Args:
-          specs: of the environment.
-          make: makes the network, given the spec of the encoding.
-          is_critic: whether the network takes (observation, action).
-          name: of the network.
-        """
-        inputs = (specs.observation, specs.action) if is_critic else specs.observation
-        super().__init__(inputs, state_spec=(), name=name)
-        self._is_critic = is_critic
-        self._encoder = ObservationEncoder(specs)
-        self._network = make(tf.TensorSpec([self._encoder.units], tf.float32))
-
-    def call(self, inputs: Nest, step_type: Any = (), network_state: Any = (), training: bool = False) -> Any:
-        """Returns the network's output for a batch, and its state."""
-        if self._is_critic:
-            observation, action = inputs
-            encoding: Nest = (self._encoder(observation), action)
-        else:
-            encoding = self._encoder(inputs)
-        return self._network(encoding, step_type, network_state, training=training)
-
-    @property
-    def encoder(self) -> ObservationEncoder:
-        """The encoder of observations."""
-        return self._encoder
-
-    @property
-    def network(self) -> network.Network:
-        """The network behind the encoder."""
-        return self._network
+    if specs.normalizer is not None or specs.own_encoder is not None:
+        return True
+    spec = specs.observation
+    return bool(tf.nest.is_nested(spec) or spec.dtype != tf.float32 or spec.shape.rank != 1)
 
 
-def encoded(
-    specs: AgentSpecs, make: Callable[[Any], network.Network], is_critic: bool = False
-) -> network.Network:
-    """Returns the network that `make` makes, behind an encoder if the observations need one.
+def _is_image(spec: tf.TensorSpec) -> bool:
+    """Returns whether a part is an image: uint8 [height, width, channels]."""
+    return bool(spec.dtype == tf.uint8 and spec.shape.rank == 3)
 
-    Args:
-      specs: of the environment.
-      make: makes the network, given the spec of an observation or of its encoding.
-      is_critic: whether the network takes (observation, action).
-    """
-    return EncodedNetwork(specs, make, is_critic) if needs_encoder(specs) else make(specs.observation)
+
+def _categories(spec: tf.TensorSpec) -> int:
+    """Returns the number of values of a bounded integer; 0 for other parts."""
+    if not spec.dtype.is_integer or not isinstance(spec, tensor_spec.BoundedTensorSpec):
+        return 0
+    return int(spec.maximum.max()) - int(spec.minimum.min()) + 1
