@@ -13,6 +13,7 @@ from actorlearner.agents.make import make_agent
 from actorlearner.agents.recurrent_dqn_agent import lambda_returns
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.errors import ConfigurationError
 
 B, T, UNITS, BURN_IN = 3, 6, 5, 2
 OBSERVATION = tf.TensorSpec([2], tf.float32)
@@ -129,3 +130,9 @@ def test_it_learns_from_sequences(agent):
     losses = [float(train(stored).loss) for _ in range(60)]
     assert losses[-1] < 0.5 * losses[0]
     assert train(stored).extra.td_error.shape == [B]
+
+
+def test_a_burn_in_as_long_as_a_sequence_is_refused():
+    config = DqnConfig(lstm_units=UNITS, sequence_length=T, burn_in=T)
+    with pytest.raises(ConfigurationError, match=r"agent\.burn_in: 6 cannot work; allowed: less than"):
+        make_agent(Config(agent=config), SPECS)
