@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError
@@ -23,7 +24,6 @@ from actorlearner.variables.container import (
     RunEnd,
 )
 from actorlearner.variables.publisher import Publisher
-from tests.support.training import make_parts
 
 LONG_S = 30.0
 
@@ -91,7 +91,9 @@ class PausedContainer:
 
 @pytest.fixture(name="parts")
 def _parts() -> AgentParts:
-    return make_parts()
+    """What is published of an agent."""
+    agent: Any = None
+    return AgentParts(agent, tf.Variable(0, dtype=tf.int64), [tf.Variable([[0.5, 1.0]]), tf.Variable([2.0])])
 
 
 @pytest.fixture(name="container")
@@ -105,8 +107,7 @@ def _container(monkeypatch: pytest.MonkeyPatch) -> PausedContainer:
 def _publisher(parts: AgentParts, container: PausedContainer) -> Iterator[Publisher]:
     publisher = Publisher(None, parts)
     yield publisher
-    for _ in range(10):
-        container.let.release()  # So that the thread is not left in a push.
+    container.let.release(10)  # So that the thread is not left in a push.
 
 
 def train_to(parts: AgentParts, train_step: int) -> None:
@@ -126,8 +127,7 @@ def test_a_newer_version_replaces_versions_that_wait(
         train_to(parts, train_step)
         publisher.publish()
     assert not publisher.flush(timeout_s=0.05)
-    for _ in range(2):
-        container.let.release()
+    container.let.release(2)
     assert publisher.flush(LONG_S)
     assert container.pushed == [("newest", 1, 1.0), ("newest", 4, 4.0)]
 
@@ -165,8 +165,7 @@ def test_every_evaluation_arrives_in_order(
         train_to(parts, train_step)
         publisher.queue([publisher.request(env_steps=100 + train_step)])
         publisher.publish()
-    for _ in range(5):
-        container.let.release()
+    container.let.release(5)
     assert publisher.flush(LONG_S)
     evaluations = [pushed for pushed in container.pushed if pushed[0] != "newest"]
     assert evaluations == [(f"evaluation after {100 + k} env steps", k, float(k)) for k in (10, 20, 30)]
@@ -205,8 +204,7 @@ def test_weights_that_are_not_finite_are_never_published(
 
 def publish_twice(parts: AgentParts, container: PausedContainer, publisher: Publisher) -> None:
     """Publishes train steps 10 and 20, both also for evaluation; later pushes do not pause either."""
-    for _ in range(20):
-        container.let.release()
+    container.let.release(20)
     for train_step in (10, 20):
         train_to(parts, train_step)
         publisher.queue([publisher.request(env_steps=train_step)])
@@ -271,8 +269,7 @@ def test_a_server_that_restarts_twice_gets_all_evaluations_in_order(
     for _ in range(2):  # The second push is in progress now.
         assert container.begun.acquire(timeout=LONG_S)
     container.failure, container.pushed = RuntimeError("the connection was closed"), []
-    for _ in range(5):
-        container.let.release()
+    container.let.release(5)
     assert publisher.flush(LONG_S)
     assert container.pushed == [
         *((f"evaluation after {k} env steps", k, float(k)) for k in (10, 20)),
@@ -293,8 +290,7 @@ def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
     publisher.publish()
     publisher.finish()
     assert not publisher.delivered()
-    for _ in range(10):
-        container.let.release()
+    container.let.release(10)
     assert publisher.flush(LONG_S)
     all_pushed = ["evaluation after 10 env steps", "newest", "end"]
     assert [what for what, _, _ in container.pushed] == all_pushed
@@ -331,8 +327,7 @@ def test_evaluated_policies_are_freed(
 ) -> None:
     """Neither in memory, nor for a server that was started again."""
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
-    for _ in range(20):
-        container.let.release()
+    container.let.release(20)
     train_to(parts, 10)
     publisher.publish()
     for train_step in (10, 20, 30):
@@ -354,8 +349,7 @@ def warnings_of_slow_evaluations(
     warnings: list[str] = []
     monkeypatch.setattr(publisher_module, "warn", warnings.append)
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Only what the warning asks for.
-    for _ in range(EVALUATIONS_KEPT + 2):
-        container.let.release()
+    container.let.release(EVALUATIONS_KEPT + 2)
     container.versions = 1
     publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)] * EVALUATIONS_KEPT)
     assert publisher.flush(LONG_S)
@@ -411,8 +405,7 @@ def test_pending_evaluations_are_the_versions_not_evaluated_yet(
         train_to(parts, train_step)
         publisher.queue([publisher.request(env_steps=train_step)])
     assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
-    for _ in range(3):
-        container.let.release()
+    container.let.release(3)
     assert publisher.flush(LONG_S)
     assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
     container.versions = 1
@@ -426,8 +419,7 @@ def test_evaluations_that_a_restarted_server_has_lost_are_pending(
     parts: AgentParts, container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even before the publisher's thread knows about the restart."""
-    for _ in range(2):
-        container.let.release()
+    container.let.release(2)
     train_to(parts, 10)
     publisher.queue([publisher.request(env_steps=10)])
     publisher.publish()
@@ -508,8 +500,7 @@ def test_a_failed_push_is_repeated_after_a_pause(
 
     container.failure = RuntimeError("permission denied")
     monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
-    for _ in range(3):
-        container.let.release()
+    container.let.release(3)
     publisher.publish()
     assert publisher.flush(LONG_S)
     assert len(pauses) == 2
