@@ -38,6 +38,11 @@ def collect(pace: Pace) -> int:
     return count
 
 
+def collect_at(now: float, pace: Pace, clock: Clock) -> int:
+    clock.now = now
+    return collect(pace)
+
+
 def collected(actors: int, train_s: Sequence[float]) -> list[list[int]]:
     """Runs actors that collect their shares within COLLECT_S, and a learner that trains for so long.
 
@@ -91,14 +96,10 @@ def test_it_takes_over_the_share_of_an_actor_that_died() -> None:
     pace, clock = make()
     pace.policy_arrived(0)
     assert collect(pace) == 4
-    clock.now = 29.9
-    assert collect(pace) == 0
-    clock.now = 30.0
-    assert collect(pace) == 4
-    clock.now = 59.9
-    assert collect(pace) == 0, "what comes after it is waited for"
-    clock.now = 60.0
-    assert collect(pace) == 4
+    assert collect_at(29.9, pace, clock) == 0
+    assert collect_at(30.0, pace, clock) == 4
+    assert collect_at(59.9, pace, clock) == 0, "what comes after it is waited for"
+    assert collect_at(60.0, pace, clock) == 4
 
 
 def test_each_actor_takes_over_a_part_of_the_missing_share() -> None:
@@ -106,8 +107,7 @@ def test_each_actor_takes_over_a_part_of_the_missing_share() -> None:
     pace = Pace(Iteration(900, 10, 0), 100, 3, TRAIN_STEPS, clock)
     pace.policy_arrived(0)
     assert collect(pace) == 3
-    clock.now = 30.0
-    assert collect(pace) == 2
+    assert collect_at(30.0, pace, clock) == 2
 
 
 @pytest.mark.parametrize("actors", [1, 2])
@@ -127,17 +127,13 @@ def test_its_patience_follows_the_time_between_policies() -> None:
         clock.now = 10.0 * iteration
         pace.policy_arrived(iteration * TRAIN_STEPS)
         assert collect(pace) == 4
-    clock.now = 39.9
-    assert collect(pace) == 0
-    clock.now = 40.0
-    assert collect(pace) == 4
+    assert collect_at(39.9, pace, clock) == 0
+    assert collect_at(40.0, pace, clock) == 4
     clock.now = 43.0
     pace.policy_arrived(3 * TRAIN_STEPS)
     assert collect(pace) == 4
-    clock.now = 57.9
-    assert collect(pace) == 0
-    clock.now = 58.0
-    assert collect(pace) == 4, "after a takeover it is shorter"
+    assert collect_at(57.9, pace, clock) == 0
+    assert collect_at(58.0, pace, clock) == 4, "after a takeover it is shorter"
 
 
 def test_a_missing_actor_costs_less_time_with_each_policy() -> None:
@@ -165,10 +161,8 @@ def test_its_patience_has_a_minimum() -> None:
         clock.now = 0.1 * iteration
         pace.policy_arrived(iteration * TRAIN_STEPS)
         assert collect(pace) == 4
-    clock.now = 1.1
-    assert collect(pace) == 0
-    clock.now = 1.3
-    assert collect(pace) == 4
+    assert collect_at(1.1, pace, clock) == 0
+    assert collect_at(1.3, pace, clock) == 4
 
 
 def test_before_the_second_policy_its_patience_follows_its_own_share() -> None:
