@@ -1,23 +1,11 @@
 """Checks of keys against each other."""
 
-import dataclasses
-from typing import Any
-
 import pytest
 
 from actorlearner.config.checks import can_be_looked_up, cross_problems, mirrored_replicas
 from actorlearner.config.problems import with_source
 from actorlearner.config.schema import Config, EnvironmentConfig
-
-
-def config_with(**keys: Any) -> Config:
-    """The default configuration with keys such as learn__batch_size replaced."""
-    config = Config()
-    for key, value in keys.items():
-        section, _, name = key.partition("__")
-        changed = dataclasses.replace(getattr(config, section), **{name: value})
-        config = dataclasses.replace(config, **{section: changed})
-    return config
+from tests.support.configs import config_with
 
 
 def test_defaults_work() -> None:

@@ -19,22 +19,13 @@ from actorlearner.errors import ConfigurationError
 from actorlearner.replay.checks import replay_problems
 from actorlearner.replay.item_size import MAX_ROWS
 from actorlearner.replay.rate_limit import plan_rate_limit
+from tests.support.configs import config_with
 from tests.support.processes import REPOSITORY
 
 _EXAMPLES = sorted(
     path.name for path in (REPOSITORY / "examples").glob("*.yaml") if not path.name.startswith("sweep_")
 )
 """The examples that `actorlearner local` takes; the other YAML files are search spaces."""
-
-
-def config_with(**keys: Any) -> Config:
-    """The default configuration with keys such as learn__batch_size replaced."""
-    config = Config()
-    for key, value in keys.items():
-        section, _, name = key.partition("__")
-        changed = dataclasses.replace(getattr(config, section), **{name: value})
-        config = dataclasses.replace(config, **{section: changed})
-    return config
 
 
 def test_defaults_work() -> None:
