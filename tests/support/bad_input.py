@@ -1,10 +1,11 @@
 """Cases that must be refused, and what is wrong with how one was refused in a process of its own."""
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.support import bad_commands, bad_files, bad_keys
@@ -13,7 +14,20 @@ from tests.support.processes import REPOSITORY
 
 _POISON = "import os\nos._exit(77)\n"
 _START = "actorlearner: error: "
-_TIMEOUT_S = 60
+_TIMEOUT_S = 150
+_FORKS = """
+import json, os, sys
+import gym
+import actorlearner.agents.configuration
+from actorlearner.cli.main import main
+
+for out, err, *command in json.loads(sys.argv[1]):
+    if os.fork() == 0:
+        for path, descriptor in ((out, 1), (err, 2)):
+            os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY), descriptor)
+        sys.exit(main(command))
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,15 +84,22 @@ def prepare(folder: Path) -> Path:
     return inputs
 
 
-def refuse(case: Case, folder: Path) -> Refusal:
-    """Runs a case as a process, in an empty working directory."""
+def refuse(cases: Sequence[Case], folder: Path) -> list[Refusal]:
+    """Runs each case as a process, in an empty working directory; they share the imports of the command."""
     inputs = prepare(folder)
-    before = _tree(inputs)
     start = folder / "start"
     start.mkdir()
+    before = _tree(inputs)
+    places = [folder / str(number) for number in range(len(cases))]
+    for place in places:
+        place.mkdir()
+    commands = [
+        (str(place / "out"), str(place / "err"), *case.command_line(place, inputs))
+        for case, place in zip(cases, places, strict=True)
+    ]
     paths = (folder / "poison", inputs, REPOSITORY)
     done = subprocess.run(
-        [sys.executable, "-m", "actorlearner", *case.command_line(folder, inputs)],
+        [sys.executable, "-c", _FORKS, json.dumps(commands)],
         cwd=start,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
@@ -87,10 +108,20 @@ def refuse(case: Case, folder: Path) -> Refusal:
         timeout=_TIMEOUT_S,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
     # The file of a run directory's lock stays: another command may be about to take the lock.
     left = {name for name in _tree(start) | (_tree(inputs) ^ before) if not name.endswith("/lock")}
-    expected = tuple(case.filled_in(line, folder, inputs) for line in case.expected)
-    return Refusal(case, expected, done.returncode, done.stdout, done.stderr, tuple(sorted(left)))
+    return [
+        Refusal(
+            case,
+            tuple(case.filled_in(line, place, inputs) for line in case.expected),
+            int(code),
+            (place / "out").read_text(),
+            (place / "err").read_text(),
+            tuple(sorted(left)),
+        )
+        for case, place, code in zip(cases, places, done.stdout.split(), strict=True)
+    ]
 
 
 def _tree(folder: Path) -> set[str]:
