@@ -138,14 +138,28 @@ def test_a_single_vector_is_not_encoded(agents, continuous):
     assert not isinstance(agents("sac", continuous)._actor_network, EncodedNetwork)
 
 
-@pytest.mark.parametrize("name", agent_classes())
-def test_a_single_vector_may_be_in_a_dict_or_a_tuple(name, agents, specs_of, continuous, discrete):
+def in_a_dict(vector):
+    return {"joints": vector}
+
+
+def in_a_tuple(vector):
+    return (vector,)
+
+
+@pytest.mark.parametrize(
+    ("name", "nest"),
+    [
+        *((name, in_a_dict) for name in agent_classes()),
+        # A tuple takes the same code of an algorithm: one with a critic of actions, one without, and PPO.
+        *((name, in_a_tuple) for name in ("sac", "dqn", "ppo")),
+    ],
+)
+def test_a_single_vector_may_be_in_a_dict_or_a_tuple(name, nest, agents, specs_of, continuous, discrete):
     action = (continuous if name in NEEDS_CONTINUOUS_ACTIONS else discrete).action
-    vector, zeros = tensor_spec.TensorSpec([3], tf.float32), np.zeros((SIZE, 3), np.float32)
-    for nested, observation in (({"joints": vector}, {"joints": zeros}), ((vector,), (zeros,))):
-        specs = specs_of(action, nested)
-        act = PolicyFunction(agents(name, specs).collect_policy, specs, SIZE)
-        assert np.shape(act(observation, np.zeros(SIZE, np.bool_))) == (SIZE, *action.shape)
+    specs = specs_of(action, nest(tensor_spec.TensorSpec([3], tf.float32)))
+    act = PolicyFunction(agents(name, specs).collect_policy, specs, SIZE)
+    chosen = act(nest(np.zeros((SIZE, 3), np.float32)), np.zeros(SIZE, np.bool_))
+    assert np.shape(chosen) == (SIZE, *action.shape)
 
 
 @pytest.mark.parametrize("name", agent_classes())
