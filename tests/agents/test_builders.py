@@ -37,6 +37,7 @@ def trained(agent, experience):
 
 @pytest.mark.usefixtures("eagerly")
 def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batches):
+    """The value of the next observation counts unless the episode terminated."""
     batch = batches(specs, DISCOUNT)
     truncated = np.array([False, False, True, False, False])
 
@@ -48,27 +49,13 @@ def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batc
     for ours, stock in zip(variables, stock_variables, strict=True):
         np.testing.assert_array_equal(ours, stock)
 
-
-@pytest.mark.usefixtures("eagerly")
-def test_the_value_of_the_next_observation_counts_unless_terminated(name, specs, agents, batches):
-    def loss(changed_row):
+    def loss_with_another_next_observation(row):
         batch = batches(specs, DISCOUNT)
-        batch.next_observation[changed_row] += 1.0
+        batch.next_observation[row] += 1.0
         return trained(agents(name, specs), batch.transition())[0]
 
-    unchanged = trained(agents(name, specs), batches(specs, DISCOUNT).transition())[0]
-    assert loss(1) == unchanged  # discount 0
-    assert loss(2) != unchanged  # discount 1
-
-
-def test_a_train_step_counts_and_changes_the_collect_policy(name, specs, agents, batches):
-    agent = agents(name, specs)
-    before = [variable.numpy() for variable in agent.collect_policy.variables()]
-    agent.train(batches(specs, DISCOUNT).transition())
-    after = [variable.numpy() for variable in agent.collect_policy.variables()]
-
-    assert agent.train_step_counter.numpy() == 1
-    assert any((old != new).any() for old, new in zip(before, after, strict=True))
+    assert loss_with_another_next_observation(1) == loss  # discount 0
+    assert loss_with_another_next_observation(2) != loss  # discount 1
 
 
 def test_policies_act_on_batches_within_bounds(name, specs, agents):
@@ -82,29 +69,28 @@ def test_policies_act_on_batches_within_bounds(name, specs, agents):
         assert np.all(action <= specs.action.maximum)
 
 
-def test_shared_keys_reach_the_agent(name, specs, agents):
+@pytest.mark.parametrize(("loss", "expected"), [("squared", 9.0), ("huber", 2.5)])
+def test_shared_keys_reach_the_agent(name, specs, agents, loss, expected):
     agent = agents(
         name,
         specs,
         gamma=0.9,
         reward_scale=0.5,
         gradient_clipping=2.0,
+        td_loss=loss,
         debug_summaries=True,
         gradient_summaries=True,
     )
     assert (agent._gamma, agent._reward_scale_factor, agent._gradient_clipping) == (0.9, 0.5, 2.0)
     assert agent._debug_summaries
     assert agent._summarize_grads_and_vars
-
-
-@pytest.mark.parametrize(("loss", "expected"), [("squared", 9.0), ("huber", 2.5)])
-def test_td_loss_reaches_the_agent(name, specs, agents, loss, expected):
-    agent = agents(name, specs, td_loss=loss)
     error = agent._td_errors_loss_fn(tf.constant([3.0]), tf.constant([0.0]))
     np.testing.assert_allclose(error, [expected])
 
 
-def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, batches):
+def test_train_steps_change_the_collect_policy_and_every_second_the_target_networks(
+    name, specs, agents, batches
+):
     agent = agents(name, specs, target_update_tau=0.25, target_update_period=2)
     network, target = {
         "sac": lambda: (agent._critic_network_1, agent._target_critic_network_1),
@@ -112,10 +98,14 @@ def test_target_networks_are_updated_by_tau_every_period(name, specs, agents, ba
         "tqc": lambda: (agent._critic_network_1, agent._target_critic_network_1),
         "ddpg": lambda: (agent._critic_network, agent._target_critic_network),
     }.get(name, lambda: (agent._q_network, agent._target_q_network))()
+    policy = [variable.numpy() for variable in agent.collect_policy.variables()]
     start = target.variables[0].numpy()
     experience = batches(specs, DISCOUNT).transition()
 
     agent.train(experience)
+    assert agent.train_step_counter.numpy() == 1
+    changed = zip(policy, agent.collect_policy.variables(), strict=True)
+    assert any((old != new.numpy()).any() for old, new in changed)
     np.testing.assert_array_equal(target.variables[0], start)
     agent.train(experience)
     np.testing.assert_allclose(
