@@ -41,8 +41,8 @@ def _local(
 def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path) -> None:
     command = _local(
         start,
-        "learn.train_steps=2000",
-        "evaluate.interval=1000",
+        "learn.train_steps=1000",
+        "evaluate.interval=500",
         "collect.actors=2",
         "collect.envs_per_actor=2",
         "learn.profile=500,520",
@@ -56,10 +56,10 @@ def test_a_run_trains_evaluates_and_ends(start: Start, mark: str, tmp_path: Path
     metrics = tmp_path / "run" / "metrics"
     steps = [record["train_step"] for record in records(metrics / "learner.jsonl")]
     assert steps == sorted(steps)
-    assert steps[-1] == 2000
+    assert steps[-1] == 1000
     _check_actors(metrics)
     evaluations = records(metrics / "eval.jsonl")
-    assert [record["train_step"] for record in evaluations] == [0, 1000, 2000]
+    assert [record["train_step"] for record in evaluations] == [0, 500, 1000]
     assert all(record["lengths"] == [200] for record in evaluations)
     _check_one_update_an_env_step(metrics)
     _check_files(tmp_path / "run")
@@ -79,7 +79,7 @@ def _check_one_update_an_env_step(metrics: Path) -> None:
     # n-step transitions overlap: there is still one for each env step.
     # min_size transitions before the first train step, then one each. The error buffer is one item of each
     # actor; whole items are counted, and the batches of two rounds of items are sampled ahead of training.
-    assert newest["env_steps"] == pytest.approx(200 + 2000, abs=6 * MAX_ROWS)
+    assert newest["env_steps"] == pytest.approx(200 + 1000, abs=6 * MAX_ROWS)
     inserted = records(metrics / "replay.jsonl")[-1]["inserts"]
     taken = sum(records(metrics / f"collect-{index}.jsonl")[-1]["env_steps"] for index in range(2))
     # Two actors' unfilled items, which count as full ones, or what the rate limiter held back at the end.
@@ -89,7 +89,7 @@ def _check_one_update_an_env_step(metrics: Path) -> None:
 def _check_files(run: Path) -> None:
     assert json.loads((run / "manifest.json").read_text())["run_id"]
     assert (run / "config.yaml").exists()
-    assert (run / "checkpoints" / "learner" / "ckpt-2000.index").exists()
+    assert (run / "checkpoints" / "learner" / "ckpt-1000.index").exists()
     for policy in ("policy", "collect_policy", "greedy_policy"):
         assert (run / "policies" / policy / "saved_model.pb").exists()
     logs = {path.name for path in (run / "logs").iterdir()}
@@ -104,8 +104,8 @@ def _check_files(run: Path) -> None:
 def _check_printed(out: str) -> None:
     first = out.splitlines()[0]
     assert re.fullmatch(r"run directory: .*/run", first)
-    assert re.search(r"train step 2,000: AverageReturn -\d+\.\d\d, AverageEpisodeLength 200.0", out)
-    assert re.search(r"totals +2,000 train steps, [\d,]+ env steps, [\d,]+ episodes", out)
+    assert re.search(r"train step 1,000: AverageReturn -\d+\.\d\d, AverageEpisodeLength 200.0", out)
+    assert re.search(r"totals +1,000 train steps, [\d,]+ env steps, [\d,]+ episodes", out)
     assert "tensorflow" not in out.lower()
 
 
