@@ -13,7 +13,7 @@ import tensorflow as tf
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
@@ -133,7 +133,7 @@ def training(
     config: Config, specs: EnvironmentSpecs, directory: Path, dataset: Callable[[], tf.data.Dataset]
 ) -> Training:
     """Makes an agent and a training graph of it that trains on `dataset`."""
-    group = Group(tf.distribute.get_strategy(), Stop())
+    group = LearnerGroup(tf.distribute.get_strategy(), Stop())
     parts = make_seeded_agent(config, specs, group)
     graph = TrainingGraph(
         parts,

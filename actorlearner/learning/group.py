@@ -31,7 +31,7 @@ _PEER_ERRORS = (
 """The errors of a collective that another learner may have caused."""
 
 
-class Group:
+class LearnerGroup:
     """One learner's view of its group. This base class is a group of one, without collectives.
 
     A context manager; enter it before using the strategy.
@@ -91,7 +91,7 @@ class Group:
         """
 
 
-class MultiWorkerGroup(Group):
+class MultiWorkerGroup(LearnerGroup):
     """A learner that trains together with others: tf.distribute.MultiWorkerMirroredStrategy."""
 
     data = "transitions to train on, here or at another learner"
@@ -194,7 +194,7 @@ class MultiWorkerGroup(Group):
             assign_all()
 
 
-def join_group(config: Config, stop: Stop) -> Group | None:
+def join_group(config: Config, stop: Stop) -> LearnerGroup | None:
     """Makes the learner's strategy; in a group, waits for the other learners.
 
     Call it before any other TensorFlow call.
@@ -209,10 +209,10 @@ def join_group(config: Config, stop: Stop) -> Group | None:
     learn = config.learn
     cluster = learner_cluster(config)
     if cluster is None:
-        return Group(make_strategy(learn.strategy, learn.batch_size), stop)
+        return LearnerGroup(make_strategy(learn.strategy, learn.batch_size), stop)
     check_group_batch(cluster, learn.batch_size)
     if len(cluster.addresses) == 1:
-        return Group(make_group_strategy(cluster), stop)
+        return LearnerGroup(make_group_strategy(cluster), stop)
     link = GroupLink(cluster, fingerprint(config), stop, end_failed)
     try:
         if not link.gather():

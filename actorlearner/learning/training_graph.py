@@ -20,7 +20,7 @@ from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.agents.make import AgentParts
 from actorlearner.config.schema import LearnConfig
 from actorlearner.errors import RunError
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.priorities import importance_weights
 from actorlearner.replay.layout import ReplayLayout
 
@@ -59,7 +59,7 @@ class TrainingGraph:
         layout: ReplayLayout,
         learn: LearnConfig,
         *,
-        group: Group,
+        group: LearnerGroup,
         writer: tf.summary.SummaryWriter,
         write_priorities: Sequence[WriteErrors] = (),
     ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from actorlearner.config.checks import profiled_steps
 from actorlearner.config.schema import Config
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.heartbeat import LONG_PATIENCE_S, beat, patience_after
@@ -21,7 +21,7 @@ _STARVED_AFTER_S = 3.0
 
 
 def train(
-    config: Config, group: Group, graph: TrainingGraph, outputs: Outputs, start_up: StartupTimer
+    config: Config, group: LearnerGroup, graph: TrainingGraph, outputs: Outputs, start_up: StartupTimer
 ) -> None:
     """Calls the training graph until the last train step or a stop.
 
@@ -69,7 +69,7 @@ def train_on_thread(
     body: Callable[[], None],
     graph: TrainingGraph,
     stop: Stop,
-    group: Group,
+    group: LearnerGroup,
     check: Callable[[], None],
 ) -> None:
     """Runs training on a thread, and waits for it.

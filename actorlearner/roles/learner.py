@@ -11,7 +11,7 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import EnvironmentSpecs, load_specs
 from actorlearner.learning.chief_outputs import ChiefOutputs
-from actorlearner.learning.group import Group, join_group
+from actorlearner.learning.group import LearnerGroup, join_group
 from actorlearner.learning.iteration_graph import IterationGraph, check_replicas
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.priorities import PriorityWriter
@@ -103,7 +103,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
         outputs.end(stopped=stop.requested)
 
 
-def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: Group) -> AgentParts:
+def make_seeded_agent(config: Config, specs: EnvironmentSpecs, group: LearnerGroup) -> AgentParts:
     """Makes the agent under the group's strategy; equal seeds give equal initial variables.
 
     Python's random numbers are seeded as well: Keras draws the seeds of some initialisers from them.
@@ -127,7 +127,7 @@ def seed_training(seed: int, index: int, restored: int) -> None:
 def _make_training_graph(
     config: Config,
     writer: tf.summary.SummaryWriter,
-    group: Group,
+    group: LearnerGroup,
     parts: AgentParts,
     servers: Sequence[ReplayServer],
 ) -> TrainingGraph:

@@ -31,7 +31,7 @@ from actorlearner.config.schema import AgentConfig, Config, LearnConfig
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning import group as learning_group
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.group import Group, join_group
+from actorlearner.learning.group import LearnerGroup, join_group
 from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.stop import Stop
 from actorlearner.replay.packed import PackedLayout
@@ -129,7 +129,7 @@ KINDS = {
 class Training:
     """Makes learners of an agent in one group, all with the same data."""
 
-    def __init__(self, group: Group, kind: Kind, directory: Path) -> None:
+    def __init__(self, group: LearnerGroup, kind: Kind, directory: Path) -> None:
         self.group = group
         self.kind = kind
         self.replicas = group.strategy.num_replicas_in_sync

@@ -21,7 +21,7 @@ from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import ConfigurationError
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.iteration_graph import IterationGraph, check_replicas
 from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory
@@ -117,7 +117,7 @@ class Run:
             lambda: experience_dataset([f"{self.client._server_address}"], self.layout, 1, 1),
             self.layout,
             self.config.learn,
-            group=Group(self.strategy, Stop()),
+            group=LearnerGroup(self.strategy, Stop()),
             writer=Summaries(self.directory).writer,
         )
 
@@ -222,7 +222,7 @@ def test_a_learner_refuses_its_replicas_before_it_connects(
     config = load_config("ppo_pendulum")
     replicas = config.learn.batch_size + 1
     scope = tf.distribute.get_strategy().scope
-    group = Group(SimpleNamespace(scope=scope, num_replicas_in_sync=replicas), Stop())
+    group = LearnerGroup(SimpleNamespace(scope=scope, num_replicas_in_sync=replicas), Stop())
     monkeypatch.setattr(learner, "join_group", lambda config, stop: group)
     monkeypatch.setattr(learner, "use_all_cores", lambda threads: None)
     stop = Stop()

@@ -11,7 +11,7 @@ from tensorflow.core.profiler.protobuf import xplane_pb2
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config, EvaluateConfig, LearnConfig
 from actorlearner.errors import ConfigurationError
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.profiler import Profiler
 from actorlearner.learning.training_loop import train
 from actorlearner.process.startup_timer import StartupTimer
@@ -43,7 +43,7 @@ def test_the_requested_train_steps_are_profiled(tmp_path: Path) -> None:
         profiler.update(train_step)
 
     outputs: Any = SimpleNamespace(after_call=after_call, after_training=lambda: None)
-    train(config, Group(tf.distribute.get_strategy(), Stop()), graph, outputs, StartupTimer())
+    train(config, LearnerGroup(tf.distribute.get_strategy(), Stop()), graph, outputs, StartupTimer())
     assert calls == [7, 12, 20]  # Otherwise ten train steps would be one call.
     assert any("MatMul" in name for name in events(tmp_path))
 

@@ -17,7 +17,7 @@ from actorlearner.agents.experience import as_transition
 from actorlearner.errors import RunError
 from actorlearner.learning import training_loop
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.training_graph import DataStatistics, TrainingGraph
 from actorlearner.process.stop import Stop
 from tests.support.training import (
@@ -268,7 +268,7 @@ def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: p
     graph = make_training_graph(tmp_path, parts, lambda: with_info(dataset), layout_with(decode))
     stop = Stop()
     stop.request()
-    group = Group(tf.distribute.get_strategy(), stop)
+    group = LearnerGroup(tf.distribute.get_strategy(), stop)
     training_loop.train_on_thread(lambda: graph.train(1), graph, stop, group, lambda: None)
     checkpoint = LearnerCheckpoint(tmp_path / "checkpoints", parts)
     write, remove = checkpoint._checkpoint.write, checkpoint._remove

@@ -18,7 +18,7 @@ from actorlearner.errors import RunError
 from actorlearner.learning import chief_outputs, learner_metrics, training_loop
 from actorlearner.learning.chief_outputs import ChiefOutputs
 from actorlearner.learning.cluster import Cluster
-from actorlearner.learning.group import Group, MultiWorkerGroup
+from actorlearner.learning.group import LearnerGroup, MultiWorkerGroup
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_graph import DataStatistics
 from actorlearner.learning.training_loop import train, train_on_thread
@@ -119,7 +119,7 @@ def test_the_slow_phase_has_the_largest_fraction_and_due_evaluations_are_request
 
     monkeypatch.setattr(graph, "train", take_a_second)
     outputs.begin_training(graph)
-    train(config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
+    train(config, LearnerGroup(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
     newest = read_records(directory.metrics("learner"))[-1]
     fractions = dict.fromkeys(("publish_fraction", "overhead_fraction"), 0.0)
     if longest:
@@ -152,7 +152,7 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
     )
     graph = FakeTrainingGraph(parts)
     outputs.begin_training(graph)
-    train(outputs._config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
+    train(outputs._config, LearnerGroup(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
     assert done[:2] == [("publish", 2), ("save", 4)]
     assert [each for each in done if each[0] == "evaluate"] == [("evaluate", 4)] * room
     assert (("publish", 4) in done) == room
@@ -206,7 +206,7 @@ def test_a_checkpoint_is_written_when_train_steps_or_time_have_passed(
     outputs._checkpoint.save = save
     graph = FakeTrainingGraph(parts)
     outputs.begin_training(graph)
-    train(config, Group(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
+    train(config, LearnerGroup(tf.distribute.get_strategy(), stop), graph, outputs, StartupTimer())
     assert saved == expected
 
 
@@ -221,7 +221,7 @@ def test_an_error_ends_training_that_waits_for_data() -> None:
     began = time.monotonic()
     try:
         with pytest.raises(RunError, match="another learner has taken over this run"):
-            train_on_thread(data.wait, graph, stop, Group(tf.distribute.get_strategy(), stop), check)
+            train_on_thread(data.wait, graph, stop, LearnerGroup(tf.distribute.get_strategy(), stop), check)
     finally:
         data.set()
     assert time.monotonic() - began < 1.0
@@ -268,5 +268,5 @@ def test_slow_calls_get_a_longer_heartbeat_patience(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(graph, "train", slowly)
     config = Config(learn=LearnConfig(train_steps=_STEPS, batch_size=6, train_steps_per_call=2))
-    train(config, Group(tf.distribute.get_strategy(), Stop()), graph, Outputs(), StartupTimer())
+    train(config, LearnerGroup(tf.distribute.get_strategy(), Stop()), graph, Outputs(), StartupTimer())
     assert beats == [(2, 900.0), (4, 60.0), (6, 60.0), (8, 900.0), (10, 900.0)]

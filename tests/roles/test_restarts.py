@@ -17,7 +17,7 @@ from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig
 from actorlearner.environments.load import load_environment
 from actorlearner.environments.seeds import seed_for
 from actorlearner.environments.specs import load_specs
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.process.stop import Stop
 from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
@@ -142,7 +142,7 @@ def test_equal_seeds_begin_with_equal_policies(name: str) -> None:
     def policy(seed: int) -> list[Any]:
         config = load_config(name, [f"seed={seed}"])
         random.seed()  # As in every new process.
-        parts = make_seeded_agent(config, specs, Group(tf.distribute.get_strategy(), Stop()))
+        parts = make_seeded_agent(config, specs, LearnerGroup(tf.distribute.get_strategy(), Stop()))
         return [variable.numpy() for variable in parts.policy_variables if np.any(variable.numpy())]
 
     specs = load_specs(load_config(name).environment)

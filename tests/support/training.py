@@ -15,7 +15,7 @@ from actorlearner.agents.experience import StoredTransition
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.environments.specs import EnvironmentSpecs
-from actorlearner.learning.group import Group
+from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.process.stop import Stop
 from actorlearner.records.summaries import Summaries
@@ -119,7 +119,7 @@ def make_training_graph(
     parts: AgentParts,
     dataset: Callable[[], tf.data.Dataset],
     layout: PackedLayout = LAYOUT,
-    group: Group | None = None,
+    group: LearnerGroup | None = None,
     xla: bool = False,
 ) -> TrainingGraph:
     """A training graph as the learner role makes it."""
@@ -128,6 +128,6 @@ def make_training_graph(
         dataset,
         layout,
         LearnConfig(xla=xla),
-        group=group or Group(tf.distribute.get_strategy(), Stop()),
+        group=group or LearnerGroup(tf.distribute.get_strategy(), Stop()),
         writer=Summaries(directory).writer,
     )

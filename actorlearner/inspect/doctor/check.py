@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass
-class Experiment:
+class CheckedExperiment:
     """The experiment that the machine is checked for.
 
     Its cached properties import TensorFlow, so each is computed only when a check needs it.
@@ -108,7 +108,7 @@ class Check:
     """
 
     name: str
-    make: Callable[[Experiment], Result]
+    make: Callable[[CheckedExperiment], Result]
     repair: str
     deadline_s: float = 120.0
     needs: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import numpy as np
 
 from actorlearner.environments.environment import Environment
 from actorlearner.errors import RunError
-from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
+from actorlearner.inspect.doctor.check import CheckedExperiment, Result, fail, ok, warn
 from actorlearner.process.cores import collect_actors
 from actorlearner.records.formatting import bytes_text
 
@@ -22,7 +22,7 @@ _MAX_S = 20.0
 _LEAVES_SHOWN = 2
 
 
-def check_environment(experiment: Experiment) -> Result:
+def check_environment(experiment: CheckedExperiment) -> Result:
     """Checks that the environment loads, and returns valid values after random actions.
 
     Raises:
@@ -88,7 +88,7 @@ def _describe(spec: Any) -> str:
     return ", ".join([*shown, f"{more} more"] if more else shown)
 
 
-def check_agent(experiment: Experiment) -> Result:
+def check_agent(experiment: CheckedExperiment) -> Result:
     """Checks that the algorithm can act in this environment.
 
     Raises:
@@ -102,7 +102,7 @@ _OTHER_ROLES = 3
 """Replay server, eval actor and learner."""
 
 
-def check_memory(experiment: Experiment) -> Result:
+def check_memory(experiment: CheckedExperiment) -> Result:
     """Checks that a full replay and the processes of local mode fit into memory.
 
     Raises:
@@ -136,7 +136,7 @@ _SLOTS = 2
 """Variables that Adam keeps for each trained variable."""
 
 
-def check_disk(experiment: Experiment) -> Result:
+def check_disk(experiment: CheckedExperiment) -> Result:
     """Checks that the run directory is writable and has room for the checkpoints of a full replay."""
     from actorlearner.replay.capacity import capacity_key
 
@@ -162,7 +162,7 @@ def _nearest(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
-def _needed(experiment: Experiment) -> tuple[int, int]:
+def _needed(experiment: CheckedExperiment) -> tuple[int, int]:
     """Returns the bytes of the checkpoints of replay and of the learner, including one being written each."""
     from actorlearner.learning import checkpoint
     from actorlearner.replay import capacity, checkpoints

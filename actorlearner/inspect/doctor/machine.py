@@ -8,7 +8,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok, warn
+from actorlearner.inspect.doctor.check import CheckedExperiment, Result, fail, ok, warn
 from actorlearner.network.ports import LOOPBACK, free_port
 from actorlearner.process.cores import cores
 from actorlearner.process.tensorflow_setup import without_gc
@@ -19,7 +19,7 @@ _PYTHON = "CPython 3.11"
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def check_platform(experiment: Experiment) -> Result:
+def check_platform(experiment: CheckedExperiment) -> Result:
     """Checks that Reverb and TensorFlow have wheels for this platform."""
     system = f"{platform.system()} {platform.machine()}"
     python = f"{platform.python_implementation()} {platform.python_version()}"
@@ -46,7 +46,7 @@ _REPAIR = (
 )
 
 
-def check_versions(experiment: Experiment) -> Result:
+def check_versions(experiment: CheckedExperiment) -> Result:
     """Checks that every pin is kept, and that TensorFlow is the version that Reverb was compiled against."""
     missing = [name for name in _COMPILED_TOGETHER if installed_version(name) is None]
     if missing:
@@ -90,7 +90,7 @@ _DEVICES = Path("/dev")
 _NVIDIA = "nvidia[0-9]*"
 
 
-def check_libraries(experiment: Experiment) -> Result:
+def check_libraries(experiment: CheckedExperiment) -> Result:
     """Checks that Reverb loads into TensorFlow; a mismatch shows only here, as a missing symbol."""
     with without_gc():
         import reverb  # noqa: F401
@@ -100,7 +100,7 @@ def check_libraries(experiment: Experiment) -> Result:
     return ok(f"Reverb loads into TensorFlow {tf.__version__}, with TF-Agents {tf_agents.__version__}")
 
 
-def check_gpus(experiment: Experiment) -> Result:
+def check_gpus(experiment: CheckedExperiment) -> Result:
     """Lists the GPUs that TensorFlow sees, and checks that `learn.xla` suits them; none is needed."""
     import tensorflow as tf
 
@@ -121,7 +121,7 @@ def check_gpus(experiment: Experiment) -> Result:
     return ok("none here, the learner trains on the processor")
 
 
-def check_precision(experiment: Experiment) -> Result:
+def check_precision(experiment: CheckedExperiment) -> Result:
     """Checks that the learner's processor is fast at `learn.precision`; with a GPU, checks nothing."""
     import tensorflow as tf
 
@@ -141,7 +141,7 @@ _TIMEOUT_S = 5.0
 _MESSAGE = b"actorlearner"
 
 
-def check_network(experiment: Experiment) -> Result:
+def check_network(experiment: CheckedExperiment) -> Result:
     """Checks that this machine can listen on a free port and connect to it.
 
     Raises:

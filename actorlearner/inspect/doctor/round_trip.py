@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from actorlearner.errors import one_line
-from actorlearner.inspect.doctor.check import Experiment, Result, fail, ok
+from actorlearner.inspect.doctor.check import CheckedExperiment, Result, fail, ok
 
 if TYPE_CHECKING:
     from actorlearner.replay.packed import PackedLayout
@@ -21,7 +21,7 @@ _READ = 20
 _FLUSH_S = 30.0
 
 
-def check_round_trip(experiment: Experiment) -> Result:
+def check_round_trip(experiment: CheckedExperiment) -> Result:
     """Writes transitions as an actor does, samples some as the learner does, and compares them.
 
     It tests the machine and not the algorithm, so it uses packed transitions for every agent: filling a
@@ -58,7 +58,7 @@ def check_round_trip(experiment: Experiment) -> Result:
     return ok(f"{len(written)} transitions written, {len(found)} sampled and equal, in {seconds:.1f} s")
 
 
-def _experience(experiment: Experiment) -> list[Any]:
+def _experience(experiment: CheckedExperiment) -> list[Any]:
     """Returns the EnvSteps of one environment after random actions."""
     from actorlearner.acting.policy_function import RandomPolicy
     from actorlearner.agents.experience import RANDOM_TRAIN_STEP
@@ -98,7 +98,7 @@ def _read(address: str, layout: "PackedLayout") -> list[Any]:
     return [tree.map_structure(lambda leaf: leaf[0], next(iterator)) for _ in range(_READ)]
 
 
-def _transitions(experiment: Experiment, steps: list[Any]) -> list[Any]:
+def _transitions(experiment: CheckedExperiment, steps: list[Any]) -> list[Any]:
     """Returns the transitions of env steps, computed without a layout."""
     import tree
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from actorlearner.config.schema import Config
 from actorlearner.errors import EXIT_FAILED, EXIT_FINISHED
-from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status, fail
+from actorlearner.inspect.doctor.check import Check, CheckedExperiment, Result, Status, fail
 from actorlearner.inspect.doctor.experiment import check_agent, check_disk, check_environment, check_memory
 from actorlearner.inspect.doctor.machine import (
     check_gpus,
@@ -55,7 +55,7 @@ def run_doctor(config: Config, run_dir: str | None) -> int:
       The exit code: 1 if a check failed.
     """
     exit_at_sigterm()
-    experiment = Experiment(config, Path(run_dir or NEW_RUNS).absolute())
+    experiment = CheckedExperiment(config, Path(run_dir or NEW_RUNS).absolute())
     failed = False
     with tempfile.TemporaryDirectory(prefix="actorlearner-", ignore_cleanup_errors=True) as temporary:
         worker = Worker(experiment, temporary)

@@ -8,7 +8,7 @@ import sys
 from multiprocessing.connection import Connection, Pipe
 
 from actorlearner.errors import ConfigurationError, RunError, one_line
-from actorlearner.inspect.doctor.check import Check, Experiment, Result, fail
+from actorlearner.inspect.doctor.check import Check, CheckedExperiment, Result, fail
 from actorlearner.process.spawn import die_with_parent, module_command
 
 _END_S = 5.0
@@ -18,7 +18,7 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 class Worker:
     """Makes checks in another process, and replaces that process after it hangs or crashes."""
 
-    def __init__(self, experiment: Experiment, temporary: str) -> None:
+    def __init__(self, experiment: CheckedExperiment, temporary: str) -> None:
         """Does not start the process yet; `temporary` is its directory for temporary files."""
         self._experiment = experiment
         self._temporary = temporary
@@ -89,7 +89,7 @@ def _end(process: subprocess.Popen[bytes]) -> str:
     return f"was killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exited with {code}"
 
 
-def attempt(check: Check, experiment: Experiment) -> Result:
+def attempt(check: Check, experiment: CheckedExperiment) -> Result:
     """Makes a check in this process; an exception becomes a failure."""
     try:
         return check.make(experiment)
@@ -102,7 +102,7 @@ def attempt(check: Check, experiment: Experiment) -> Result:
 
 
 def _serve(connection: Connection) -> None:
-    experiment: Experiment = connection.recv()
+    experiment: CheckedExperiment = connection.recv()
     while True:
         try:
             check: Check = connection.recv()

@@ -13,9 +13,9 @@ from matplotlib.lines import Line2D
 
 from actorlearner.errors import ConfigurationError
 from actorlearner.inspect.plot.draw_panel import STYLE, draw_panel, time_unit
-from actorlearner.inspect.plot.groups import Comparison, Group, comparisons
+from actorlearner.inspect.plot.groups import Comparison, RunGroup, comparisons
 from actorlearner.inspect.plot.panels import info_metrics, info_panels, returns_panels, training_panels
-from actorlearner.inspect.plot.runs import Run
+from actorlearner.inspect.plot.runs import RecordedRun
 from actorlearner.inspect.plot.statistics import CONFIDENCE, MIN_BAND_SAMPLES
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -35,7 +35,7 @@ _LEGEND_LINE = 110
 _SHORT_LABEL = 45
 
 
-def make_figure(runs: Sequence[Run]) -> Figure:
+def make_figure(runs: Sequence[RecordedRun]) -> Figure:
     """Draws, for each environment, returns on top, and throughput, staleness and samples per insert below.
 
     Each metric of `environment.info_metrics` has a panel below them.
@@ -126,7 +126,7 @@ def _legend_lines(comparison: Comparison) -> int:
     return math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
 
 
-def _explanation(groups: Sequence[Group]) -> str:
+def _explanation(groups: Sequence[RunGroup]) -> str:
     """Returns the explanation of the lines and bands of returns."""
     counts = [sum(bool(run.evaluations.returns) for run in group.runs) for group in groups]
     band = f"{CONFIDENCE:.0%} bootstrap band".replace("%", " %")

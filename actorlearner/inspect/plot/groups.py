@@ -7,7 +7,7 @@ from typing import Any
 
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import values_by_key
-from actorlearner.inspect.plot.runs import Run
+from actorlearner.inspect.plot.runs import RecordedRun
 
 _FEW_KEYS = 3
 _SEED = "seed"
@@ -15,7 +15,7 @@ _AGENT = "agent."
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class RunGroup:
     """Runs whose configurations differ in nothing but their seed.
 
     Attributes:
@@ -25,7 +25,7 @@ class Group:
     """
 
     difference: str
-    runs: tuple[Run, ...]
+    runs: tuple[RecordedRun, ...]
 
     @property
     def label(self) -> str:
@@ -50,20 +50,20 @@ class Comparison:
     """
 
     title: str
-    groups: tuple[Group, ...]
+    groups: tuple[RunGroup, ...]
 
 
-def comparisons(runs: Sequence[Run]) -> list[Comparison]:
+def comparisons(runs: Sequence[RecordedRun]) -> list[Comparison]:
     """Groups runs by configuration, and the groups by environment, in the order of `runs`."""
-    environments: dict[tuple[str, str], list[Run]] = {}
+    environments: dict[tuple[str, str], list[RecordedRun]] = {}
     for run in runs:
         environment = run.config.environment
         environments.setdefault((environment.suite, environment.name), []).append(run)
     return [_comparison(of_environment) for of_environment in environments.values()]
 
 
-def _comparison(runs: Sequence[Run]) -> Comparison:
-    groups: dict[str, list[Run]] = {}
+def _comparison(runs: Sequence[RecordedRun]) -> Comparison:
+    groups: dict[str, list[RecordedRun]] = {}
     for run in runs:
         groups.setdefault(json.dumps(_values(run), sort_keys=True), []).append(run)
     differences = _differences([_values(of_group[0]) for of_group in groups.values()])
@@ -73,13 +73,13 @@ def _comparison(runs: Sequence[Run]) -> Comparison:
     return Comparison(
         title=f"{algorithm}{environment.name or environment.suite}",
         groups=tuple(
-            Group(difference, tuple(of_group))
+            RunGroup(difference, tuple(of_group))
             for difference, of_group in zip(differences, groups.values(), strict=True)
         ),
     )
 
 
-def _values(run: Run) -> dict[str, Any]:
+def _values(run: RecordedRun) -> dict[str, Any]:
     """Returns all values but the seed, without empty mappings."""
     values = values_by_key(run.config)
     return {key: value for key, value in values.items() if key != _SEED and value != {}}

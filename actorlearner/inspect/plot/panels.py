@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from actorlearner.inspect.plot.groups import Group
+from actorlearner.inspect.plot.groups import RunGroup
 from actorlearner.inspect.plot.runs import Evaluations, Training
 from actorlearner.inspect.plot.statistics import (
     MIN_BAND_SAMPLES,
@@ -39,7 +39,7 @@ class Line:
       look: settings of Matplotlib besides the colour.
     """
 
-    group: Group
+    group: RunGroup
     run: str
     quantity: str
     curve: Curve
@@ -66,12 +66,12 @@ class Panel:
     against: str
     lines: Sequence[Line]
     styles: Mapping[str, Style] = dataclasses.field(default_factory=dict)
-    targets: Sequence[tuple[Group, float]] = ()
+    targets: Sequence[tuple[RunGroup, float]] = ()
     from_zero: bool = True
     nothing: str = "nothing recorded"
 
 
-def returns_panels(groups: Sequence[Group]) -> list[Panel]:
+def returns_panels(groups: Sequence[RunGroup]) -> list[Panel]:
     """Returns the panels of the greedy policy's returns: against env steps, train steps and time."""
     return [
         _evaluations(groups, axis, caption=f"Return against {against}", y_label="return of the greedy policy")
@@ -79,7 +79,7 @@ def returns_panels(groups: Sequence[Group]) -> list[Panel]:
     ]
 
 
-def info_panels(groups: Sequence[Group]) -> list[Panel]:
+def info_panels(groups: Sequence[RunGroup]) -> list[Panel]:
     """Returns a panel for each metric of `environment.info_metrics`."""
     return [
         _evaluations(groups, "env_steps", metric, caption=f"{metric} of the greedy policy", y_label=metric)
@@ -87,7 +87,7 @@ def info_panels(groups: Sequence[Group]) -> list[Panel]:
     ]
 
 
-def training_panels(groups: Sequence[Group]) -> list[Panel]:
+def training_panels(groups: Sequence[RunGroup]) -> list[Panel]:
     """Returns the panels of the learner's reports: throughput, staleness, samples per insert."""
     # The rates coincide at one update per env step; both must be visible.
     wide = {"linestyle": SOLID, "linewidth": 3.5, "alpha": 0.4}
@@ -121,14 +121,14 @@ def training_panels(groups: Sequence[Group]) -> list[Panel]:
     ]
 
 
-def info_metrics(groups: Sequence[Group]) -> list[str]:
+def info_metrics(groups: Sequence[RunGroup]) -> list[str]:
     """Returns the metrics of `environment.info_metrics` of all runs, each once."""
     runs = [run for group in groups for run in group.runs]
     return list(dict.fromkeys(metric for run in runs for metric in run.config.environment.info_metrics))
 
 
 def _evaluations(
-    groups: Sequence[Group], axis: str, metric: str = "", *, caption: str, y_label: str
+    groups: Sequence[RunGroup], axis: str, metric: str = "", *, caption: str, y_label: str
 ) -> Panel:
     off = all(run.config.evaluate.interval is None for group in groups for run in group.runs)
     return Panel(
@@ -141,7 +141,7 @@ def _evaluations(
     )
 
 
-def _evaluation_lines(group: Group, axis: str, metric: str) -> list[Line]:
+def _evaluation_lines(group: RunGroup, axis: str, metric: str) -> list[Line]:
     """Returns the lines of the returns, or of a metric of `environment.info_metrics` if it is not empty.
 
     MIN_BAND_SAMPLES or more runs with an evaluation give the interquartile mean of their average returns;
@@ -168,7 +168,7 @@ def _known(evaluations: Evaluations, axis: str, metric: str) -> tuple[Numbers, l
     return x[order], [samples[i] for i in order]
 
 
-def _training_lines(groups: Sequence[Group], looks: Mapping[str, Mapping[str, Any]]) -> list[Line]:
+def _training_lines(groups: Sequence[RunGroup], looks: Mapping[str, Mapping[str, Any]]) -> list[Line]:
     """Returns a line for each group and each quantity in `looks`, as the mean over runs."""
     return [
         Line(group, "", quantity, _training_curve([run.training for run in group.runs], quantity), look)
@@ -193,7 +193,7 @@ def _training_curve(runs: Sequence[Training], quantity: str) -> Curve:
     return piecewise_curve(xs, ys, "max" if quantity == "staleness_max" else "mean")
 
 
-def _target_samples_per_insert(group: Group) -> float | None:
+def _target_samples_per_insert(group: RunGroup) -> float | None:
     """Returns the rate limiter's target, in transitions; None without a limit."""
     config = group.runs[0].config
     updates = config.replay.updates_per_env_step

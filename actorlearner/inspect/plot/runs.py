@@ -87,7 +87,7 @@ class Training:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """A run, finished or running.
 
     Attributes:
@@ -109,7 +109,7 @@ _Part = tuple[RunDirectory, Config, dict[str, Any]]
 
 def read_runs(
     directories: Iterable[tuple[RunDirectory, Config]], complain: Callable[[str], None]
-) -> list[Run]:
+) -> list[RecordedRun]:
     """Reads the metrics of runs, in the order given.
 
     Directories of roles that share a run id are one run. So are the directories of its further replay
@@ -133,7 +133,7 @@ def read_runs(
     return [_read(each, complain) for each in parts.values()]
 
 
-def _read(parts: Sequence[_Part], complain: Callable[[str], None]) -> Run:
+def _read(parts: Sequence[_Part], complain: Callable[[str], None]) -> RecordedRun:
     first, config, _ = parts[0]
     name = first.path.name
     files = [_metrics(directory, complain) for directory, _, _ in parts]
@@ -149,7 +149,7 @@ def _read(parts: Sequence[_Part], complain: Callable[[str], None]) -> Run:
     if not evaluations.returns:
         why = "evaluation is off" if config.evaluate.interval is None else "no evaluation yet"
         complain(f"{name}: {why}, so it has no returns to draw")
-    return Run(name, config, evaluations, _training(_merged(files, "learner"), time))
+    return RecordedRun(name, config, evaluations, _training(_merged(files, "learner"), time))
 
 
 def _metrics(directory: RunDirectory, complain: Callable[[str], None]) -> dict[str, Records]:

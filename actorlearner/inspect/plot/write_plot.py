@@ -17,7 +17,7 @@ from actorlearner.inspect.plot import PICTURES
 from actorlearner.inspect.plot.figure import make_figure, rendered
 from actorlearner.inspect.plot.groups import comparisons
 from actorlearner.inspect.plot.panels import info_panels, returns_panels, training_panels
-from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.runs import RecordedRun, read_runs
 from actorlearner.records.disk import write_atomically
 from actorlearner.records.run_directory import RunDirectory
 
@@ -55,7 +55,7 @@ def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | Non
 
 def drawable_runs(
     directories: Sequence[tuple[RunDirectory, Config]], complain: Callable[[str], None]
-) -> list[Run]:
+) -> list[RecordedRun]:
     """Reads runs for a picture; see `read_runs`.
 
     Raises:
@@ -80,7 +80,7 @@ def write(figure: Figure, path: Path) -> None:
     _write(path, rendered(figure, path.suffix.lower().removeprefix(".")))
 
 
-def write_table(runs: Sequence[Run], path: Path) -> None:
+def write_table(runs: Sequence[RecordedRun], path: Path) -> None:
     """Writes every point of the picture of these runs atomically as CSV; unknown numbers are empty.
 
     Raises:

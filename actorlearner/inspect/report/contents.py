@@ -8,7 +8,7 @@ from typing import Any
 from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values, to_yaml
 from actorlearner.config.schema import Config
-from actorlearner.inspect.plot.runs import Run
+from actorlearner.inspect.plot.runs import RecordedRun
 from actorlearner.inspect.report.tables import (
     NOT_KNOWN,
     format_count,
@@ -25,7 +25,7 @@ _MAX_INCIDENTS = 200
 _MIN_PERCENT = 0.5
 
 
-def read_contents(files: RunFiles, run: Run) -> dict[str, Any]:
+def read_contents(files: RunFiles, run: RecordedRun) -> dict[str, Any]:
     """Returns what page.html.j2 shows; most of it is empty for a run that has just begun.
 
     Args:
@@ -81,7 +81,7 @@ def _waits(status: RunStatus) -> dict[str, dict[str, float]]:
     return waits
 
 
-def _evaluations(run: Run) -> list[list[str]]:
+def _evaluations(run: RecordedRun) -> list[list[str]]:
     """Returns a row for each evaluation: train step, env steps, mean, deviation, lowest, highest return."""
     evaluated = run.evaluations
     rows = zip(evaluated.train_steps, evaluated.env_steps, evaluated.returns, strict=True)

@@ -11,7 +11,7 @@ from actorlearner.inspect.plot.draw_panel import STYLE, TimeUnit, draw_panel, ti
 from actorlearner.inspect.plot.figure import rendered
 from actorlearner.inspect.plot.groups import comparisons
 from actorlearner.inspect.plot.panels import Panel, info_panels, returns_panels, training_panels
-from actorlearner.inspect.plot.runs import Run
+from actorlearner.inspect.plot.runs import RecordedRun
 
 _SIZE = (4.2, 2.8)
 """In inches; a phone shows it at 90 %, with text of 10 pixels."""
@@ -55,7 +55,7 @@ class Picture:
     dark: str
 
 
-def draw(run: Run) -> list[Picture]:
+def draw(run: RecordedRun) -> list[Picture]:
     """Draws returns, info metrics, throughput, staleness and samples per insert."""
     (comparison,) = comparisons([run])
     groups = comparison.groups

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from actorlearner.acting.best_record import BestRecord, read_best
-from actorlearner.inspect.plot.runs import Run
+from actorlearner.inspect.plot.runs import RecordedRun
 from actorlearner.inspect.status.run_status import RoleStatus, RunStatus, role_of
 from actorlearner.process.role_names import EVAL_ACTOR, LEARNER, REPLAY_SERVER
 from actorlearner.records.events import DIED, FAILED, INCIDENTS, STARTED, WARNED
@@ -44,7 +44,7 @@ class Figure:
     note: str = ""
 
 
-def key_figures(files: RunFiles, status: RunStatus, run: Run) -> Iterator[Figure]:
+def key_figures(files: RunFiles, status: RunStatus, run: RecordedRun) -> Iterator[Figure]:
     """Yields the known key figures, the most important first."""
     best = read_best(files.of_eval_actor.best_policy)
     if best is not None:
@@ -72,7 +72,7 @@ def _best(best: BestRecord) -> Figure:
     return Figure(name, f"{played.average:,.{digits}f} ± {played.deviation:,.{digits}f}", note)
 
 
-def _progress(status: RunStatus, run: Run) -> Iterator[Figure]:
+def _progress(status: RunStatus, run: RecordedRun) -> Iterator[Figure]:
     train_step, env_steps = status.train_step or 0, status.env_steps or 0  # None before the first record.
     share = f"{100 * train_step / status.train_steps:.0f} % of {status.train_steps:,}"
     yield Figure("train steps", f"{train_step:,}", share)

@@ -11,7 +11,7 @@ import jinja2
 from actorlearner.acting.best_record import read_best
 from actorlearner.config.schema import Config
 from actorlearner.errors import ERROR_PREFIX, EXIT_FINISHED, ConfigurationError, RunError
-from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.runs import RecordedRun, read_runs
 from actorlearner.inspect.report.contents import read_contents
 from actorlearner.inspect.report.pictures import data_url, draw
 from actorlearner.process.spawn import die_with_parent, module_command
@@ -53,7 +53,7 @@ def run_report(runs: Sequence[tuple[RunDirectory, Config]], out: Path | None) ->
     return EXIT_FINISHED
 
 
-def _page(files: RunFiles, run: Run) -> str:
+def _page(files: RunFiles, run: RecordedRun) -> str:
     video, about_video = None, "There is no best policy: evaluation is off."
     if run.config.evaluate.interval is not None:
         video, about_video = best_video(files.of_eval_actor)

@@ -17,7 +17,7 @@ from actorlearner.agents.ppo import PpoConfig
 from actorlearner.agents.sac import SacConfig
 from actorlearner.config.schema import AgentConfig, Config, EnvironmentConfig
 from actorlearner.inspect.doctor import machine, round_trip
-from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status
+from actorlearner.inspect.doctor.check import Check, CheckedExperiment, Result, Status
 from actorlearner.inspect.doctor.run_checks import CHECKS
 from actorlearner.inspect.doctor.worker import attempt
 from actorlearner.process import ram
@@ -32,30 +32,30 @@ Change = Callable[..., Config]
 
 
 @pytest.fixture
-def experiment(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+def experiment(small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckedExperiment:
     """DQN on CartPole. The threads of TensorFlow stay as they are in this process."""
     monkeypatch.setattr("actorlearner.process.tensorflow_setup.limit_tensorflow", lambda threads: None)
-    return Experiment(small_config, tmp_path / "runs" / "new")
+    return CheckedExperiment(small_config, tmp_path / "runs" / "new")
 
 
-def check(name: str, experiment: Experiment) -> Result:
+def check(name: str, experiment: CheckedExperiment) -> Result:
     return attempt(BY_NAME[name], experiment)
 
 
-def of_environment(experiment: Experiment, **environment: Any) -> Experiment:
+def of_environment(experiment: CheckedExperiment, **environment: Any) -> CheckedExperiment:
     config = dataclasses.replace(experiment.config, environment=EnvironmentConfig(**environment))
-    return Experiment(config, experiment.run_dir)
+    return CheckedExperiment(config, experiment.run_dir)
 
 
-def of_agent(experiment: Experiment, agent: AgentConfig) -> Experiment:
-    return Experiment(dataclasses.replace(experiment.config, agent=agent), experiment.run_dir)
+def of_agent(experiment: CheckedExperiment, agent: AgentConfig) -> CheckedExperiment:
+    return CheckedExperiment(dataclasses.replace(experiment.config, agent=agent), experiment.run_dir)
 
 
-def broken(experiment: Experiment, how: str) -> Experiment:
+def broken(experiment: CheckedExperiment, how: str) -> CheckedExperiment:
     return of_environment(experiment, suite="tests.support.faulty:make_broken", name="", kwargs={"how": how})
 
 
-def test_the_platform(experiment: Experiment) -> None:
+def test_the_platform(experiment: CheckedExperiment) -> None:
     status, detail = check("platform", experiment)
     assert status is Status.OK
     assert detail.startswith("CPython 3.11.")
@@ -71,7 +71,7 @@ def test_the_platform(experiment: Experiment) -> None:
     ],
 )
 def test_another_platform(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch, function: str, value: str, expected: str
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch, function: str, value: str, expected: str
 ) -> None:
     monkeypatch.setattr(machine.platform, function, lambda: value)
     status, detail = check("platform", experiment)
@@ -80,7 +80,7 @@ def test_another_platform(
 
 
 def test_a_processor_without_avx(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for flags, status in (("fpu sse4_2 avx", Status.OK), ("fpu sse4_2 avxx", Status.FAIL)):
         (tmp_path / "cpuinfo").write_text(f"model name : x\nflags : {flags}\nbugs :\n")
@@ -104,7 +104,7 @@ PINS = [*(f"{name}=={version}" for name, version in INSTALLED.items()), 'ruff; e
     ],
 )
 def test_versions(
-    experiment: Experiment,
+    experiment: CheckedExperiment,
     monkeypatch: pytest.MonkeyPatch,
     changed: dict[str, str | None],
     status: Status,
@@ -127,7 +127,7 @@ def test_versions(
 
 
 def test_a_failed_round_trip_names_the_environment_that_failed(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(round_trip, "_ENV_STEPS", 30)
     breaks = {"suite": "tests.support.faulty:make_broken", "name": "", "kwargs": {"how": "raise"}}
@@ -137,7 +137,9 @@ def test_a_failed_round_trip_names_the_environment_that_failed(
     assert "http_proxy" not in detail
 
 
-def test_a_checkout_that_is_not_installed(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_not_installed(
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def requires(name: str) -> list[str]:
         if name == "actorlearner":
             raise importlib.metadata.PackageNotFoundError(name)
@@ -147,7 +149,7 @@ def test_a_checkout_that_is_not_installed(experiment: Experiment, monkeypatch: p
     assert check("versions", experiment).status is Status.WARN
 
 
-def test_a_reverb_that_does_not_load(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reverb_that_does_not_load(experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check("libraries", experiment).status is Status.OK
     monkeypatch.setitem(sys.modules, "reverb", None)
     status, detail = check("libraries", experiment)
@@ -156,7 +158,7 @@ def test_a_reverb_that_does_not_load(experiment: Experiment, monkeypatch: pytest
     assert detail.endswith(BY_NAME["libraries"].repair)
 
 
-def test_gpus(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_gpus(experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gpu = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
     monkeypatch.setattr(machine, "_DEVICES", tmp_path)
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
@@ -178,9 +180,9 @@ def test_gpus(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert check("gpus", experiment) == (Status.OK, found)
 
 
-def _with_learn(experiment: Experiment, **settings: object) -> Experiment:
+def _with_learn(experiment: CheckedExperiment, **settings: object) -> CheckedExperiment:
     learn = dataclasses.replace(experiment.config.learn, **settings)
-    return Experiment(dataclasses.replace(experiment.config, learn=learn), experiment.run_dir)
+    return CheckedExperiment(dataclasses.replace(experiment.config, learn=learn), experiment.run_dir)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def _with_learn(experiment: Experiment, **settings: object) -> Experiment:
     ],
 )
 def test_precision(
-    experiment: Experiment,
+    experiment: CheckedExperiment,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     flags: str,
@@ -213,7 +215,7 @@ def test_precision(
     assert found.detail.startswith(expected)
 
 
-def test_the_network(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_network(experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check("network", experiment).status is Status.OK
 
     def refuse(*arguments: object, **keywords: object) -> None:
@@ -248,7 +250,7 @@ def test_the_network(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) ->
         ),
     ],
 )
-def test_an_environment(experiment: Experiment, environment: dict[str, Any], expected: str) -> None:
+def test_an_environment(experiment: CheckedExperiment, environment: dict[str, Any], expected: str) -> None:
     status, detail = check("environment", of_environment(experiment, **environment))
     assert status is Status.OK
     assert detail.startswith(expected)
@@ -265,32 +267,32 @@ def test_an_environment(experiment: Experiment, environment: dict[str, Any], exp
         ),
     ],
 )
-def test_an_environment_that_breaks(experiment: Experiment, how: str, expected: str) -> None:
+def test_an_environment_that_breaks(experiment: CheckedExperiment, how: str, expected: str) -> None:
     assert check("environment", broken(experiment, how)) == (Status.FAIL, expected)
 
 
-def test_an_environment_with_a_mask(experiment: Experiment) -> None:
+def test_an_environment_with_a_mask(experiment: CheckedExperiment) -> None:
     masked = of_environment(experiment, suite="tests.support.masked:make", name="")
     masked = of_agent(masked, PpoConfig(action_mask="allowed"))
     assert check("environment", masked).status is Status.OK
     assert check("replay", masked).status is Status.OK
 
 
-def test_an_environment_that_cannot_be_made(experiment: Experiment) -> None:
+def test_an_environment_that_cannot_be_made(experiment: CheckedExperiment) -> None:
     unmade = of_environment(experiment, suite="gym", name="Pendulum-v1", kwargs={"gravity": 1})
     status, detail = check("environment", unmade)
     assert status is Status.FAIL
     assert detail.startswith('environment.kwargs: {"gravity": 1} cannot be passed to Pendulum-v1: ')
 
 
-def test_an_agent_that_cannot_act_there(experiment: Experiment) -> None:
+def test_an_agent_that_cannot_act_there(experiment: CheckedExperiment) -> None:
     assert check("agent", experiment).status is Status.OK
     status, detail = check("agent", of_agent(experiment, SacConfig()))
     assert status is Status.FAIL
     assert detail.startswith("agent.name: ")
 
 
-def test_memory(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory(experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
     replay = capacity.experience_bytes(experiment.config.replay.capacity, experiment.layout)
     for available, status, expected in (
         (replay - 1, Status.FAIL, "replay.capacity: 1000 transitions may need "),
@@ -305,7 +307,7 @@ def test_memory(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_memory_and_disk_of_an_on_policy_agent(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its table holds four iterations, however large replay.capacity is."""
     of_ppo = of_agent(experiment, PpoConfig(env_steps_per_iteration=512, fragment_length=32))
@@ -325,7 +327,7 @@ def test_memory_and_disk_of_an_on_policy_agent(
     assert ": lower agent.env_steps_per_iteration, or " in detail
 
 
-def test_a_disk_that_is_full(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full(experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check("disk", experiment).status is Status.OK
     free = shutil.disk_usage(experiment.run_dir.parents[1])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free._replace(free=0))
@@ -337,7 +339,7 @@ def test_a_disk_that_is_full(experiment: Experiment, monkeypatch: pytest.MonkeyP
 
 
 def test_existing_checkpoints_count_as_free_disk_space(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = shutil.disk_usage(experiment.run_dir.parents[1])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free._replace(free=0))
@@ -347,8 +349,8 @@ def test_existing_checkpoints_count_as_free_disk_space(
     assert check("disk", experiment).status is Status.OK
 
 
-def test_a_directory_that_cannot_be_written(experiment: Experiment) -> None:
-    elsewhere = Experiment(experiment.config, Path("/proc/nowhere/run"))
+def test_a_directory_that_cannot_be_written(experiment: CheckedExperiment) -> None:
+    elsewhere = CheckedExperiment(experiment.config, Path("/proc/nowhere/run"))
     status, detail = check("disk", elsewhere)
     assert status is Status.FAIL
     assert detail.startswith("/proc cannot be written to, ")
@@ -359,14 +361,16 @@ def test_a_directory_that_cannot_be_written(experiment: Experiment) -> None:
     [DqnConfig(), DqnConfig(n_step=3), DqnConfig(lstm_units=8), PpoConfig()],
     ids=["transitions", "three env steps", "an LSTM", "on-policy"],
 )
-def test_a_round_trip(experiment: Experiment, agent: AgentConfig) -> None:
+def test_a_round_trip(experiment: CheckedExperiment, agent: AgentConfig) -> None:
     config = with_replay(experiment.config, updates_per_env_step=1.0, min_size=500)
-    status, detail = check("replay", of_agent(Experiment(config, experiment.run_dir), agent))
+    status, detail = check("replay", of_agent(CheckedExperiment(config, experiment.run_dir), agent))
     assert status is Status.OK, detail
     assert detail.startswith("10 transitions written, 20 sampled and equal, in ")
 
 
-def test_a_round_trip_that_changes_something(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_trip_that_changes_something(
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     decode = PackedLayout.decode
     changed = lambda self, batch: (stored := decode(self, batch))._replace(reward=stored.reward + 1.0)  # noqa: E731
     monkeypatch.setattr(PackedLayout, "decode", changed)
@@ -376,7 +380,7 @@ def test_a_round_trip_that_changes_something(experiment: Experiment, monkeypatch
 
 
 def test_a_replay_server_that_accepts_no_writes(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+    experiment: CheckedExperiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(round_trip, "_write", lambda *arguments: (_ for _ in ()).throw(TimeoutError("no")))
     assert check("replay", experiment) == (Status.FAIL, f"TimeoutError: no: {BY_NAME['replay'].repair}")

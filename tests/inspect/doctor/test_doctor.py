@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from actorlearner.config.schema import Config, EnvironmentConfig
-from actorlearner.inspect.doctor.check import Check, Experiment, Result, Status, fail, ok, warn
+from actorlearner.inspect.doctor.check import Check, CheckedExperiment, Result, Status, fail, ok, warn
 from actorlearner.inspect.doctor.run_checks import CHECKS, examine, line
 from actorlearner.inspect.doctor.worker import Worker
 
 BY_NAME = {check.name: check for check in CHECKS}
 
 
-def never(experiment: Experiment) -> Result:
+def never(experiment: CheckedExperiment) -> Result:
     raise AssertionError
 
 
@@ -57,7 +57,7 @@ def worker(small_config: Config, tmp_path: Path, request: pytest.FixtureRequest)
         suite="tests.support.faulty:make_broken", name="", kwargs={"how": request.param}
     )
     config = dataclasses.replace(small_config, environment=environment)
-    worker = Worker(Experiment(config, tmp_path), str(tmp_path))
+    worker = Worker(CheckedExperiment(config, tmp_path), str(tmp_path))
     yield worker
     worker.close()
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from actorlearner.inspect.plot.draw_panel import tick_text
 from actorlearner.inspect.plot.figure import COLOURS, make_figure, rendered
-from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.runs import RecordedRun, read_runs
 from actorlearner.inspect.plot.write_plot import write_table
 from tests.support.recorded_run import evaluation, recorded_run, report, trained_run
 
@@ -19,7 +19,7 @@ LAYOUT = "replay.layout=trajectory"
 
 
 @pytest.fixture(name="runs", scope="module")
-def _runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+def _runs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedRun]:
     """Five seeds with the packed layout, one with the other, and one in another environment."""
     path = tmp_path_factory.mktemp("runs")
     packed = [trained_run(path / f"packed{seed}", f"seed={seed}", gain=1 + seed) for seed in range(5)]
@@ -29,7 +29,7 @@ def _runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 @pytest.fixture(name="panels", scope="module")
-def _panels(runs: list[Run]) -> list[Axes]:
+def _panels(runs: list[RecordedRun]) -> list[Axes]:
     return drawn(make_figure(runs))
 
 
@@ -58,7 +58,7 @@ def test_axes_have_names_and_units(panels: list[Axes]) -> None:
     ]
 
 
-def test_environments_have_panels_of_their_own(panels: list[Axes], runs: list[Run]) -> None:
+def test_environments_have_panels_of_their_own(panels: list[Axes], runs: list[RecordedRun]) -> None:
     assert len(panels) == 12
     assert [len(panel.lines) for panel in panels[:3] + panels[6:9]] == [2, 2, 2, 1, 1, 1]
     assert len(make_figure(runs[:2]).get_axes()) == 6
@@ -97,7 +97,7 @@ def test_each_group_has_a_colour_in_all_panels(panels: list[Axes]) -> None:
         assert [to_hex(band.get_facecolor()[0]).upper() for band in panel.collections] == [COLOURS[0]]
 
 
-def test_the_legend_names_what_differs(runs: list[Run]) -> None:
+def test_the_legend_names_what_differs(runs: list[RecordedRun]) -> None:
     figure = make_figure(runs)
     legends = [block.legends[0] for block in figure.subfigs]
     assert [[text.get_text() for text in legend.get_texts()] for legend in legends] == [
@@ -110,7 +110,7 @@ def test_the_legend_names_what_differs(runs: list[Run]) -> None:
     )
 
 
-def test_fewer_than_five_seeds_are_a_line_each_without_a_band(runs: list[Run]) -> None:
+def test_fewer_than_five_seeds_are_a_line_each_without_a_band(runs: list[RecordedRun]) -> None:
     figure = make_figure(runs[:4])
     for panel in drawn(figure)[:3]:
         assert [list(line.get_ydata()) for line in panel.lines] == [
@@ -200,7 +200,7 @@ def test_a_run_that_has_just_begun_is_drawn(tmp_path: Path) -> None:
     ]
 
 
-def test_equal_runs_give_equal_files(runs: list[Run]) -> None:
+def test_equal_runs_give_equal_files(runs: list[RecordedRun]) -> None:
     assert rendered(make_figure(runs[:1]), "svg") == rendered(make_figure(runs[:1]), "svg")
     assert rendered(make_figure(runs[:1]), "png").startswith(b"\x89PNG")
 

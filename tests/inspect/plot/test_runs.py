@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from actorlearner.inspect.plot.runs import Run, read_runs
+from actorlearner.inspect.plot.runs import RecordedRun, read_runs
 from tests.support.recorded_run import evaluation, recorded_run, report, trained_run
 
 
-def read_one(tmp_path: Path, **records: object) -> Run:
+def read_one(tmp_path: Path, **records: object) -> RecordedRun:
     (run,) = read_runs([recorded_run(tmp_path / "run", **records)], pytest.fail)  # type: ignore[arg-type]
     return run
 
