@@ -24,7 +24,7 @@ _HEARTBEAT_S = 10
 _GRACE_S = 30
 """Seconds without a heartbeat after which a trial counts as dead, and another session resumes it."""
 
-_SETTINGS = "settings"
+_SETTINGS = "plan"  # As in studies that older versions have begun.
 _MAX_FIRST_FAILURES = 3
 _WARMUP_SHARE = 0.25
 

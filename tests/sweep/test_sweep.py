@@ -312,8 +312,9 @@ def test_a_sweep_continues_in_the_working_directory(
     assert not run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, directory=Path())
 
 
-def test_a_study_of_other_settings_is_refused(run: Callable[..., list[Path]]) -> None:
+def test_a_study_of_other_settings_is_refused(run: Callable[..., list[Path]], tmp_path: Path) -> None:
     run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1)
+    assert list(_study(tmp_path).user_attrs) == ["plan"]  # As in studies that older versions began.
     with pytest.raises(ConfigurationError) as refused:
         run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, seeds=2)
     (problem,) = refused.value.problems
