@@ -68,6 +68,7 @@ def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None)
 
 def _run_trial(study: optuna.Study, objective: Objective) -> FrozenTrial | None:
     """Runs a trial; returns it once it has ended, or None if this or another session resumes it."""
+    objective.taken_over = False  # Optuna may raise before it calls the objective.
     try:
         study.optimize(objective, n_trials=1, catch=(StoppedError, ConfigurationError, RunError))
     except Exception:  # Optuna raises several for a trial that has ended already.

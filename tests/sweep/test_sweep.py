@@ -294,6 +294,21 @@ def test_a_trial_that_another_session_took_over_ends(
     assert "trial 0: another session has taken it over" in capsys.readouterr().out
 
 
+def test_an_error_of_the_database_after_a_trial_was_taken_over_is_raised(
+    run: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(study: optuna.Study) -> None:
+        raise OSError("the database is gone")
+
+    def returns(gamma: float, seed: int) -> Sequence[float]:
+        _study(tmp_path).tell(0, state=TrialState.FAIL)
+        monkeypatch.setattr(optuna.Study, "ask", ask)
+        return (0, 1, 1, 1, 1)
+
+    with pytest.raises(OSError, match="the database is gone"):
+        run(returns, trials=2)
+
+
 def test_train_steps_are_searched(run: Callable[..., list[Path]], tmp_path: Path) -> None:
     """A trial's runs end at its own train steps, which also separate the evaluations of its seeds."""
     train_steps = Parameter("learn.train_steps", ("learn.train_steps",), "space.yaml:2", choices=("200",))
