@@ -16,7 +16,7 @@ from actorlearner.process.cores import describe
 from actorlearner.process.role_process import Verbosity
 from actorlearner.process.stop import Stop
 from actorlearner.records.disk import make_output_robust
-from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED, EventLog
+from actorlearner.records.events import FAILED, RUN_BEGAN, RUN_ENDED, RUN_RESUMED
 from actorlearner.records.lines import Tail
 from actorlearner.records.metrics import newest_of_each
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
@@ -86,14 +86,12 @@ def begin_run(config: Config, directory: RunDirectory, console: Console) -> Prog
     Raises:
       ConfigurationError: the run directory holds a run of another configuration.
     """
-    resumes = directory.holds_a_run
     directory.prepare(config)
     _print(console, f"run directory: {directory.path}")
-    if resumes and not _resume(config, directory, console):
+    if not directory.is_new and not _resume(config, directory, console):
         return None
     progress = Progress(config, directory)
     _print(console, describe(config.collect))
-    EventLog(directory.events, "local").record(RUN_RESUMED if resumes else RUN_BEGAN)
     return progress
 
 
@@ -114,6 +112,7 @@ def watch_run(
       RunError: a role failed; no process is left.
     """
     directory = progress.directory
+    supervisor.events.record(RUN_BEGAN if directory.is_new else RUN_RESUMED)
     logs = {name: Tail(directory.log(name)) for name in supervisor.names} if verbose else {}
     try:
         _watch(supervisor, progress, console, logs, stop)

@@ -44,8 +44,9 @@ class RunDirectory:
         self.best_policy = self.policies / "best"
         self.videos = self.path / "videos"
         self.heartbeats = self.path / "health"
+        self.is_new = False
+        """Whether `prepare` has started a run here, instead of resuming one."""
         self._made: list[Path] = []
-        self._is_new = False
 
     def metrics(self, name: str) -> Path:
         """Returns the metrics file of `learner`, `collect-<i>`, `eval`, `best` or `replay`."""
@@ -149,7 +150,7 @@ class RunDirectory:
             self._write_manifest(new_manifest(config, run_id=None if joins else new_run_id()))
             # Last, because `holds_a_run` checks this file.
             write_atomically(self.config, to_yaml(config))
-            self._is_new = True
+            self.is_new = True
         except OSError as error:
             raise self._unusable(error) from error
 
@@ -190,7 +191,7 @@ class RunDirectory:
 
         Nothing is removed if the directory contains more than a refused start leaves, or held a run before.
         """
-        if self._is_new and self._is_bare():
+        if self.is_new and self._is_bare():
             self.config.unlink(missing_ok=True)
             self.manifest.unlink(missing_ok=True)
 
