@@ -200,8 +200,8 @@ class LearnerCheckpoint:
         while graph is not None and graph.in_train_step:
             if time.monotonic() >= deadline:
                 raise RunError(
-                    f"a train step did not end within {_SETTLE_S:.0f} s of the stop: nothing was saved since "
-                    f"{self.describe()}"
+                    f"a train step failed, or did not end within {_SETTLE_S:.0f} s of the stop: nothing was "
+                    f"saved since {self.describe()}"
                 )
             time.sleep(_SETTLE_INTERVAL_S)
 

@@ -183,7 +183,7 @@ class ChiefOutputs(Outputs):
           stopped: whether a signal ends the learner, instead of its last train step.
 
         Raises:
-          RunError: a train step is in progress and does not end.
+          RunError: a train step is in progress and does not end, or has failed.
         """
         beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from actorlearner.config.checks import profiled_steps
 from actorlearner.config.schema import Config
+from actorlearner.errors import one_line
 from actorlearner.learning.group import LearnerGroup
 from actorlearner.learning.outputs import Outputs
 from actorlearner.learning.training_graph import TrainingGraph
@@ -95,6 +96,8 @@ def train_on_thread(
             body()
         except BaseException as error:
             failure.append(error)
+            if stop.requested and graph.in_train_step:  # Nobody waits for a thread that was abandoned.
+                _log.error("a train step failed after the stop: %s", one_line(error))
 
     thread = threading.Thread(target=run, name="training", daemon=True)
     thread.start()

@@ -227,6 +227,24 @@ def test_an_error_ends_training_that_waits_for_data() -> None:
     assert time.monotonic() - began < 1.0
 
 
+def test_the_error_of_an_abandoned_train_step_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, eventually: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(training_loop, "_STARVED_AFTER_S", 0.0)
+    data, stop = threading.Event(), Stop()
+    graph = SimpleNamespace(train_step=tf.Variable(7), waiting_for_data=True, in_train_step=False)
+
+    def diverge() -> None:
+        data.wait()
+        graph.in_train_step = True
+        raise RunError("training has diverged")
+
+    stop.request()
+    train_on_thread(diverge, graph, stop, LearnerGroup(tf.distribute.get_strategy(), stop), lambda: None)
+    data.set()
+    eventually(lambda: "a train step failed after the stop: RunError: training has diverged" in caplog.text)
+
+
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_stopped_learner_that_waits_for_its_chief_stays_until_the_chief_has_ended(
     index: int, monkeypatch: pytest.MonkeyPatch
