@@ -14,6 +14,10 @@ _FADING = 0.75
 """After an interval with a takeover, the usual interval may shrink, but not below this fraction of its value.
 The next interval without a takeover measures it again."""
 
+_CHECK_EVERY = 8
+"""After this many intervals in a row with a takeover, an actor waits longer once: twice the last interval. If
+the policy comes before that, no actor is missing: training or collecting has only become slower."""
+
 _PATIENCE = 2.0
 """An actor takes over after waiting for this multiple of the usual interval between two policies."""
 
@@ -24,7 +28,7 @@ class Pace:
     An actor that has collected its share waits for the next policy. After a wait of twice the usual interval
     between two policies, it assumes that an actor has died, and collects its part of that actor's share (a
     takeover); it does so again after each further wait of that length. So no actor waits for ever if others
-    join, leave or die, and no actor has to poll the replay server.
+    join, leave or die, and no actor has to poll the replay server. The learner drops what it does not need.
 
     Attributes:
       surplus: env steps that all actors together collect with each policy beyond an iteration.
@@ -60,6 +64,8 @@ class Pace:
         self._joined_before_this_interval = False
         self._policy_at = self._waiting_since = clock()
         self._took_over = False
+        self._last_interval_s = 0.0
+        self._takeovers = 0  # The intervals in a row with one.
 
     def policy_arrived(self, train_step: int) -> None:
         """Adds the share of a new policy, and one share for each policy that this actor has missed.
@@ -78,10 +84,12 @@ class Pace:
 
     def _measure(self, now: float) -> None:
         """Updates the usual interval between two policies."""
+        self._last_interval_s = now - self._policy_at
+        self._takeovers = self._takeovers + 1 if self._took_over else 0
         if not self._joined_before_this_interval:  # An actor may join in the middle of its first interval.
             self._joined_before_this_interval = True
         elif self._usual_interval_s is None or not self._took_over:
-            self._usual_interval_s = now - self._policy_at
+            self._usual_interval_s = self._last_interval_s
         else:  # From the last takeover on: before, the actors waited for the one that is missing.
             self._usual_interval_s = max(now - self._waiting_since, _FADING * self._usual_interval_s)
 
@@ -100,7 +108,9 @@ class Pace:
             self._first_share_s = waited_s
         if self._usual_interval_s is None:
             return waited_s >= max(_FIRST_PATIENCE_S, _PATIENCE * self._first_share_s)
-        return waited_s >= max(_MIN_PATIENCE_S, _PATIENCE * self._usual_interval_s)
+        checks = self._takeovers > 0 and self._takeovers % _CHECK_EVERY == 0  # If an actor is missing at all.
+        interval_s = self._last_interval_s if checks else self._usual_interval_s
+        return waited_s >= max(_MIN_PATIENCE_S, _PATIENCE * interval_s)
 
     def collected(self) -> None:
         """Counts a fragment."""

@@ -120,6 +120,14 @@ def test_there_is_no_takeover_while_the_learner_trains(train_s: Sequence[float],
     assert collected(actors, train_s) == [[ENV_STEPS // actors // FRAGMENT] * actors] * len(train_s)
 
 
+@pytest.mark.parametrize("slow_s", [11.0, 14.0, 18.0, 25.0, 40.0])
+@pytest.mark.parametrize("actors", [2, 8])
+def test_takeovers_end_although_training_stays_slower_than_before(actors: int, slow_s: float) -> None:
+    """They would take env steps that the learner drops, in every iteration."""
+    share = ENV_STEPS // actors // FRAGMENT
+    assert collected(actors, [3.0] * 3 + [slow_s] * 12)[-4:] == [[share] * actors] * 4
+
+
 def test_its_patience_follows_the_time_between_policies() -> None:
     """In a slow simulator it waits for slower actors, however short the last wait was."""
     pace, clock = make()
@@ -140,7 +148,7 @@ def test_a_missing_actor_costs_less_time_with_each_policy() -> None:
     """One of two actors never starts. Collecting its share takes a second, and training takes two."""
     pace, clock = make()
     took_s = []
-    for iteration in range(20):
+    for iteration in range(36):
         pace.policy_arrived(iteration * TRAIN_STEPS)
         arrived = clock.now
         assert collect(pace) == 4
@@ -151,8 +159,9 @@ def test_a_missing_actor_costs_less_time_with_each_policy() -> None:
         took_s.append(clock.now - arrived)
     assert took_s[:2] == pytest.approx([33.0, 33.0], abs=0.2)
     assert took_s[2] == pytest.approx(2 * 33.0 + 3.0, abs=0.5)
-    assert all(later < earlier for earlier, later in itertools.pairwise(took_s[2:10]))
-    assert took_s[-1] == pytest.approx(2 * 3.0 + 3.0, abs=0.5)
+    assert all(later < earlier for earlier, later in itertools.pairwise(took_s[2:8]))
+    assert took_s[25:32] == pytest.approx([2 * 3.0 + 3.0] * 7, abs=0.5)
+    assert took_s[32] == pytest.approx(2 * 9.0 + 3.0, abs=0.5), "it checks whether an actor is missing at all"
 
 
 def test_its_patience_has_a_minimum() -> None:
