@@ -50,7 +50,7 @@ class Collector:
           config: the experiment.
           environments: the environments to act in.
           replay: the replay server to write to.
-          puller: receives the policies; collecting ends when that of `learn.train_steps` arrives.
+          puller: receives the policies; collecting ends when the policy of the last train step arrives.
           metrics: measures the env steps and the time.
           stop: ends collecting.
           watched: checks that `replay` still serves this run; None if `puller` polls the same server.

@@ -65,7 +65,7 @@ class Pace:
         self._policy_at = self._waiting_since = clock()
         self._took_over = False
         self._last_interval_s = 0.0
-        self._takeovers = 0  # The intervals in a row with one.
+        self._takeovers = 0  # Counts intervals in a row with a takeover.
 
     def policy_arrived(self, train_step: int) -> None:
         """Adds the share of a new policy, and one share for each policy that this actor has missed.
@@ -108,7 +108,8 @@ class Pace:
             self._first_share_s = waited_s
         if self._usual_interval_s is None:
             return waited_s >= max(_FIRST_PATIENCE_S, _PATIENCE * self._first_share_s)
-        checks = self._takeovers > 0 and self._takeovers % _CHECK_EVERY == 0  # If an actor is missing at all.
+        # See _CHECK_EVERY.
+        checks = self._takeovers > 0 and self._takeovers % _CHECK_EVERY == 0
         interval_s = self._last_interval_s if checks else self._usual_interval_s
         return waited_s >= max(_MIN_PATIENCE_S, _PATIENCE * interval_s)
 

@@ -15,7 +15,7 @@ _SAVED = {
     LEARNER: ("the learner ends its train step and saves", "the train steps since the last checkpoint"),
     REPLAY_SERVER: ("saving replay", "the transitions since the last checkpoint"),
 }
-"""What each role does after SIGTERM, and what is lost if it is killed before it has finished."""
+"""For each role: its work after SIGTERM, and the data that it loses if it is killed before the end."""
 
 
 def wait_saved(

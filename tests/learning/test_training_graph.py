@@ -1,4 +1,4 @@
-"""What the training graph measures, and that it trains as TF-Agents does."""
+"""The training graph trains as TF-Agents does, and measures waiting and staleness."""
 
 import contextlib
 import queue

@@ -91,7 +91,7 @@ class PausedContainer:
 
 @pytest.fixture(name="parts")
 def _parts() -> AgentParts:
-    """What is published of an agent."""
+    """The policy variables and the train step, which the publisher reads; no agent."""
     agent: Any = None
     return AgentParts(agent, tf.Variable(0, dtype=tf.int64), [tf.Variable([[0.5, 1.0]]), tf.Variable([2.0])])
 

@@ -22,7 +22,7 @@ from actorlearner.records.disk import write_atomically
 from actorlearner.records.run_directory import RunDirectory
 
 _COLUMNS = ("comparison", "group", "run", "quantity", "against", "x", "value", "low", "high")
-"""Of the CSV file: the title, label and run of a line, its quantities, and a point with its band."""
+"""The columns of the CSV file: five name a line, and four have the numbers of one of its points."""
 
 
 def run_plot(directories: Sequence[tuple[RunDirectory, Config]], out: Path | None) -> int:
