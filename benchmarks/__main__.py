@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from actorlearner.environments.quiet import quiet_output
-from benchmarks import report
+from benchmarks.support import report
 
 BY_DEFAULT = ("sampling", "learner", "writer", "actor", "publish", "system", "memory", "startup", "mixing")
 NAMES = (*BY_DEFAULT, "experience", "ppo", "precision", "gpu", "scaling", "capacity", "tls")

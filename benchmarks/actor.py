@@ -30,9 +30,9 @@ from actorlearner.replay.layout import make_layout
 from actorlearner.variables.container import PolicyOrder
 from actorlearner.variables.publisher import Publisher
 from actorlearner.variables.puller import VariablePuller
-from benchmarks import rounds, servers, stock, threads
-from benchmarks.halfcheetah import NAME, configuration
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers, stock, threads
+from benchmarks.support.halfcheetah import NAME, configuration
+from benchmarks.support.report import Row
 
 _GOALS = {NAME: 0.85, "AntBulletEnv-v0": 0.85, "MinitaurBulletEnv-v0": 0.95}
 _DEFAULT, _MANY = 8, 16

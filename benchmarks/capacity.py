@@ -19,12 +19,12 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.records.formatting import plural
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.packed import PackedLayout
-from benchmarks import markdown, servers, threads
-from benchmarks.filling import ENVIRONMENTS, write
-from benchmarks.halfcheetah import configuration, random_env_steps
-from benchmarks.report import Row, number
 from benchmarks.sampling import Sampler, decoder
-from benchmarks.servers import ServerProcess, cpu_s
+from benchmarks.support import markdown, servers, threads
+from benchmarks.support.filling import ENVIRONMENTS, write
+from benchmarks.support.halfcheetah import configuration, random_env_steps
+from benchmarks.support.report import Row, number
+from benchmarks.support.servers import ServerProcess, cpu_s
 
 _BATCH = 256
 _MIB = float(1 << 20)

@@ -21,10 +21,10 @@ from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
-from benchmarks import rounds, servers
-from benchmarks.filling import write
-from benchmarks.report import Row
 from benchmarks.sampling import Sampler
+from benchmarks.support import rounds, servers
+from benchmarks.support.filling import write
+from benchmarks.support.report import Row
 
 _ACTIONS = 6
 _ENVIRONMENTS = 8

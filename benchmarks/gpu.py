@@ -24,11 +24,11 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.process.cores import cores
 from actorlearner.process.tensorflow_setup import use_all_cores
 from actorlearner.variables.publisher import Publisher
-from benchmarks import rounds, servers
-from benchmarks.filling import fill
-from benchmarks.halfcheetah import configuration
 from benchmarks.learner import fixed_batch, replay, training
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers
+from benchmarks.support.filling import fill
+from benchmarks.support.halfcheetah import configuration
+from benchmarks.support.report import Row
 
 _BATCHES = (256, 1_024, 4_096, 16_384)
 _PRECISIONS = ("float32", "bfloat16")

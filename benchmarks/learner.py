@@ -21,10 +21,10 @@ from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
 from actorlearner.roles.learner import make_seeded_agent
 from actorlearner.variables.publisher import Publisher
-from benchmarks import rounds, servers, stock, threads
-from benchmarks.filling import fill
-from benchmarks.halfcheetah import configuration
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers, stock, threads
+from benchmarks.support.filling import fill
+from benchmarks.support.halfcheetah import configuration
+from benchmarks.support.report import Row
 
 _FIXED, _OURS, _STOCK, _AS_SHIPPED = "fixed batch", "ours", "stock", "stock as it ships"
 _BFLOAT16 = ", bfloat16"

@@ -7,9 +7,9 @@ import reverb
 from actorlearner.replay.connection import ReplayServer
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.writer import ReplayWriter
-from benchmarks.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random_env_steps
-from benchmarks.report import Row
-from benchmarks.servers import ServerProcess, replay_server
+from benchmarks.support.halfcheetah import NUMBERS_PER_TRANSITION, configuration, random_env_steps
+from benchmarks.support.report import Row
+from benchmarks.support.servers import ServerProcess, replay_server
 
 _ENVIRONMENTS = 8
 

@@ -18,10 +18,10 @@ from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import make_layout
-from benchmarks import filling
-from benchmarks.halfcheetah import configuration, random_env_steps
-from benchmarks.report import Row
-from benchmarks.servers import replay_server
+from benchmarks.support import filling
+from benchmarks.support.halfcheetah import configuration, random_env_steps
+from benchmarks.support.report import Row
+from benchmarks.support.servers import replay_server
 
 _BATCH = 256
 _GOAL = 1.1

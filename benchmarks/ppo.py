@@ -15,9 +15,10 @@ from unittest import mock
 
 from tf_agents.environments import suite_pybullet
 
-from benchmarks import rounds, system
-from benchmarks.halfcheetah import NAME
-from benchmarks.report import Row
+from benchmarks import system
+from benchmarks.support import rounds
+from benchmarks.support.halfcheetah import NAME
+from benchmarks.support.report import Row
 
 _ENV_STEPS = 2_048
 _EPOCHS = 10

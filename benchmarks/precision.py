@@ -9,10 +9,10 @@ from typing import Any
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config
-from benchmarks import rounds, servers, threads
-from benchmarks.filling import fill
 from benchmarks.learner import fixed_batch, training
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers, threads
+from benchmarks.support.filling import fill
+from benchmarks.support.report import Row
 
 _CONFIGS = ("sac_halfcheetah", "tqc_halfcheetah")
 _LAYERS = ("agent.actor_layers", "agent.critic_joint_layers")

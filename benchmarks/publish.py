@@ -13,11 +13,11 @@ from typing import Any
 import reverb
 
 from actorlearner.variables.publisher import Publisher
-from benchmarks import rounds, servers, threads
-from benchmarks.filling import fill
-from benchmarks.halfcheetah import configuration
 from benchmarks.learner import Training, fixed_batch, training
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers, threads
+from benchmarks.support.filling import fill
+from benchmarks.support.halfcheetah import configuration
+from benchmarks.support.report import Row
 
 _GOALS = {100: 0.99, 20: 0.95}
 """The minimum ratio to not publishing, by train steps between two publications.

@@ -15,10 +15,10 @@ from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.layout import ReplayLayout, make_layout
-from benchmarks import rounds, servers, stock, threads
-from benchmarks.filling import fill
-from benchmarks.halfcheetah import configuration
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers, stock, threads
+from benchmarks.support.filling import fill
+from benchmarks.support.halfcheetah import configuration
+from benchmarks.support.report import Row
 
 _BATCH = 256
 

@@ -16,8 +16,6 @@ from typing import Any
 from actorlearner.environments.specs import load_specs
 from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.replay.packed import PackedLayout
-from benchmarks.fleet import Fleet, Publishing, configuration
-from benchmarks.report import Row
 from benchmarks.scaling_figures import (
     Experiment,
     Size,
@@ -27,7 +25,9 @@ from benchmarks.scaling_figures import (
     share_of_linear,
     table,
 )
-from benchmarks.servers import cpu_s
+from benchmarks.support.fleet import Fleet, Publishing, configuration
+from benchmarks.support.report import Row
+from benchmarks.support.servers import cpu_s
 
 _WAIT_S = 0.02
 _PUBLISH_INTERVAL_S = 5.0

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchmarks import markdown
-from benchmarks.fleet import Record
-from benchmarks.report import number
+from benchmarks.support import markdown
+from benchmarks.support.fleet import Record
+from benchmarks.support.report import number
 
 _MIB = float(1 << 20)
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import Row
+from benchmarks.support.report import Row
 
 _DEADLINE_S = 120.0
 _FILES = {"first env step": "collect-0.jsonl", "first train step": "learner.jsonl"}

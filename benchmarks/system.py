@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import rounds, servers, threads
-from benchmarks.halfcheetah import configuration
-from benchmarks.report import Row
-from benchmarks.stock_system import RANDOM_STEPS, Settings, like_ours
+from benchmarks.support import rounds, servers, threads
+from benchmarks.support.halfcheetah import configuration
+from benchmarks.support.report import Row
+from benchmarks.support.stock_system import RANDOM_STEPS, Settings, like_ours
 
 _ENVIRONMENTS = 8
 _OURS = "ours"
@@ -146,7 +146,7 @@ def _tutorial(settings: Settings, warm_up_s: float, seconds: float) -> Rates:
 
 
 def _distributed(settings: Settings, warm_up_s: float, seconds: float) -> Rates:
-    with servers.serving("benchmarks.stock_system", _as_json(settings)) as server:
+    with servers.serving("benchmarks.support.stock_system", _as_json(settings)) as server:
         collect = _start("collect", settings, server.address)
         try:
             return _finish(_start("train", settings, str(warm_up_s), str(seconds), server.address))
@@ -160,7 +160,7 @@ def _as_json(settings: Settings) -> str:
 
 
 def _start(job: str, settings: Settings, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "benchmarks.stock_system", job, _as_json(settings), *arguments]
+    command = [sys.executable, "-m", "benchmarks.support.stock_system", job, _as_json(settings), *arguments]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
 

@@ -14,12 +14,12 @@ from actorlearner.config.addresses import split_address
 from actorlearner.network.certificate import make_certificate, write_certificate
 from actorlearner.network.ports import LOOPBACK
 from actorlearner.network.tls import open_proxy, open_tunnels
-from benchmarks import rounds, servers, threads
 from benchmarks.actor import collector
-from benchmarks.filling import fill
-from benchmarks.halfcheetah import configuration
-from benchmarks.report import Row
 from benchmarks.sampling import Sampler, our_batches
+from benchmarks.support import rounds, servers, threads
+from benchmarks.support.filling import fill
+from benchmarks.support.halfcheetah import configuration
+from benchmarks.support.report import Row
 
 _ENVIRONMENTS = 8
 

@@ -14,10 +14,10 @@ from tf_agents.trajectories import trajectory
 from actorlearner.environments.environment import EnvSteps
 from actorlearner.records.formatting import plural
 from actorlearner.replay.layout import ReplayLayout, make_layout
-from benchmarks import rounds, servers, stock
-from benchmarks.filling import write
-from benchmarks.halfcheetah import configuration, random_env_steps
-from benchmarks.report import Row
+from benchmarks.support import rounds, servers, stock
+from benchmarks.support.filling import write
+from benchmarks.support.halfcheetah import configuration, random_env_steps
+from benchmarks.support.report import Row
 
 _GOAL = 0.25
 

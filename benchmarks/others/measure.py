@@ -14,11 +14,11 @@ from typing import Any
 
 import psutil
 
-from benchmarks import report
 from benchmarks.others import ours
 from benchmarks.others.contenders import OURS, Contender
 from benchmarks.others.job import Job
 from benchmarks.others.libraries import REPOSITORY, runner_command
+from benchmarks.support import report
 
 Record = dict[str, Any]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import markdown
 from benchmarks.others.contenders import LEARN, TASKS
 from benchmarks.others.job import Job
 from benchmarks.others.measure import SUFFIX, Record
-from benchmarks.report import number
+from benchmarks.support import markdown
+from benchmarks.support.report import number
 
 _WARM_UP = 1_000
 """Train steps that rates leave out, or a quarter of all if that is less: compilation, and the start."""

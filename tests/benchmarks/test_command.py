@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import report
+from benchmarks.support import report
 
 REACHED = report.Row("writer", "CPU µs an env step", 178.0, 13.0, 0.07, 0.25, False, "1 environment")
 MISSED = report.Row("learner", "train steps a second", 100.0, 96.0, 0.96, 0.97, True, "threads 1 and 2")

@@ -7,7 +7,8 @@ import pytest
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.records.run_directory import RunDirectory
-from benchmarks import evidence
+from benchmarks.evidence import __main__ as evidence
+from benchmarks.evidence.curves import keep
 
 
 def _run(path: Path, seed: int, returns: dict[int, list[float]]) -> Path:
@@ -36,7 +37,8 @@ def test_a_run_is_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "pictures").mkdir()
     runs = {0: {0: [0.0, 2.0], 100: [3.0], 150: [1.0], 200: [5.0, 5.0]}, 1: {0: [1.0], 400: [9.0]}}
     for seed, returns in runs.items():
-        evidence.keep("robot", _run(tmp_path / f"run-{seed}", seed, returns), "an idle machine", "abc1234")
+        run = _run(tmp_path / f"run-{seed}", seed, returns)
+        keep(tmp_path / "evidence" / "robot", run, "an idle machine", "abc1234")
     kept = (tmp_path / "evidence" / "robot" / "ppo-0.csv").read_text()
     assert kept.startswith(
         "# command: actorlearner local --config ppo_minitaur --set seed=0\n# commit: abc1234\n"
@@ -71,7 +73,7 @@ def test_endings_have_a_row_for_each_task(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(evidence, name, tmp_path / path)
     for seed, last, commit in ((0, 5.0, "abc1234"), (1, 0.5, "abc1234"), (2, 0.5, "def5678")):
         run = _run(tmp_path / f"run-{seed}", seed, {0: [1.0], 100: [7.0], 200 + seed: [last]})
-        evidence.keep("tasks/walk", run, "an idle machine", commit)
+        keep(tmp_path / "evidence" / "tasks" / "walk", run, "an idle machine", commit)
     page = "<!-- endings: tasks -->\nold\n<!-- /endings -->\n"
     assert evidence.with_tables(page) == (
         "<!-- endings: tasks -->\n\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actorlearner.agents.configuration import load_config
-from benchmarks import evidence
+from benchmarks.evidence import __main__ as evidence
 from benchmarks.others import __main__ as command
 from benchmarks.others import contenders, equality, libraries, measure, ours, tables
 from benchmarks.others.job import Job, from_json

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import report
 from benchmarks.scaling_figures import (
     Experiment,
     Size,
@@ -16,6 +15,7 @@ from benchmarks.scaling_figures import (
     share_of_linear,
     table,
 )
+from benchmarks.support import report
 
 ONE = Size(
     actors=1,

@@ -11,7 +11,7 @@ from tf_agents.environments import suite_gym
 from actorlearner.agents.configuration import load_config
 from actorlearner.agents.make import make_agent
 from actorlearner.environments.specs import load_specs
-from benchmarks.stock import CollectJob, EvalJob, TrainJob, collect_randomly, saved_policy
+from benchmarks.support.stock import CollectJob, EvalJob, TrainJob, collect_randomly, saved_policy
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]

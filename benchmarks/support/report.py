@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import table
+from benchmarks.support.markdown import table
 
 
 @dataclasses.dataclass(frozen=True)

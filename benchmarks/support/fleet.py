@@ -25,7 +25,7 @@ from actorlearner.records.metrics import read_records
 from actorlearner.records.notify import NOTIFY_VARIABLE
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.publisher import Publisher
-from benchmarks import waiting
+from benchmarks.support import waiting
 
 _DEADLINE_S = 180.0
 _LOOK_INTERVAL_S = 0.05

@@ -15,7 +15,7 @@ from actorlearner.process.tensorflow_setup import limit_tensorflow
 from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.variables.container import variable_tables
-from benchmarks.halfcheetah import NAME, configuration
+from benchmarks.support.halfcheetah import NAME, configuration
 
 _SERVING = "serving\n"
 
@@ -23,7 +23,7 @@ _SERVING = "serving\n"
 @contextlib.contextmanager
 def replay_server(environment: str = NAME, capacity: int = 1_000_000) -> Iterator["ServerProcess"]:
     """Starts a server of the experiment on a pybullet environment; ends it on leaving."""
-    with serving("benchmarks.servers", environment, str(capacity)) as server:
+    with serving("benchmarks.support.servers", environment, str(capacity)) as server:
         yield server
 
 

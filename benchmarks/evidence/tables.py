@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from actorlearner.inspect.plot.figure import COLOURS
 from actorlearner.records.formatting import decimals
-from benchmarks import markdown
-from benchmarks.evidence_curves import Curve
+from benchmarks.evidence.curves import Curve
+from benchmarks.support import markdown
 
 
 def comparison(curves: Sequence[Curve]) -> list[str]:

@@ -1,8 +1,8 @@
 """TF-Agents' tutorial loop and distributed jobs on HalfCheetah, each a process.
 
-`python -m benchmarks.stock_system PORT SETTINGS` serves replay. With `tutorial SETTINGS WARM_UP_S SECONDS`,
-`train SETTINGS WARM_UP_S SECONDS ADDRESS` or `collect SETTINGS ADDRESS` as arguments it runs a job. SETTINGS
-is a `Settings` as JSON. The first two jobs print their rates; the third runs until it is killed.
+`python -m benchmarks.support.stock_system PORT SETTINGS` serves replay. With `tutorial SETTINGS WARM_UP_S
+SECONDS`, `train SETTINGS WARM_UP_S SECONDS ADDRESS` or `collect SETTINGS ADDRESS` as arguments it runs a job.
+SETTINGS is a `Settings` as JSON. The first two jobs print their rates; the third runs until it is killed.
 """
 
 import dataclasses
@@ -22,8 +22,8 @@ from tf_agents.train import actor, learner
 from actorlearner.agents.make import AgentParts, make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import load_specs
-from benchmarks import rounds, servers, stock, threads
-from benchmarks.halfcheetah import NAME, configuration
+from benchmarks.support import rounds, servers, stock, threads
+from benchmarks.support.halfcheetah import NAME, configuration
 
 RANDOM_STEPS = 1_000
 _CAPACITY = 1_000_000

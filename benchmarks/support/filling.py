@@ -8,8 +8,8 @@ from actorlearner.environments.environment import EnvSteps
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.writer import ReplayWriter
-from benchmarks.halfcheetah import configuration, random_env_steps
-from benchmarks.servers import ServerProcess
+from benchmarks.support.halfcheetah import configuration, random_env_steps
+from benchmarks.support.servers import ServerProcess
 
 ENVIRONMENTS = 8
 _TIMEOUT_S = 60.0
