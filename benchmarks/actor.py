@@ -56,22 +56,16 @@ def run(
       round_s: seconds of each measurement.
     """
     set_threads = threads.like_an_actor()
-    details: dict[str, Any] = {name: {} for name in names}
-    rows: list[Row] = []
-    for name in names:
-        values = _measure(name, turns, round_s, details[name])
-        rows += _rows(name, values, details[name], set_threads)
+    details = {name: _measure(name, turns, round_s) for name in names}
+    rows = [row for name in names for row in _rows(name, details[name], set_threads)]
     return rows, details
 
 
-def _rows(
-    name: str, values: dict[str, float], details: dict[str, list[float]], set_threads: str
-) -> list[Row]:
+def _rows(name: str, values: dict[str, list[float]], set_threads: str) -> list[Row]:
     def row(count: int, beside: str, to: str, goal: float | None, settings: str) -> Row:
-        ours = f"ours, {count}"
         what = f"env steps a second in {name}; ratio to {to}"
-        ratio = rounds.ratio(details, ours, beside)
-        return Row("actor", what, values[beside], values[ours], ratio, goal, True, settings)
+        figures = rounds.compared(values, f"ours, {count}", beside)
+        return Row("actor", what, *figures, goal, True, settings)
 
     def both(count: int) -> str:
         return f"both: {plural(count, 'environment')}, {set_threads}"
@@ -96,7 +90,7 @@ def _rows(
     return rows
 
 
-def _measure(name: str, turns: int, round_s: float, details: dict[str, list[float]]) -> dict[str, float]:
+def _measure(name: str, turns: int, round_s: float) -> dict[str, list[float]]:
     config = configuration(name=name)
     steps: dict[str, tuple[Callable[[], object], int]] = {}
     with servers.replay_server(name) as server, tempfile.TemporaryDirectory() as directory:
@@ -116,11 +110,11 @@ def _measure(name: str, turns: int, round_s: float, details: dict[str, list[floa
             ):
                 job = _stock_job(config, server.address, Path(directory) / label, count, pull_interval_s)
                 steps[label] = job.step, count
-        measurements: dict[str, rounds.Measurement] = {
+        measurements = {
             label: functools.partial(rounds.rate, step, round_s, count)
             for label, (step, count) in steps.items()
         }
-        return rounds.medians(measurements, turns, details)
+        return rounds.in_turn(measurements, turns)
 
 
 class Bare:

@@ -91,12 +91,10 @@ def run(turns: int = 5, calls: int = 20) -> tuple[list[Row], dict[str, Any]]:
             dataset = experience_dataset([server.address], layout, case.batch, case.batch)
             ours = Sampler(dataset, layout.decode, _PER_CALL, calls)
             theirs = Sampler(*_stock(case, server.address), _PER_CALL, calls)
-            each: dict[str, Any] = {}
-            values = rounds.medians({"stock": theirs.rate, "ours": ours.rate}, turns, each)
-        details[case.name] = each
+            details[case.name] = rounds.in_turn({"stock": theirs.rate, "ours": ours.rate}, turns)
         text = f"batches of {case.batch} a second: {case.name}; ratio"
-        ratio = rounds.ratio(each, "ours", "stock")
-        rows.append(Row("experience", text, values["stock"], values["ours"], ratio, _GOAL, True, ""))
+        figures = rounds.compared(details[case.name], "ours", "stock")
+        rows.append(Row("experience", text, *figures, _GOAL, True, ""))
     return rows, details
 
 

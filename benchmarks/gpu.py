@@ -9,6 +9,7 @@ import functools
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -110,7 +111,8 @@ def _measure(threads: int, env_steps: int, turns: int, round_s: float) -> Rates:
                 )
                 for name, (dataset, xla) in ways.items()
             }
-            rates[case] = rounds.medians(measurements, turns, {})
+            values = rounds.in_turn(measurements, turns)
+            rates[case] = {name: statistics.median(values[name]) for name in values}
     return rates
 
 
@@ -121,7 +123,7 @@ def _measurement(
     address: str,
     directory: Path,
     round_s: float,
-) -> rounds.Measurement:
+) -> Callable[[], float]:
     learner = training(config, specs, directory, functools.partial(dataset, config, specs, address))
     learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
     return functools.partial(rounds.rate, learner.step, round_s, learner.train_steps)

@@ -41,7 +41,6 @@ def run(env_steps: int = 20_000, turns: int = 13, round_s: float = 2.0) -> tuple
     """
     config = configuration()
     set_threads = threads.like_a_learner(config)
-    details: dict[str, list[float]] = {}
     with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
         specs = fill(server, env_steps)
         learners = _learners(config, specs, server.address, Path(directory))
@@ -49,12 +48,11 @@ def run(env_steps: int = 20_000, turns: int = 13, round_s: float = 2.0) -> tuple
             name: functools.partial(rounds.rate, learner.step, round_s, learner.train_steps)
             for name, learner in learners.items()
         }
-        values = rounds.medians(measurements, turns, details)
+        details = rounds.in_turn(measurements, turns)
 
     def row(beside: str, to: str, goal: float, settings: str, ours: str = _OURS) -> Row:
-        ratio = rounds.ratio(details, ours, beside)
         what = f"train steps a second over Reverb; ratio to {to}"
-        return Row("learner", what, values[beside], values[ours], ratio, goal, True, settings)
+        return Row("learner", what, *rounds.compared(details, ours, beside), goal, True, settings)
 
     train_steps, interval = config.learn.train_steps_per_call, config.learn.publish_interval
     common = f"{train_steps} train steps a call, publishing every {interval}, {set_threads}"

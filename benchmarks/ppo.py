@@ -31,13 +31,12 @@ _GOAL = 1.0
 
 def run(turns: int = 3, iterations: int = _ITERATIONS) -> tuple[list[Row], dict[str, Any]]:
     """Measures rounds of both in turn, each with so many iterations of training; the first do not count."""
-    details: dict[str, Any] = {}
     measurements = {
         "stock": lambda: _stock(iterations),
         "1 environment": lambda: _ours(1, 1, iterations),
         "16 environments": lambda: _ours(2, 8, iterations),
     }
-    values = rounds.medians(measurements, turns, details)
+    details = rounds.in_turn(measurements, turns)
     settings = (
         f"both: iterations of {_ENV_STEPS} env steps, {_EPOCHS} epochs of minibatches of {_BATCH}; stock"
     )
@@ -45,9 +44,7 @@ def run(turns: int = 3, iterations: int = _ITERATIONS) -> tuple[list[Row], dict[
         Row(
             "ppo",
             f"env steps a second of PPO on HalfCheetah, {name}; ratio to TF-Agents' loop",
-            values["stock"],
-            values[name],
-            rounds.ratio(details, name, "stock"),
+            *rounds.compared(details, name, "stock"),
             _GOAL,
             True,
             f"{settings}: 1 environment, in one process; ours: {actors}",

@@ -44,12 +44,9 @@ def run(env_steps: int = 20_000, turns: int = 7, round_s: float = 2.0) -> tuple[
                 measurements[precision] = functools.partial(
                     rounds.rate, learner.step, round_s, learner.train_steps
                 )
-            each: dict[str, list[float]] = {}
-            values = rounds.medians(measurements, turns, each)
-            details[case] = each
+            details[case] = rounds.in_turn(measurements, turns)
             what = f"train steps a second of {case} in bfloat16; ratio to float32"
-            ratio = rounds.ratio(each, "bfloat16", "float32")
-            figures = (values["float32"], values["bfloat16"], ratio)
+            figures = rounds.compared(details[case], "bfloat16", "float32")
             rows.append(Row("precision", what, *figures, None, True, settings))
     return rows, details
 

@@ -37,7 +37,6 @@ def run(
       train_steps: in each measurement, a multiple of all intervals.
       env_steps: in replay.
     """
-    details: dict[str, Any] = {}
     config = configuration()
     set_threads = threads.like_a_learner(config)
     with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
@@ -49,14 +48,14 @@ def run(
             for interval in _GOALS
         }
         with _listening_actors(actors, server.address, config.collect.variables_interval_s):
-            values = rounds.medians(measurements, turns, details)
+            details = rounds.in_turn(measurements, turns)
     settings = f"both: one fixed batch, {config.learn.train_steps_per_call} train steps a call, {set_threads}"
     rows = []
     for interval, goal in _GOALS.items():
         name = f"every {interval}"
         what = f"train steps a second, publishing {name} to {actors} actors; ratio to not publishing"
-        ratio = rounds.ratio(details, name, "without")
-        rows.append(Row("publish", what, values["without"], values[name], ratio, goal, True, settings))
+        figures = rounds.compared(details, name, "without")
+        rows.append(Row("publish", what, *figures, goal, True, settings))
     return rows, details
 
 

@@ -1,5 +1,6 @@
 """`sampling`: batches of 256 from a replay server in another process, decoded for the train step."""
 
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -39,24 +40,25 @@ def run(
     config = configuration()
     per_call = config.learn.train_steps_per_call
     settings = f"both: {per_call} batches a graph call, {threads.like_a_learner(config)}"
-    details: dict[str, Any] = {}
     with servers.replay_server() as server:
         specs = fill(server, env_steps)
         agent = make_agent(config, specs).agent
         ours = Sampler(*our_batches(config, specs, server.address), per_call, calls)
         theirs = Sampler(*stock_batches(agent, server.address), per_call, stock_calls)
-        values = rounds.medians({"stock": theirs.rate, "ours": ours.rate}, turns, details)
-        details["server_cpu_s"] = servers.cpu_s(server)
-    details |= {"stock_cpu_ms_a_batch": theirs.cpu_ms, "ours_cpu_ms_a_batch": ours.cpu_ms}
-    ratio = rounds.ratio(details, "ours", "stock")
-    cpu = sorted(ours.cpu_ms)[turns // 2]
-    stock_cpu = sorted(theirs.cpu_ms)[turns // 2]
+        rates = rounds.in_turn({"stock": theirs.rate, "ours": ours.rate}, turns)
+        server_cpu_s = servers.cpu_s(server)
+    cpu, stock_cpu = statistics.median(ours.cpu_ms), statistics.median(theirs.cpu_ms)
     rate = f"batches of {_BATCH} a second, decoded into the transitions that the agent trains on; ratio"
     client = "CPU ms a batch in the client, decoding included"
     return [
-        Row("sampling", rate, values["stock"], values["ours"], ratio, 20, True, settings),
+        Row("sampling", rate, *rounds.compared(rates, "ours", "stock"), 20, True, settings),
         Row("sampling", client, stock_cpu, cpu, cpu, 1.2, False, settings),
-    ], details
+    ], {
+        **rates,
+        "server_cpu_s": server_cpu_s,
+        "stock_cpu_ms_a_batch": theirs.cpu_ms,
+        "ours_cpu_ms_a_batch": ours.cpu_ms,
+    }
 
 
 def our_batches(config: Config, specs: EnvironmentSpecs, address: str) -> tuple[tf.data.Dataset, Decode]:

@@ -38,10 +38,7 @@ def run(turns: int = 3, measurements: Measurements | None = None) -> tuple[list[
         measures those.
     """
     measurements = measured_systems() if measurements is None else measurements
-    details: dict[str, list[Rates]] = {name: [] for name in measurements}
-    for _ in range(turns):
-        for name, measure in measurements.items():
-            details[name].append(measure())
+    details = rounds.in_turn(measurements, turns)
     return rows(details), details
 
 
@@ -74,8 +71,7 @@ def rows(details: Mapping[str, Sequence[Rates]]) -> list[Row]:
 
     def row(beside: str, goal: float, settings: str) -> Row:
         what = f"train steps a second, HalfCheetah; ratio to TF-Agents' {beside}"
-        theirs, ours = statistics.median(train[beside]), statistics.median(train[_OURS])
-        return Row("system", what, theirs, ours, rounds.ratio(train, _OURS, beside), goal, True, settings)
+        return Row("system", what, *rounds.compared(train, _OURS, beside), goal, True, settings)
 
     settings = _settings()
     return [row(name, _LIKE_OURS_GOAL, settings[name]) for name in _SHIPPED_GOALS] + [

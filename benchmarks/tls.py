@@ -5,6 +5,7 @@ import functools
 import multiprocessing
 import signal
 import socket
+import statistics
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,12 +42,11 @@ def run(
     config = configuration()
     per_call = config.learn.train_steps_per_call
     settings = f"both: {per_call} batches a graph call, {threads.like_a_learner(config)}"
-    details: dict[str, Any] = {}
     with servers.replay_server() as server, _tunnel(server.address) as tunnel:
         specs = fill(server, env_steps)
         plain = Sampler(*our_batches(config, specs, server.address), per_call, calls)
         tls = Sampler(*our_batches(config, specs, tunnel), per_call, calls)
-        values = rounds.medians({"plain": plain.rate, "tls": tls.rate}, turns, details)
+        rates = rounds.in_turn({"plain": plain.rate, "tls": tls.rate}, turns)
         with tempfile.TemporaryDirectory() as directory:
             acting = {
                 f"{name} actor": functools.partial(
@@ -57,35 +57,18 @@ def run(
                 )
                 for name, address in (("plain", server.address), ("tls", tunnel))
             }
-            values |= rounds.medians(acting, acting_turns, details)
-    details |= {"plain_cpu_ms_a_batch": plain.cpu_ms, "tls_cpu_ms_a_batch": tls.cpu_ms}
-    middle = turns // 2
-    cpu, plain_cpu = sorted(tls.cpu_ms)[middle], sorted(plain.cpu_ms)[middle]
+            rates |= rounds.in_turn(acting, acting_turns)
+    cpu, plain_cpu = statistics.median(tls.cpu_ms), statistics.median(plain.cpu_ms)
     rate = "batches of 256 a second by TLS, beside plain text; ratio"
     client = "CPU ms a batch in the client by TLS, beside plain text; decoding included"
+    acting_rate = (
+        f"env steps a second of an actor with {_ENVIRONMENTS} HalfCheetahs by TLS; ratio to plain text"
+    )
     return [
-        Row(
-            "tls",
-            rate,
-            values["plain"],
-            values["tls"],
-            rounds.ratio(details, "tls", "plain"),
-            None,
-            True,
-            settings,
-        ),
+        Row("tls", rate, *rounds.compared(rates, "tls", "plain"), None, True, settings),
         Row("tls", client, plain_cpu, cpu, cpu, None, False, settings),
-        Row(
-            "tls",
-            f"env steps a second of an actor with {_ENVIRONMENTS} HalfCheetahs by TLS; ratio to plain text",
-            values["plain actor"],
-            values["tls actor"],
-            rounds.ratio(details, "tls actor", "plain actor"),
-            None,
-            True,
-            settings,
-        ),
-    ], details
+        Row("tls", acting_rate, *rounds.compared(rates, "tls actor", "plain actor"), None, True, settings),
+    ], {**rates, "plain_cpu_ms_a_batch": plain.cpu_ms, "tls_cpu_ms_a_batch": tls.cpu_ms}
 
 
 @contextlib.contextmanager

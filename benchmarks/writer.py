@@ -32,9 +32,8 @@ def run(
       turns: rounds.
       environments: of one actor, each a row.
     """
-    details: dict[str, list[float]] = {}
     config = configuration()
-    measurements: dict[str, rounds.Measurement] = {}
+    measurements: dict[str, Callable[[], float]] = {}
     with servers.replay_server() as server:
         client = reverb.Client(server.address)
         for count in environments:
@@ -44,16 +43,15 @@ def run(
             theirs = functools.partial(_write_stock, client, trajectories(steps, count))
             measurements[f"ours, {count}"] = functools.partial(_cpu_us, ours, env_steps)
             measurements[f"stock, {count}"] = functools.partial(_cpu_us, theirs, env_steps)
-        values = rounds.medians(measurements, turns, details)
+        details = rounds.in_turn(measurements, turns)
     rows = []
     for count in environments:
-        packed, stock = f"ours, {count}", f"stock, {count}"
-        ratio = rounds.ratio(details, packed, stock)
+        figures = rounds.compared(details, f"ours, {count}", f"stock, {count}")
         what = "CPU µs an env step for writing; ratio to the stock observer"
         settings = (
             f"both: {plural(count, 'environment')}; stock: an observer for each, as it takes no batches"
         )
-        rows.append(Row("writer", what, values[stock], values[packed], ratio, _GOAL, False, settings))
+        rows.append(Row("writer", what, *figures, _GOAL, False, settings))
     return rows, details
 
 

@@ -3,34 +3,27 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
-Measurement = Callable[[], float]
+Value = TypeVar("Value")
 
 
-def medians(
-    measurements: Mapping[str, Measurement], rounds: int, details: dict[str, list[float]]
-) -> dict[str, float]:
-    """Takes each measurement once a round, in turn.
-
-    Args:
-      measurements: what to measure, by name.
-      rounds: how often.
-      details: gets all values, by name.
-
-    Returns:
-      The median of each.
-    """
-    for name in measurements:
-        details[name] = []
+def in_turn(measurements: Mapping[str, Callable[[], Value]], rounds: int) -> dict[str, list[Value]]:
+    """Takes each measurement once a round, in turn; returns the values of all rounds, by name."""
+    values: dict[str, list[Value]] = {name: [] for name in measurements}
     for _ in range(rounds):
         for name, measure in measurements.items():
-            details[name].append(measure())
-    return {name: statistics.median(details[name]) for name in measurements}
+            values[name].append(measure())
+    return values
 
 
-def ratio(details: Mapping[str, Sequence[float]], ours: str, beside: str) -> float:
-    """Returns the median of the rounds' ratios: the machine's speed changes from round to round."""
-    return statistics.median(a / b for a, b in zip(details[ours], details[beside], strict=True))
+def compared(values: Mapping[str, Sequence[float]], ours: str, beside: str) -> tuple[float, float, float]:
+    """Returns the medians of `beside` and of `ours`, and the median of the rounds' ratios of ours to it.
+
+    The ratio is taken in each round because the machine's speed changes from round to round.
+    """
+    ratios = [a / b for a, b in zip(values[ours], values[beside], strict=True)]
+    return statistics.median(values[beside]), statistics.median(values[ours]), statistics.median(ratios)
 
 
 def rate(step: Callable[[], object], seconds: float, per_step: int = 1) -> float:
