@@ -25,7 +25,7 @@ from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.process.cores import cores
 from actorlearner.process.tensorflow_setup import use_all_cores
 from actorlearner.variables.publisher import Publisher
-from benchmarks.learner import fixed_batch, replay, training
+from benchmarks.learner import Training, fixed_batch, replay
 from benchmarks.support import rounds, servers
 from benchmarks.support.filling import fill
 from benchmarks.support.halfcheetah import configuration
@@ -124,7 +124,7 @@ def _measurement(
     directory: Path,
     round_s: float,
 ) -> Callable[[], float]:
-    learner = training(config, specs, directory, functools.partial(dataset, config, specs, address))
+    learner = Training(config, specs, directory, functools.partial(dataset, config, specs, address))
     learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
     return functools.partial(rounds.rate, learner.step, round_s, learner.train_steps)
 

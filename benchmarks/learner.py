@@ -10,7 +10,7 @@ from typing import Any
 import reverb
 import tensorflow as tf
 
-from actorlearner.agents.make import AgentParts, make_agent
+from actorlearner.agents.make import make_agent
 from actorlearner.config.schema import Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.learning.group import LearnerGroup
@@ -75,7 +75,7 @@ def _learners(
         in_precision = dataclasses.replace(config, learn=learn)
         for name, dataset in ((_FIXED, fixed_batch), (_OURS, replay)):
             batches = functools.partial(dataset, in_precision, specs, address)
-            learner = training(in_precision, specs, directory / f"{name} {precision}", batches)
+            learner = Training(in_precision, specs, directory / f"{name} {precision}", batches)
             learner.publish(Publisher(reverb.Client(address), learner.parts), learn.publish_interval)
             learners[name + end] = learner
     shared = config.learn.train_steps_per_call, config.learn.publish_interval
@@ -104,11 +104,21 @@ def _stock_learner(
 class Training:
     """Training as the learner role runs it, some train steps a call."""
 
-    def __init__(self, graph: TrainingGraph, train_steps: int, parts: AgentParts) -> None:
-        """Takes the first train steps, which trace the graph."""
-        self.graph = graph
-        self.train_steps = train_steps
-        self.parts = parts
+    def __init__(
+        self, config: Config, specs: EnvironmentSpecs, directory: Path, dataset: Callable[[], tf.data.Dataset]
+    ) -> None:
+        """Makes an agent, and takes its first train steps on `dataset`, which traces the graph."""
+        group = LearnerGroup(tf.distribute.get_strategy(), Stop())
+        self.parts = make_seeded_agent(config, specs, group)
+        self.train_steps = config.learn.train_steps_per_call
+        self._graph = TrainingGraph(
+            self.parts,
+            dataset,
+            make_layout(config, specs),
+            config.learn,
+            group=group,
+            writer=Summaries(directory).writer,
+        )
         self._publisher: Publisher | None = None
         self._since_publication = 0
         self._publish_interval = 0
@@ -120,28 +130,11 @@ class Training:
 
     def step(self) -> None:
         """Calls the training graph once; publishes if the interval is over."""
-        self.graph.train(self.train_steps)
+        self._graph.train(self.train_steps)
         self._since_publication += self.train_steps
         if self._publisher is not None and self._since_publication >= self._publish_interval:
             self._publisher.publish()
             self._since_publication = 0
-
-
-def training(
-    config: Config, specs: EnvironmentSpecs, directory: Path, dataset: Callable[[], tf.data.Dataset]
-) -> Training:
-    """Makes an agent and a training graph of it that trains on `dataset`."""
-    group = LearnerGroup(tf.distribute.get_strategy(), Stop())
-    parts = make_seeded_agent(config, specs, group)
-    graph = TrainingGraph(
-        parts,
-        dataset,
-        make_layout(config, specs),
-        config.learn,
-        group=group,
-        writer=Summaries(directory).writer,
-    )
-    return Training(graph, config.learn.train_steps_per_call, parts)
 
 
 def replay(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:

@@ -1,6 +1,5 @@
 """`precision`: train steps a second of the learner with bfloat16 matrix products, beside float32."""
 
-import dataclasses
 import functools
 import itertools
 import tempfile
@@ -9,7 +8,7 @@ from typing import Any
 
 from actorlearner.agents.configuration import load_config
 from actorlearner.config.schema import Config
-from benchmarks.learner import fixed_batch, training
+from benchmarks.learner import Training, fixed_batch
 from benchmarks.support import rounds, servers, threads
 from benchmarks.support.filling import fill
 from benchmarks.support.report import Row
@@ -40,7 +39,7 @@ def run(env_steps: int = 20_000, turns: int = 7, round_s: float = 2.0) -> tuple[
             for precision in ("float32", "bfloat16"):
                 config = _config(name, units, batch, precision)
                 dataset = functools.partial(fixed_batch, config, specs, server.address)
-                learner = training(config, specs, Path(directory) / case / precision, dataset)
+                learner = Training(config, specs, Path(directory) / case / precision, dataset)
                 measurements[precision] = functools.partial(
                     rounds.rate, learner.step, round_s, learner.train_steps
                 )
@@ -53,8 +52,6 @@ def run(env_steps: int = 20_000, turns: int = 7, round_s: float = 2.0) -> tuple[
 
 def _config(name: str, units: int, batch: int, precision: str) -> Config:
     layers = [f"{key}=[{units},{units}]" for key in _LAYERS]
-    config = load_config(name, [*layers, f"learn.batch_size={batch}", f"learn.precision={precision}"])
-    # As `fill` has it.
-    return dataclasses.replace(
-        config, replay=dataclasses.replace(config.replay, min_size=1, updates_per_env_step=None)
-    )
+    learn = (f"learn.batch_size={batch}", f"learn.precision={precision}")
+    replay = ("replay.min_size=1", "replay.updates_per_env_step=null")  # As `fill` has it.
+    return load_config(name, [*layers, *learn, *replay])

@@ -13,7 +13,7 @@ from typing import Any
 import reverb
 
 from actorlearner.variables.publisher import Publisher
-from benchmarks.learner import Training, fixed_batch, training
+from benchmarks.learner import Training, fixed_batch
 from benchmarks.support import rounds, servers, threads
 from benchmarks.support.filling import fill
 from benchmarks.support.halfcheetah import configuration
@@ -41,7 +41,7 @@ def run(
     set_threads = threads.like_a_learner(config)
     with servers.replay_server() as server, tempfile.TemporaryDirectory() as directory:
         specs = fill(server, env_steps)
-        learner = training(config, specs, Path(directory), lambda: fixed_batch(config, specs, server.address))
+        learner = Training(config, specs, Path(directory), lambda: fixed_batch(config, specs, server.address))
         publisher = Publisher(reverb.Client(server.address), learner.parts)
         measurements = {"without": functools.partial(_rate, learner, train_steps, None, 0)} | {
             f"every {interval}": functools.partial(_rate, learner, train_steps, publisher, interval)

@@ -1,8 +1,5 @@
 """The experiment that most benchmarks measure, and real env steps of it."""
 
-import dataclasses
-from typing import Any
-
 from actorlearner.acting.policy_function import RandomPolicy
 from actorlearner.agents.configuration import load_config
 from actorlearner.agents.experience import RANDOM_TRAIN_STEP
@@ -14,11 +11,8 @@ from actorlearner.environments.specs import EnvironmentSpecs, environment_specs
 
 NAME = "HalfCheetahBulletEnv-v0"
 
-NUMBERS_PER_TRANSITION = 26 + 6 + 1 + 1 + 26
-"""Observation, action, reward, discount and next observation; four bytes each."""
 
-
-def configuration(layout: str = "packed", name: str = NAME, **replay: Any) -> Config:
+def configuration(layout: str = "packed", name: str = NAME) -> Config:
     """Returns the shipped `sac_halfcheetah` with `min_size` 1 and without `updates_per_env_step`.
 
     Observations are not normalised, because TF-Agents' own code does not do that either.
@@ -26,13 +20,15 @@ def configuration(layout: str = "packed", name: str = NAME, **replay: Any) -> Co
     Args:
       layout: of the replay.
       name: another environment of pybullet instead.
-      **replay: other keys of the replay section.
     """
-    config = load_config(
-        "sac_halfcheetah", [f"environment.name={name}", "agent.observation_normalizer=false"]
+    settings = (
+        f"environment.name={name}",
+        "agent.observation_normalizer=false",
+        f"replay.layout={layout}",
+        "replay.min_size=1",
+        "replay.updates_per_env_step=null",
     )
-    settings: dict[str, Any] = {"layout": layout, "min_size": 1, "updates_per_env_step": None} | replay
-    return dataclasses.replace(config, replay=dataclasses.replace(config.replay, **settings))
+    return load_config("sac_halfcheetah", settings)
 
 
 def random_env_steps(

@@ -21,9 +21,9 @@ _SERVING = "serving\n"
 
 
 @contextlib.contextmanager
-def replay_server(environment: str = NAME, capacity: int = 1_000_000) -> Iterator["ServerProcess"]:
+def replay_server(environment: str = NAME) -> Iterator["ServerProcess"]:
     """Starts a server of the experiment on a pybullet environment; ends it on leaving."""
-    with serving("benchmarks.support.servers", environment, str(capacity)) as server:
+    with serving("benchmarks.support.servers", environment) as server:
         yield server
 
 
@@ -73,20 +73,16 @@ def cpu_s(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def experience_and_variables(environment: str, capacity: int) -> list[reverb.Table]:
+def experience_and_variables(environment: str) -> list[reverb.Table]:
     """Makes the experience tables of both layouts, and the variable container."""
     tables = []
     for layout in ("packed", "trajectory"):
-        config = configuration(layout, environment, capacity=capacity)
+        config = configuration(layout, environment)
         specs = load_specs(config.environment)
         tables.append(experience_table(config, make_layout(config, specs)))
     return [*tables, *variable_tables(make_agent(config, specs).policy_variables)]
 
 
-def _serve(port: int, environment: str, capacity: int) -> None:
-    limit_tensorflow(threads=1)
-    serve(experience_and_variables(environment, capacity), port)
-
-
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    limit_tensorflow(threads=1)
+    serve(experience_and_variables(sys.argv[2]), port=int(sys.argv[1]))

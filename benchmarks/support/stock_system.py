@@ -106,11 +106,7 @@ def tables(parts: AgentParts, batch_size: int, settings: Settings) -> list[rever
 
 
 def tutorial_loop(
-    parts: AgentParts,
-    directory: Path,
-    batch_size: int,
-    settings: Settings,
-    random_steps: int = RANDOM_STEPS,
+    parts: AgentParts, directory: Path, batch_size: int, settings: Settings
 ) -> Callable[[], None]:
     """Returns a function that takes an env step in each environment and as many train steps."""
     server = reverb.Server(stock.tables(parts.agent, parts.train_step, _CAPACITY)[:1])
@@ -122,7 +118,7 @@ def tutorial_loop(
     )
     environment = stock.batched(lambda: suite_pybullet.load(NAME), settings.environments)
     observer = stock.make_observer(replay.py_client, environment)
-    stock.collect_randomly(environment, parts.train_step, observer, random_steps)
+    stock.collect_randomly(environment, parts.train_step, observer, RANDOM_STEPS)
     collect = actor.Actor(
         environment,
         stock.eager(parts.agent.collect_policy, settings.environments),
@@ -177,14 +173,8 @@ def _inserts(client: reverb.Client) -> int:
     return int(table.rate_limiter_info.insert_stats.completed)
 
 
-def collect_job(
-    parts: AgentParts,
-    directory: Path,
-    settings: Settings,
-    address: str,
-    random_steps: int = RANDOM_STEPS,
-) -> Callable[[], None]:
-    """Returns what takes an env step in each environment, after the random ones at the start.
+def collect_job(parts: AgentParts, directory: Path, settings: Settings, address: str) -> Callable[[], None]:
+    """Returns a function that takes an env step in each environment, after the random ones at the start.
 
     Blocks until the train job has pushed the first variables.
     """
@@ -201,7 +191,7 @@ def collect_job(
         policy,
         pull_interval_s=settings.pull_interval_s,
     )
-    stock.collect_randomly(environment, job.train_step, job.observer, random_steps)
+    stock.collect_randomly(environment, job.train_step, job.observer, RANDOM_STEPS)
 
     def step() -> None:
         job.step()
