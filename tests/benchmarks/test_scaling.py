@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks.scaling_figures import (
-    Experiment,
+from benchmarks.scaling import (
     Size,
+    Traffic,
     env_steps_per_s,
     on_paper,
     policy_lags_s,
@@ -78,10 +78,10 @@ def test_the_table_has_a_line_for_each_size() -> None:
 
 
 def test_extrapolated_needs_scale_linearly_except_the_servers_cpu() -> None:
-    experiment = Experiment(
+    traffic = Traffic(
         variables_interval_s=0.2, publish_interval_s=5.0, policy_bytes=300_000, transition_bytes=248
     )
-    lines = on_paper(1_000, [ONE, MANY], experiment)
+    lines = on_paper(1_000, [ONE, MANY], traffic)
     assert lines[0] == "On paper, 1,000 of these actors take 50,000 env steps/s with"
     assert lines[2] == "- 25.0 cores and 293 GiB on their machines, environments left out;"
     assert lines[3].startswith("- 2.0 cores of the replay server, 2.00 thousandths an actor;")
