@@ -8,10 +8,11 @@
 """
 
 import argparse
+import itertools
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.others import contenders, equality, libraries, tables
@@ -75,7 +76,7 @@ _HELP = {
 
 def _install(options: argparse.Namespace) -> int:
     if shutil.which("uv") is None:
-        _failed("uv is not on the PATH: pip install uv, or see https://docs.astral.sh/uv/")
+        _print_error("uv is not on the PATH: pip install uv, or see https://docs.astral.sh/uv/")
         return 1
     commands = [command for library in options.only for command in libraries.install_commands(library)]
     return 0 if all(subprocess.run(command, check=False).returncode == 0 for command in commands) else 1
@@ -93,10 +94,11 @@ def _are_equal(names: Iterable[str], environment: str) -> bool:
 
 def _is_equal(library: str, environment: str) -> bool:
     if not libraries.is_installed(library):
-        return _failed(f"{library} is not installed: python -m benchmarks.others install --only {library}")
+        _print_error(f"{library} is not installed: python -m benchmarks.others install --only {library}")
+        return False
     found = equality.check(library, environment)
     for line in found:
-        _failed(f"{library}, {environment}: {line}")
+        _print_error(f"{library}, {environment}: {line}")
     if not found:
         print(f"{library}: {environment} answers exactly as ours", flush=True)
     return not found
@@ -107,38 +109,35 @@ def _learn(options: argparse.Namespace) -> int:
     theirs = dict.fromkeys(each.library for each in chosen.values() if each.library != OURS)
     if not _are_equal(theirs, options.environment):
         return 1
-
-    def job(contender: Contender, seed: int) -> Job:
-        return contenders.learn_job(contender, options.environment, options.env_steps, seed, options.episodes)
-
-    return _in_rounds(chosen, options.rounds, options.out / "learn", job)
+    trainings = []
+    for seed in range(options.rounds):
+        for name, contender in chosen.items():
+            job = contenders.learn_job(
+                contender, options.environment, options.env_steps, seed, options.episodes
+            )
+            trainings.append((name, contender, job))
+    return _train(trainings, options.out / "learn")
 
 
 def _slow(options: argparse.Namespace) -> int:
-    chosen: dict[str, Contender] = {name: contenders.SLOW[name] for name in options.only}
-    codes = []
-    for size in contenders.SLOW_SIZES:
-
-        def job(contender: Contender, seed: int, size: int = size) -> Job:
-            return contenders.slow_job(contender, size, options.env_steps, options.updates_per_env_step, seed)
-
-        codes.append(_in_rounds(chosen, options.rounds, options.out / "slow", job))
-    return max(codes)
-
-
-def _in_rounds(
-    chosen: Mapping[str, Contender], rounds: int, folder: Path, job: Callable[[Contender, int], Job]
-) -> int:
-    """Trains with each contender once a round, in turn; returns 1 if a training failed, after all others."""
-    code = 0
-    for seed in range(rounds):
+    chosen = {name: contenders.SLOW[name] for name in options.only}
+    trainings = []
+    for size, seed in itertools.product(contenders.SLOW_SIZES, range(options.rounds)):
         for name, contender in chosen.items():
-            wanted = job(contender, seed)
-            path = folder / f"{file_name(name, wanted)}{SUFFIX}"
-            print(path, flush=True)
-            if not measure(name, contender, wanted, path):
-                _failed(f"{name} failed: {beside(path, '.log')}")
-                code = 1
+            job = contenders.slow_job(contender, size, options.env_steps, options.updates_per_env_step, seed)
+            trainings.append((name, contender, job))
+    return _train(trainings, options.out / "slow")
+
+
+def _train(trainings: Iterable[tuple[str, Contender, Job]], folder: Path) -> int:
+    """Runs the trainings one after the other, also after one that failed; returns 1 if one did."""
+    code = 0
+    for name, contender, job in trainings:
+        path = folder / f"{file_name(name, job)}{SUFFIX}"
+        print(path, flush=True)
+        if not measure(name, contender, job, path):
+            _print_error(f"{name} failed: {beside(path, '.log')}")
+            code = 1
     return code
 
 
@@ -153,9 +152,8 @@ def _table(options: argparse.Namespace) -> int:
     return 0
 
 
-def _failed(line: str) -> bool:
+def _print_error(line: str) -> None:
     print(f"benchmarks.others: error: {line}", file=sys.stderr, flush=True)
-    return False
 
 
 if __name__ == "__main__":

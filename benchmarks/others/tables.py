@@ -6,11 +6,12 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from actorlearner.records.formatting import plural
 from benchmarks.others.contenders import LEARN, TASKS
 from benchmarks.others.job import Job
 from benchmarks.others.measure import SUFFIX, Record
@@ -117,7 +118,7 @@ def learning_table(runs: Sequence[Run]) -> list[str]:
     """Returns the table of one task, at the env steps that every run was evaluated at or after."""
     target = TASKS[runs[0].job.environment].target
     env_steps = min(max(run.returns) for run in runs)
-    header = (f"{runs[0].job.environment}", "rounds", "env steps/s", "train steps/s",
+    header = (runs[0].job.environment, "rounds", "env steps/s", "train steps/s",
               f"return at {env_steps:,} env steps", f"minutes to a return of {target:,.0f}",
               "peak memory, MiB")  # fmt: skip
     rows = []
@@ -125,11 +126,11 @@ def learning_table(runs: Sequence[Run]) -> list[str]:
         rows.append((
             name,
             str(len(rounds)),
-            _median(lambda run: run.rate("env_steps"), rounds),
-            _median(lambda run: run.rate("train_steps"), rounds),
+            _median([run.rate("env_steps") for run in rounds]),
+            _median([run.rate("train_steps") for run in rounds]),
             _median_and_range([run.return_at(env_steps) for run in rounds]),
-            _median(lambda run: run.minutes_to(target), rounds),
-            _median(lambda run: run.peak_bytes / _MIB, rounds),
+            _median([run.minutes_to(target) for run in rounds]),
+            _median([run.peak_bytes / _MIB for run in rounds]),
         ))  # fmt: skip
     return markdown.table(header, rows)
 
@@ -143,27 +144,26 @@ def by_contender(runs: Sequence[Run]) -> dict[str, list[Run]]:
 def slow_table(runs: Sequence[Run]) -> list[str]:
     """Returns the env steps a second of each contender, a column for each number of environments."""
     sizes = sorted({run.job.environments for run in runs})
-    heads = [f"{size} environment{'s' if size > 1 else ''}" for size in sizes]
+    heads = [plural(size, "environment") for size in sizes]
     rows = []
     pairs = dict.fromkeys((run.contender, run.job.updates_per_env_step) for run in runs)
     for name, updates in pairs:
         own = [run for run in runs if (run.contender, run.job.updates_per_env_step) == (name, updates)]
         cells = [
-            _median(lambda run: run.rate("env_steps"), [run for run in own if run.job.environments == size])
-            for size in sizes
+            _median([run.rate("env_steps") for run in own if run.job.environments == size]) for size in sizes
         ]
         rows.append((name, number(updates), *cells))
     return markdown.table(("env steps/s", "updates an env step", *heads), rows)
 
 
-def _median(figure: Callable[[Run], float], runs: Sequence[Run]) -> str:
-    """Returns the median of a figure as text; `-` if it is not finite, empty without runs.
+def _median(values: Sequence[float]) -> str:
+    """Returns the median as text; `-` if it is not finite, empty without values.
 
     The minutes to a return that at most half of the rounds reached have no finite median.
     """
-    if not runs:
+    if not values:
         return ""
-    value = statistics.median(figure(run) for run in runs)
+    value = statistics.median(values)
     return number(value) if math.isfinite(value) else "-"
 
 

@@ -162,6 +162,32 @@ def test_names_of_files_differ() -> None:
     assert len({command.file_name("sb3-sac", job) for job in jobs}) == 4
 
 
+def test_trainings_go_on_in_rounds_after_one_that_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured: list[str] = []
+
+    def measure(name: str, contender: contenders.Contender, job: Job, path: Path) -> bool:
+        measured.append(f"{path.relative_to(tmp_path)}")
+        return len(measured) > 1
+
+    monkeypatch.setattr(command, "measure", measure)
+    arguments = ["--out", str(tmp_path), "--rounds", "2", "--env_steps", "50"]
+    assert command.main(["slow", *arguments, "--only", "ours-sac", "sb3-sac"]) == 1
+    assert measured[:3] == [f"slow/{name}.jsonl.gz" for name in (
+        "ours-sac-Pendulum-v1-1-1-50-0", "sb3-sac-Pendulum-v1-1-1-50-0", "ours-sac-Pendulum-v1-1-1-50-1",
+    )]  # fmt: skip
+    assert len(measured) == 2 * 2 * len(contenders.SLOW_SIZES)
+    assert capsys.readouterr().err.splitlines() == [
+        f"benchmarks.others: error: ours-sac failed: {tmp_path}/slow/ours-sac-Pendulum-v1-1-1-50-0.log"
+    ]
+    assert command.main(["learn", *arguments, "--only", "ours-sac", "ours-ppo"]) == 0
+    assert measured[-3:] == [f"learn/{name}.jsonl.gz" for name in (
+        "ours-ppo-HalfCheetahBulletEnv-v0-50-0", "ours-sac-HalfCheetahBulletEnv-v0-50-1",
+        "ours-ppo-HalfCheetahBulletEnv-v0-50-1",
+    )]  # fmt: skip
+
+
 @pytest.mark.parametrize("arguments", [["learn"], ["install", "--only", "none"], ["slow", "--out"]])
 def test_a_bad_command_line_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

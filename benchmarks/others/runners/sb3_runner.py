@@ -22,41 +22,31 @@ def train(job: Job, sac: Any = SAC) -> None:
         env_kwargs={"name": job.environment, "wait_s": job.wait_s},
         vec_env_cls=SubprocVecEnv if job.wait_s else DummyVecEnv,
     )
-    model = _sac(job, environments, sac) if job.algorithm == "sac" else _ppo(job, environments)
-    model.learn(job.env_steps, callback=_Reports(job))
+    _model(job, environments, sac).learn(job.env_steps, callback=_Reports(job))
     environments.close()
 
 
-def _sac(job: Job, environments: Any, sac: Any) -> Any:
+def _model(job: Job, environments: Any, sac: Any) -> Any:
+    settings = {
+        "learning_rate": job.learning_rate,
+        "batch_size": job.batch_size,
+        "gamma": job.gamma,
+        "policy_kwargs": {"net_arch": [job.units, job.units]},
+        "seed": job.seed,
+        "device": "cpu",
+    }
+    if job.algorithm == "ppo":
+        n_steps = jobs.PPO_ENV_STEPS // job.environments
+        return PPO("MlpPolicy", environments, n_steps=n_steps, n_epochs=jobs.PPO_EPOCHS, **settings)
     return sac(
         "MlpPolicy",
         environments,
-        learning_rate=job.learning_rate,
         buffer_size=job.capacity,
         learning_starts=job.random_steps,
-        batch_size=job.batch_size,
         tau=job.tau,
-        gamma=job.gamma,
         train_freq=job.env_steps_per_training,
         gradient_steps=job.updates_per_training,
-        policy_kwargs={"net_arch": [job.units, job.units]},
-        seed=job.seed,
-        device="cpu",
-    )
-
-
-def _ppo(job: Job, environments: Any) -> Any:
-    return PPO(
-        "MlpPolicy",
-        environments,
-        learning_rate=job.learning_rate,
-        n_steps=jobs.PPO_ENV_STEPS // job.environments,
-        n_epochs=jobs.PPO_EPOCHS,
-        batch_size=job.batch_size,
-        gamma=job.gamma,
-        policy_kwargs={"net_arch": [job.units, job.units]},
-        seed=job.seed,
-        device="cpu",
+        **settings,
     )
 
 
