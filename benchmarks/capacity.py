@@ -15,7 +15,6 @@ from typing import Any
 import reverb
 
 from actorlearner.environments.environment import EnvSteps
-from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.records.formatting import plural
 from actorlearner.replay.dataset import experience_dataset
 from actorlearner.replay.packed import PackedLayout
@@ -62,15 +61,15 @@ def run(
     config = configuration()
     settings = f"one client: {threads.like_a_learner(config)}"
     specs, steps = random_env_steps(config, ENVIRONMENTS, env_steps // ENVIRONMENTS)
+    layout = PackedLayout(specs, n_step=1, gamma=config.agent.gamma)
     taken: dict[int, list[Flow]] = {size: [] for size in sizes}
     given: dict[int, list[Flow]] = {size: [] for size in sizes}
     for _ in range(turns):
         for size in sizes:
             with ExitStack() as stack:
                 started = [stack.enter_context(servers.replay_server()) for _ in range(size)]
-                taken[size].append(_write(started, specs, steps, passes // size))
-                given[size].append(_draw(started, specs, calls))
-    width = PackedLayout(specs, n_step=1, gamma=config.agent.gamma).format.width
+                taken[size].append(_write(started, layout, steps, passes // size))
+                given[size].append(_draw(started, layout, config.learn.train_steps_per_call, calls))
     rows = []
     for verb, flows in (("into", taken), ("out of", given)):
         for size in sizes:
@@ -81,13 +80,12 @@ def run(
         verb: {size: [dataclasses.asdict(flow) for flow in flows[size]] for size in sizes}
         for verb, flows in (("taken", taken), ("given", given))
     }
-    return rows, details | {"lines": _table(taken, given, width)}
+    return rows, details | {"lines": _table(taken, given, layout.format.width)}
 
 
 def _write(
-    started: Sequence[ServerProcess], specs: EnvironmentSpecs, steps: Sequence[EnvSteps], passes: int
+    started: Sequence[ServerProcess], layout: PackedLayout, steps: Sequence[EnvSteps], passes: int
 ) -> Flow:
-    layout = PackedLayout(specs, n_step=1, gamma=configuration().agent.gamma)
     clients = [reverb.Client(server.address) for server in started]
 
     def all_passes() -> None:
@@ -98,11 +96,8 @@ def _write(
     return _measure(started, all_passes, passes * len(started) * len(steps) * ENVIRONMENTS)
 
 
-def _draw(started: Sequence[ServerProcess], specs: EnvironmentSpecs, calls: int) -> Flow:
-    config = configuration()
-    layout = PackedLayout(specs, n_step=1, gamma=config.agent.gamma)
+def _draw(started: Sequence[ServerProcess], layout: PackedLayout, per_call: int, calls: int) -> Flow:
     dataset = experience_dataset([server.address for server in started], layout, _BATCH, _BATCH)
-    per_call = config.learn.train_steps_per_call
     sampler = Sampler(dataset, decoder(layout), per_call, calls)
     return _measure(started, sampler.rate, calls * per_call * _BATCH)
 

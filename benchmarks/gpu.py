@@ -100,33 +100,19 @@ def _measure(threads: int, env_steps: int, turns: int, round_s: float) -> Rates:
         specs = fill(server, env_steps)
         for precision, batch in itertools.product(_PRECISIONS, _BATCHES):
             case = f"batches of {batch:,}, {precision}"
-            measurements = {
-                name: _measurement(
-                    _config(batch, precision, xla),
-                    dataset,
-                    specs,
-                    server.address,
-                    Path(directory) / case / name,
-                    round_s,
+            measurements = {}
+            for name, (dataset, xla) in ways.items():
+                config = _config(batch, precision, xla)
+                batches = functools.partial(dataset, config, specs, server.address)
+                learner = Training(config, specs, Path(directory) / case / name, batches)
+                publisher = Publisher(reverb.Client(server.address), learner.parts)
+                learner.publish(publisher, config.learn.publish_interval)
+                measurements[name] = functools.partial(
+                    rounds.rate, learner.step, round_s, learner.train_steps
                 )
-                for name, (dataset, xla) in ways.items()
-            }
             values = rounds.in_turn(measurements, turns)
             rates[case] = {name: statistics.median(values[name]) for name in values}
     return rates
-
-
-def _measurement(
-    config: Config,
-    dataset: Dataset,
-    specs: EnvironmentSpecs,
-    address: str,
-    directory: Path,
-    round_s: float,
-) -> Callable[[], float]:
-    learner = Training(config, specs, directory, functools.partial(dataset, config, specs, address))
-    learner.publish(Publisher(reverb.Client(address), learner.parts), config.learn.publish_interval)
-    return functools.partial(rounds.rate, learner.step, round_s, learner.train_steps)
 
 
 def _config(batch: int, precision: str, xla: bool) -> Config:

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import reverb
 
-from actorlearner.config.schema import Config
 from actorlearner.environments.environment import EnvSteps
-from actorlearner.environments.specs import EnvironmentSpecs
+from actorlearner.records.formatting import plural
 from actorlearner.replay.dataset import experience_dataset
-from actorlearner.replay.layout import make_layout
+from actorlearner.replay.layout import ReplayLayout, make_layout
 from benchmarks.support import filling
 from benchmarks.support.halfcheetah import configuration, random_env_steps
 from benchmarks.support.report import Row
@@ -43,16 +42,23 @@ def run(env_steps: int = 20_000, rounds_of_items: int = 300) -> tuple[list[Row],
     """
     rows: list[Row] = []
     details: dict[str, Any] = {}
+    config = configuration()
     for environments, shared_goal in _GOALS_OF_SHARED.items():
-        config = configuration()
         specs, steps = random_env_steps(config, environments, env_steps // environments)
-        one, two, many, count = _design_effects(config, specs, steps, environments, rounds_of_items)
+        means = _means_of_batches(make_layout(config, specs), steps, environments, rounds_of_items)
+        count = means.shape[1]
+        # So many batches apart, the rows of two batches are one env step apart.
+        pairs = (means[:, :-environments] + means[:, environments:]) / 2
+        stored = np.concatenate([_numbers(step) for step in steps])
+        one = _design_effects(means, 1, stored)
+        two = _design_effects(pairs, 2, stored)
+        many = _design_effects(means.mean(axis=1), count, stored)
         details[f"{environments} environments"] = {
             "one batch": one,
             "two batches": two,
             f"{count} batches": many,
         }
-        actor = f"an actor with {environments} environment{'s' if environments > 1 else ''}"
+        actor = f"an actor with {plural(environments, 'environment')}"
         what = f"variance of a batch's mean, relative to independent draws, {actor}"
         rows.append(Row("mixing", what, None, _mean(one), _mean(one), _GOAL, False))
         what = f"the same for the mean of two batches, {environments} batches apart, {actor}"
@@ -62,51 +68,38 @@ def run(env_steps: int = 20_000, rounds_of_items: int = 300) -> tuple[list[Row],
     return rows, details
 
 
-def _design_effects(
-    config: Config, specs: EnvironmentSpecs, steps: list[EnvSteps], environments: int, rounds_of_items: int
-) -> tuple[list[float], list[float], list[float], int]:
-    """Returns the design effects of all numbers for one batch, for two, and for all from the same items.
-
-    The two batches are `environments` batches apart, so that their rows are one env step apart.
-
-    Returns:
-      The three lists of design effects, and the number of batches that share their items.
-    """
-    layout = make_layout(config, specs)
+def _means_of_batches(
+    layout: ReplayLayout, steps: list[EnvSteps], environments: int, rounds_of_items: int
+) -> npt.NDArray[np.float64]:
+    """Writes env steps and samples batches; returns their means [rounds, batches of a round, numbers]."""
+    count = layout.env_steps_per_item
     with replay_server() as server:
         filling.write(steps, layout.writer(reverb.Client(server.address), environments))
-        count = layout.env_steps_per_item
-        dataset = experience_dataset([server.address], layout, _BATCH, _BATCH)
-        means = np.array(
-            [
-                _numbers(*_observation_and_reward(layout.decode(batch))).mean(axis=0)
-                for batch, _ in dataset.take(count * rounds_of_items)
-            ]
-        )
-    stored = np.concatenate([_numbers(*_observation_and_reward(step)) for step in steps])
+        batches = experience_dataset([server.address], layout, _BATCH, _BATCH).take(count * rounds_of_items)
+        means = np.array([_numbers(layout.decode(batch)).mean(axis=0) for batch, _ in batches])
+    return means.reshape(rounds_of_items, count, -1)
+
+
+def _design_effects(
+    means: npt.NDArray[np.float64], batches: int, stored: npt.NDArray[np.float64]
+) -> list[float]:
+    """Returns the design effect of each number that varies.
+
+    Args:
+      means: [..., numbers], each of so many batches.
+      batches: how many.
+      stored: [transitions, numbers], all that is in replay.
+    """
     independent = stored.var(axis=0) / _BATCH
     varying = independent > 0
-    expected = stored.mean(axis=0)
-
-    def design_effect(of_means: npt.NDArray[np.float64], batches: int) -> list[float]:
-        variance = ((of_means - expected) ** 2).mean(axis=0)[varying]
-        return (variance / (independent[varying] / batches)).tolist()
-
-    rounds = means.reshape(rounds_of_items, count, -1)
-    pairs = (rounds[:, :-environments] + rounds[:, environments:]) / 2
-    return (
-        design_effect(means, 1),
-        design_effect(pairs.reshape(-1, means.shape[1]), 2),
-        design_effect(rounds.mean(axis=1), count),
-        count,
-    )
+    deviations = means.reshape(-1, means.shape[-1]) - stored.mean(axis=0)
+    variance = (deviations**2).mean(axis=0)[varying]
+    return (variance / (independent[varying] / batches)).tolist()
 
 
-def _observation_and_reward(transitions: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    return np.asarray(transitions.observation), np.asarray(transitions.reward)
-
-
-def _numbers(observation: npt.NDArray[Any], reward: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _numbers(transitions: Any) -> npt.NDArray[np.float64]:
+    """Returns the observations and rewards, [transitions, numbers]."""
+    observation, reward = np.asarray(transitions.observation), np.asarray(transitions.reward)
     return np.concatenate([observation, reward[:, None]], axis=1).astype(np.float64)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from actorlearner.records.metrics import read_records
+from benchmarks.support import markdown
 
 _Column = npt.NDArray[np.float64]
 
@@ -49,8 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--warm_up", metavar="MINUTES", type=float, default=10.0, help="left out (default: 10)"
     )
     options = parser.parse_args(arguments)
-    print("| role | resident memory, MiB | slope, MiB an hour | minutes |")
-    print("| --- | --- | --- | --- |")
+    rows = []
     for path in sorted((options.run_dir / "metrics").glob("*.jsonl")):
         records = [record for record in read_records(path) if "memory_bytes" in record]
         if not records:  # The file of best policies has none.
@@ -62,9 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ValueError as error:
             print(f"{path.stem} is left out: {error}", file=sys.stderr)
             continue
-        print(
-            f"| {path.stem} | {grown.mean:.0f} | {grown.slope:+.1f} ± {grown.error:.1f} | {grown.minutes} |"
-        )
+        slope = f"{grown.slope:+.1f} ± {grown.error:.1f}"
+        rows.append((path.stem, f"{grown.mean:.0f}", slope, str(grown.minutes)))
+    for line in markdown.table(("role", "resident memory, MiB", "slope, MiB an hour", "minutes"), rows):
+        print(line)
     return 0
 
 

@@ -28,7 +28,7 @@ from actorlearner.variables.publisher import Publisher
 from benchmarks.support import waiting
 
 _DEADLINE_S = 180.0
-_LOOK_INTERVAL_S = 0.05
+_POLL_INTERVAL_S = 0.05
 _LATE = 1_000
 """Index of the first late actor, beyond all others."""
 
@@ -140,7 +140,7 @@ class Fleet:
                     raise RuntimeError(f"{child.name} ended: {child.reason}; see {child.log}")
             if time.monotonic() >= deadline:
                 raise RuntimeError(f"gave up waiting for {what} after {_DEADLINE_S:.0f} s")
-            time.sleep(_LOOK_INTERVAL_S)
+            time.sleep(_POLL_INTERVAL_S)
 
 
 class Publishing:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import platform
 import subprocess
 import time
@@ -120,8 +121,6 @@ def _load(directory: Path, name: str = "*") -> list[dict[str, Any]]:
 
 def machine() -> str:
     """The processor and the number of cores."""
-    import os
-
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{os.cpu_count()} cores, {models[0] if models else platform.machine()}"

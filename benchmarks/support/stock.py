@@ -167,16 +167,12 @@ class CollectJob:
         self._pull_interval_s = pull_interval_s
         self._pulled = time.monotonic()
         self.environment = environment
-        self.environments = environment.batch_size or 1
-        client = reverb.Client(address)
-        self.observer = (
-            ObserverForEach(client, self.environments) if environment.batched else _observer(client)
-        )
+        self.observer = make_observer(reverb.Client(address), environment)
         self._actor = actor.Actor(
             environment,
             policy,
             self.train_step,
-            steps_per_run=self.environments,
+            steps_per_run=environment.batch_size or 1,
             metrics=actor.collect_metrics(10),
             summary_dir=str(summaries),
             observers=[self.observer],

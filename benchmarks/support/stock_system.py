@@ -79,7 +79,15 @@ def main(job: str, settings_json: str, *arguments: str) -> None:
             print(json.dumps({"train_steps_per_s": rate, "env_steps_per_s": rate}))
         elif job == "train":
             *seconds, address = arguments
-            train = train_job(parts, Path(directory), config.learn.batch_size, settings, address)
+            train = stock.TrainJob(
+                parts.agent,
+                parts.train_step,
+                address,
+                Path(directory),
+                config.learn.batch_size,
+                settings.train_steps,
+                settings.push_interval,
+            )
             print(json.dumps(measure(train, address, *map(float, seconds))))
         elif job == "collect":
             step = collect_job(parts, Path(directory), settings, arguments[0])
@@ -140,21 +148,6 @@ def tutorial_loop(
         train.run(iterations=settings.environments)
 
     return step
-
-
-def train_job(
-    parts: AgentParts, directory: Path, batch_size: int, settings: Settings, address: str
-) -> stock.TrainJob:
-    """Makes the distributed train job; it has pushed the first variables."""
-    return stock.TrainJob(
-        parts.agent,
-        parts.train_step,
-        address,
-        directory,
-        batch_size,
-        settings.train_steps,
-        settings.push_interval,
-    )
 
 
 def measure(job: stock.TrainJob, address: str, warm_up_s: float, seconds: float) -> dict[str, float]:
