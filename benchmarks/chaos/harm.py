@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from actorlearner.local.supervisor import Supervisor
-from benchmarks.chaos.link import Link
+from benchmarks.chaos.link import Links
 from benchmarks.chaos.schedule import Harm, Kind
 
 
@@ -24,28 +24,6 @@ class Done:
     began: float
     ended: float | None = None
     pid: int | None = None
-
-
-class Links:
-    """The links of all roles to the replay server, created on the supervisor's request."""
-
-    def __init__(self) -> None:
-        """Starts without links."""
-        self._links: dict[str, Link] = {}
-
-    def route(self, role: str, port: int) -> str:
-        """Creates the link of a role to the replay server; see Supervisor."""
-        self._links[role] = Link(port)
-        return self._links[role].address
-
-    def of(self, role: str) -> Link:
-        """Returns the link of a role."""
-        return self._links[role]
-
-    def close(self) -> None:
-        """Closes all links."""
-        for link in self._links.values():
-            link.close()
 
 
 class Harmer:

@@ -112,3 +112,25 @@ class Link:
         """Wakes the thread that is blocked on a socket; closing it would not."""
         with contextlib.suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
+
+
+class Links:
+    """The links of all roles to the replay server, created on the supervisor's request."""
+
+    def __init__(self) -> None:
+        """Starts without links."""
+        self._links: dict[str, Link] = {}
+
+    def route(self, role: str, port: int) -> str:
+        """Creates the link of a role to the replay server; see Supervisor."""
+        self._links[role] = Link(port)
+        return self._links[role].address
+
+    def of(self, role: str) -> Link:
+        """Returns the link of a role."""
+        return self._links[role]
+
+    def close(self) -> None:
+        """Closes all links."""
+        for link in self._links.values():
+            link.close()

@@ -14,7 +14,8 @@ from actorlearner.process.stop import Stop
 from actorlearner.records.run_directory import RunDirectory, new_run_directory
 from benchmarks.chaos.experiment import describe, under_chaos
 from benchmarks.chaos.findings import find
-from benchmarks.chaos.harm import Harmer, Links
+from benchmarks.chaos.harm import Harmer
+from benchmarks.chaos.link import Links
 from benchmarks.chaos.schedule import SERVER, make_schedule
 from benchmarks.chaos.verdict import reasons, table
 from benchmarks.chaos.watch import Watch

@@ -1,47 +1,12 @@
 """The verdict on a run under chaos: a table, and the reasons for a bad verdict."""
 
 import collections
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from actorlearner.records.formatting import duration
-from benchmarks.chaos.account import Account
-from benchmarks.chaos.downtime import Downtime, total_s
-from benchmarks.chaos.harm import Done
+from benchmarks.chaos.downtime import total_s
+from benchmarks.chaos.findings import Findings
 from benchmarks.chaos.schedule import Kind
-
-
-@dataclasses.dataclass(frozen=True)
-class Findings:
-    """The findings after the end of a run.
-
-    Attributes:
-      train_step: the last that the learner recorded.
-      evaluated: the last train step that was evaluated; -1 without any.
-      train_steps: how many there should be.
-      elapsed_s: how long the run took.
-      done: the harms, in order.
-      not_done: how many harms were still to come when the run ended.
-      downtimes: of each role, one for each harm.
-      account: of the transitions.
-      policy_records: records in which the order of the policies was checked.
-      policies_back: where they went backwards.
-      left: processes that are still there.
-      problems: all other failures, one sentence each.
-    """
-
-    train_step: int
-    evaluated: int
-    train_steps: int
-    elapsed_s: float
-    done: Sequence[Done]
-    not_done: int
-    downtimes: Mapping[str, Sequence[Downtime]]
-    account: Account
-    policy_records: int
-    policies_back: Sequence[str]
-    left: Sequence[int]
-    problems: Sequence[str]
 
 
 def reasons(findings: Findings) -> list[str]:

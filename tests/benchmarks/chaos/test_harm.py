@@ -9,7 +9,8 @@ import pytest
 
 from actorlearner.local.child import Child
 from actorlearner.records.run_directory import RunDirectory
-from benchmarks.chaos.harm import Harmer, Links
+from benchmarks.chaos.harm import Harmer
+from benchmarks.chaos.link import Links
 from benchmarks.chaos.schedule import SERVER, Harm, Kind
 from benchmarks.chaos.watch import Watch, still_there
 from tests.conftest import Eventually
@@ -55,9 +56,7 @@ def state(child: Child) -> str:
     return Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_a_kill_is_done_when_it_is_due_and_waits_for_a_process(
-    supervisor: Any, links: Links, eventually: Eventually
-) -> None:
+def test_a_kill_is_done_when_it_is_due_and_waits_for_a_process(supervisor: Any, links: Links) -> None:
     harmer = Harmer(supervisor, links)
     assert list(harmer.check()) == []
     kills = [Harm(0.0, "learner", Kind.KILL), Harm(0.0, "learner", Kind.KILL)]

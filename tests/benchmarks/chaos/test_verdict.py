@@ -9,10 +9,11 @@ import pytest
 
 from benchmarks.chaos.account import Account
 from benchmarks.chaos.downtime import Downtime, downtimes, total_s
+from benchmarks.chaos.findings import Findings
 from benchmarks.chaos.harm import Done
 from benchmarks.chaos.policies import all_steps_back, steps_back
 from benchmarks.chaos.schedule import Harm, Kind
-from benchmarks.chaos.verdict import Findings, reasons, table
+from benchmarks.chaos.verdict import reasons, table
 
 DONE = [
     Done(Harm(1.0, "learner", Kind.KILL), began=1_001.0, ended=1_001.1, pid=5),
