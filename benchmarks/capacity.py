@@ -1,8 +1,8 @@
 """`capacity`: the insert and sample rates of 1, 2 and 4 replay servers, and their CPU time.
 
 One process writes HalfCheetah's transitions to all servers as fast as it can, then draws batches from all of
-them. It shares the machine's cores with the servers, so the rates are lower bounds. A server's CPU time is
-what a machine with more cores can be computed from.
+them. It shares the machine's cores with the servers, so the rates are lower bounds. The needs of a machine
+with more cores follow from a server's CPU time.
 """
 
 import dataclasses

@@ -62,13 +62,13 @@ def run(
 
 
 def our_batches(config: Config, specs: EnvironmentSpecs, address: str) -> tuple[tf.data.Dataset, Decode]:
-    """Returns our dataset of batches, and what decodes a batch as our learner does."""
+    """Returns our dataset of batches, and a function that decodes a batch as our learner does."""
     layout = make_layout(config, specs)
     return experience_dataset([address], layout, _BATCH, _BATCH), decoder(layout)
 
 
 def decoder(layout: ReplayLayout) -> Decode:
-    """Returns what decodes a batch as our learner does."""
+    """Returns a function that decodes a batch as our learner does."""
 
     def decode(batch: Any) -> trajectory.Transition:
         stored = layout.decode(batch)
@@ -79,7 +79,7 @@ def decoder(layout: ReplayLayout) -> Decode:
 
 
 def stock_batches(agent: tf_agent.TFAgent, address: str) -> tuple[tf.data.Dataset, Decode]:
-    """Returns TF-Agents' dataset of batches, and what decodes a batch as its agents do.
+    """Returns TF-Agents' dataset of batches, and a function that decodes a batch as its agents do.
 
     The buffer keeps its defaults: other values of max_cycle_length, dataset_buffer_size and
     num_workers_per_iterator changed the rate by no more than it changes from round to round.

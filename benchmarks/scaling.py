@@ -1,7 +1,7 @@
 """`scaling`: 1 to 32 collect actors, whose environments wait, and one that comes late.
 
-The environments wait for most of an env step, as for robots or for simulators elsewhere, so that two cores do
-for many actors. Nothing trains; policies are published as a learner would.
+The environments wait for most of an env step, as for robots or for simulators elsewhere, so that two cores
+are enough for many actors. Nothing trains; policies are published as a learner would.
 """
 
 import dataclasses
@@ -153,7 +153,7 @@ def _late(seconds: list[float], beside: int) -> Row:
 
 
 def env_steps_per_s(records: Sequence[Record], began: float, ended: float) -> float:
-    """The rate of one actor, between its first and its last record in this time.
+    """Returns the rate of one actor between its first and its last record in this time.
 
     Raises:
       ValueError: there are not two of them.
@@ -168,12 +168,12 @@ def env_steps_per_s(records: Sequence[Record], began: float, ended: float) -> fl
 def policy_lags_s(
     records: Sequence[Sequence[Record]], published: Mapping[int, float], began: float
 ) -> list[float]:
-    """For each policy published after `began` that all actors recorded: seconds until the last had it.
+    """Returns the seconds until the last actor had a policy, for each policy that all actors recorded.
 
     Args:
       records: of each actor.
-      published: when each train step's policy was, in Unix seconds.
-      began: Unix seconds.
+      published: when the policy of each train step was published, in Unix seconds.
+      began: policies that were published before are left out; Unix seconds.
     """
     pulled = [_pulled(of_actor) for of_actor in records]
     return [
@@ -184,12 +184,12 @@ def policy_lags_s(
 
 
 def _pulled(records: Sequence[Record]) -> dict[int, float]:
-    """When an actor got the policy of each train step, in Unix seconds."""
+    """Returns when an actor got the policy of each train step, in Unix seconds."""
     return {record["policy_train_step"]: record["time"] - record["policy_age_s"] for record in records}
 
 
 def table(sizes: Sequence[Size]) -> list[str]:
-    """The figures of all sizes as a Markdown table."""
+    """Returns the figures of all sizes as a Markdown table."""
     header = (
         "collect actors",
         "env steps/s",
@@ -215,7 +215,7 @@ def table(sizes: Sequence[Size]) -> list[str]:
 
 
 def share_of_linear(size: Size, one: Size) -> float:
-    """Env steps a second, as a share of what as many actors would take if each were as fast as `one` is."""
+    """Returns env steps a second, relative to as many actors of which each is as fast as in `one`."""
     return size.env_steps_per_s / (size.actors / one.actors * one.env_steps_per_s)
 
 

@@ -43,7 +43,7 @@ def run(turns: int = 3, measurements: Measurements | None = None) -> tuple[list[
 
 
 def measured_systems(train_steps: int = 5_000, warm_up_s: float = 5.0, seconds: float = 15.0) -> Measurements:
-    """Returns what measures each system, by its name.
+    """Returns the measurement of each system, by its name.
 
     Args:
       train_steps: that ours takes; the first quarter is its warm-up.

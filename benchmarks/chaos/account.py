@@ -149,20 +149,19 @@ def _losses(
     for each in environments:
         numbers = range(len(each.times))
         is_lost = np.array([(each.identity, number) not in stored for number in numbers], np.bool_)
-        # Where in the process's env steps each of these was; it could take no more than `margin` after it
-        # before it was confirmed.
+        # The process could take `margin` env steps more before an env step was confirmed.
         place = np.searchsorted(times, each.times)
         confirmed = np.append(times, [np.inf] * margin)[place + margin]
-        is_rest = _ends_with(is_lost) & np.isinf(confirmed)
+        unconfirmed = _trailing(is_lost) & np.isinf(confirmed)
         by_server = np.zeros_like(is_lost)
         for loss in losses:
             by_server |= (confirmed > loss.saved_at) & (each.times <= loss.died_at)
-        yield at_end, int(np.count_nonzero(is_rest))
-        yield "lost_with_server", int(np.count_nonzero(is_lost & ~is_rest & by_server))
-        yield "lost", int(np.count_nonzero(is_lost & ~is_rest & ~by_server))
+        yield at_end, int(np.count_nonzero(unconfirmed))
+        yield "lost_with_server", int(np.count_nonzero(is_lost & ~unconfirmed & by_server))
+        yield "lost", int(np.count_nonzero(is_lost & ~unconfirmed & ~by_server))
 
 
-def _ends_with(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _trailing(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Returns the trailing run of set flags as a mask."""
     result: npt.NDArray[np.bool_] = np.logical_and.accumulate(flags[::-1])[::-1]
     return result

@@ -89,7 +89,10 @@ def _of_group(span_s: float, group: Sequence[str], draw: random.Random) -> Itera
 
 
 def _kinds(count: int, group: Sequence[str], draw: random.Random) -> list[Kind]:
-    """Kills for the greater half; stops and cuts in turn for the rest. Nothing cuts the server off itself."""
+    """Returns kills for more than half of the harms; the others are stops and cuts in turn.
+
+    The replay server is not cut off: links end there.
+    """
     others = [Kind.STOP] if SERVER in group else [Kind.STOP, Kind.CUT]
     kills = count // 2 + 1
     kinds = [Kind.KILL] * kills + [others[i % len(others)] for i in range(count - kills)]

@@ -34,7 +34,7 @@ def configuration(layout: str = "packed", name: str = NAME) -> Config:
 def random_env_steps(
     config: Config, environments: int, count: int
 ) -> tuple[EnvironmentSpecs, list[EnvSteps]]:
-    """Takes `count` env steps in each environment with random actions; returns what was experienced."""
+    """Takes `count` env steps in each environment with random actions; returns them."""
     made = [load_guarded(config.environment, 0, "benchmark", 0, i) for i in range(environments)]
     specs = environment_specs(made[0])
     batch = EnvironmentBatch(made)
