@@ -69,7 +69,7 @@ def _learners(
     config: Config, specs: EnvironmentSpecs, address: str, directory: Path
 ) -> dict[str, "Training | stock.TrainJob"]:
     """Makes the learners, each with its own agent; each has taken its first train steps."""
-    learners: dict[str, Training] = {}
+    learners: dict[str, Training | stock.TrainJob] = {}
     for precision, end in (("float32", ""), ("bfloat16", _BFLOAT16)):
         learn = dataclasses.replace(config.learn, precision=precision)
         in_precision = dataclasses.replace(config, learn=learn)
@@ -78,27 +78,13 @@ def _learners(
             learner = Training(in_precision, specs, directory / f"{name} {precision}", batches)
             learner.publish(Publisher(reverb.Client(address), learner.parts), learn.publish_interval)
             learners[name + end] = learner
-    shared = config.learn.train_steps_per_call, config.learn.publish_interval
-    return {
-        **learners,
-        _STOCK: _stock_learner(config, specs, address, directory / "stock", *shared),
-        _AS_SHIPPED: _stock_learner(config, specs, address, directory / "shipped", 1, 1),
-    }
-
-
-def _stock_learner(
-    config: Config,
-    specs: EnvironmentSpecs,
-    address: str,
-    directory: Path,
-    train_steps: int,
-    push_interval: int,
-) -> stock.TrainJob:
-    parts = make_agent(config, specs)
-    batch = config.learn.batch_size
-    job = stock.TrainJob(parts.agent, parts.train_step, address, directory, batch, train_steps, push_interval)
-    job.step()  # Traces the graph.
-    return job
+    as_ours = (config.learn.train_steps_per_call, config.learn.publish_interval)
+    for name, settings in ((_STOCK, as_ours), (_AS_SHIPPED, (1, 1))):
+        parts = make_agent(config, specs)
+        job = (parts.agent, parts.train_step, address, directory / name, config.learn.batch_size)
+        learners[name] = stock.TrainJob(*job, *settings)
+        learners[name].step()  # Traces the graph.
+    return learners
 
 
 class Training:

@@ -8,7 +8,6 @@ are not: the memory of a role rises or falls over many records at a time.
 """
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,23 +22,6 @@ _Column = npt.NDArray[np.float64]
 
 _BIN_S = 60.0
 _MIB = float(1 << 20)
-
-
-@dataclasses.dataclass(frozen=True)
-class Growth:
-    """The growth of a role's memory after the warm-up.
-
-    Attributes:
-      mean: resident memory, in MiB.
-      slope: in MiB an hour.
-      error: standard error of the slope.
-      minutes: how many it is from.
-    """
-
-    mean: float
-    slope: float
-    error: float
-    minutes: int
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,24 +40,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         times = np.array([record["time"] for record in records])
         memory = np.array([record["memory_bytes"] for record in records]) / _MIB
         try:
-            grown = growth(times, memory, options.warm_up * 60.0)
-        except ValueError as error:
-            print(f"{path.stem} is left out: {error}", file=sys.stderr)
+            mean, slope, error, minutes = growth(times, memory, options.warm_up * 60.0)
+        except ValueError as refusal:
+            print(f"{path.stem} is left out: {refusal}", file=sys.stderr)
             continue
-        slope = f"{grown.slope:+.1f} ± {grown.error:.1f}"
-        rows.append((path.stem, f"{grown.mean:.0f}", slope, str(grown.minutes)))
+        rows.append((path.stem, f"{mean:.0f}", f"{slope:+.1f} ± {error:.1f}", str(minutes)))
     for line in markdown.table(("role", "resident memory, MiB", "slope, MiB an hour", "minutes"), rows):
         print(line)
     return 0
 
 
-def growth(times: _Column, memory: _Column, warm_up_s: float) -> Growth:
+def growth(times: _Column, memory: _Column, warm_up_s: float) -> tuple[float, float, float, int]:
     """Fits a line to what was measured `warm_up_s` after the first record and later.
 
     Args:
       times: in seconds, ascending.
       memory: in MiB, at these times.
       warm_up_s: what is left out.
+
+    Returns:
+      The mean in MiB, the slope in MiB an hour, its standard error, and the number of minutes.
 
     Raises:
       ValueError: fewer than four minutes are left.
@@ -89,7 +73,7 @@ def growth(times: _Column, memory: _Column, warm_up_s: float) -> Growth:
     hours = (minutes + 0.5) * _BIN_S / 3600.0
     (slope, _), covariance = np.polyfit(hours, means, 1, cov=True)
     error = float(np.sqrt(covariance[0, 0]))
-    return Growth(float(means.mean()), float(slope), error, len(minutes))
+    return float(means.mean()), float(slope), error, len(minutes)
 
 
 if __name__ == "__main__":

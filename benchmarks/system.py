@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,57 +26,43 @@ _LIKE_OURS_GOAL = 1
 _SHIPPED_GOALS = {"tutorial loop": 3, "distributed roles": 5}
 
 Rates = dict[str, float]
-Measurements = Mapping[str, Callable[[], Rates]]
 
 
-def run(turns: int = 3, measurements: Measurements | None = None) -> tuple[list[Row], dict[str, Any]]:
+def run(
+    turns: int = 3, train_steps: int = 5_000, warm_up_s: float = 5.0, seconds: float = 15.0
+) -> tuple[list[Row], dict[str, Any]]:
     """Measures local mode, TF-Agents' tutorial loop and its distributed roles in turn.
 
     Args:
       turns: rounds.
-      measurements: return `train_steps_per_s` and other rates, by the names of `measured_systems`; None
-        measures those.
-    """
-    measurements = measured_systems() if measurements is None else measurements
-    details = rounds.in_turn(measurements, turns)
-    return rows(details), details
-
-
-def measured_systems(train_steps: int = 5_000, warm_up_s: float = 5.0, seconds: float = 15.0) -> Measurements:
-    """Returns the measurement of each system, by its name.
-
-    Args:
       train_steps: that ours takes; the first quarter is its warm-up.
       warm_up_s: of stock's systems, after their first train step.
       seconds: in which stock's systems are measured after that.
     """
     stock_s = (warm_up_s, seconds)
     alike, shipped = like_ours(configuration(), _ENVIRONMENTS), Settings()
-    return {
+    measurements = {
         _OURS: functools.partial(local_mode, train_steps),
         "tutorial loop": functools.partial(_tutorial, alike, *stock_s),
         "distributed roles": functools.partial(_distributed, alike, *stock_s),
         _shipped("tutorial loop"): functools.partial(_tutorial, shipped, *stock_s),
         _shipped("distributed roles"): functools.partial(_distributed, shipped, *stock_s),
     }
+    details = rounds.in_turn(measurements, turns)
+    train = {name: [rates["train_steps_per_s"] for rates in values] for name, values in details.items()}
+    goals = dict.fromkeys(_SHIPPED_GOALS, _LIKE_OURS_GOAL) | {
+        _shipped(name): goal for name, goal in _SHIPPED_GOALS.items()
+    }
+    settings = _settings()
+    rows = []
+    for name, goal in goals.items():
+        what = f"train steps a second, HalfCheetah; ratio to TF-Agents' {name}"
+        rows.append(Row("system", what, *rounds.compared(train, _OURS, name), goal, True, settings[name]))
+    return rows, details
 
 
 def _shipped(name: str) -> str:
     return f"{name} as shipped"
-
-
-def rows(details: Mapping[str, Sequence[Rates]]) -> list[Row]:
-    """Returns the rows of these rates, which are lists with a value for each round."""
-    train = {name: [rates["train_steps_per_s"] for rates in values] for name, values in details.items()}
-
-    def row(beside: str, goal: float, settings: str) -> Row:
-        what = f"train steps a second, HalfCheetah; ratio to TF-Agents' {beside}"
-        return Row("system", what, *rounds.compared(train, _OURS, beside), goal, True, settings)
-
-    settings = _settings()
-    return [row(name, _LIKE_OURS_GOAL, settings[name]) for name in _SHIPPED_GOALS] + [
-        row(_shipped(name), goal, settings[_shipped(name)]) for name, goal in _SHIPPED_GOALS.items()
-    ]
 
 
 def _settings() -> dict[str, str]:

@@ -21,7 +21,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "writer": {"env_steps": 800, "turns": 1},
     "actor": {"names": ["HalfCheetahBulletEnv-v0"], "turns": 1, "round_s": 0.1},
     "publish": {"actors": 1, "turns": 1, "train_steps": 100, "env_steps": 2_000},
-    "system": {"turns": 1},
+    "system": {"turns": 1, "train_steps": 1_000, "warm_up_s": 0.5, "seconds": 1.0},
     "memory": {"recorded": 16_000, "times": 2},
     "startup": {"turns": 1},
     "mixing": {"env_steps": 2_000, "rounds_of_items": 5},
@@ -35,10 +35,7 @@ _SIZES: dict[str, dict[str, Any]] = {
 _RUN = """
 import dataclasses, importlib, json, os, sys
 benchmark = importlib.import_module(f"benchmarks.{sys.argv[1]}")
-options = json.loads(sys.argv[2])
-if sys.argv[1] == "system":
-    options["measurements"] = benchmark.measured_systems(train_steps=1_000, warm_up_s=0.5, seconds=1.0)
-rows, details = benchmark.run(**options)
+rows, details = benchmark.run(**json.loads(sys.argv[2]))
 print(json.dumps({"rows": [dataclasses.asdict(row) for row in rows], "details": details}), flush=True)
 os._exit(0)  # As the command does.
 """
