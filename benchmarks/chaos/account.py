@@ -1,8 +1,7 @@
 """Accounts for every transition: produced by an environment, found in replay, or lost, and why."""
 
 import dataclasses
-import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from benchmarks.chaos.numbered import Numbers, Produced, read_observations
 from benchmarks.chaos.watch import ServerLoss
 
 _UNCONFIRMED_ITEMS = 2
-"""See `ReplayWriter.flush`."""
+"""Complete items of a writer that may be unconfirmed while its actor continues; see `ReplayWriter.flush`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,25 +92,21 @@ def make_account(
       losses: the deaths of replay servers.
     """
     found, torn = _read(stored, writing.n_step)
-    numbers = {each.identity: each for each in produced}
-    known = np.array([_is_of(numbers, *pair) for pair in found], np.bool_)
+    taken = {each.identity: len(each.times) for each in produced}
     distinct = set(found)
     account = dict.fromkeys(("lost_with_actor", "lost_at_end", "lost_with_server", "lost"), 0)
-    for _, group in itertools.groupby(sorted(produced, key=lambda each: each.pid), lambda each: each.pid):
-        for why, count in _losses(list(group), distinct, writing, killed, losses):
+    for pid in {each.pid for each in produced}:
+        environments = [each for each in produced if each.pid == pid]
+        for why, count in _losses(environments, distinct, writing, killed, losses):
             account[why] += count
     return Account(
         produced=sum(len(each.times) for each in produced),
         stored=len(found),
         duplicated=len(found) - len(distinct),
-        unknown=int(np.count_nonzero(~known)),
+        unknown=sum(number >= taken.get(identity, 0) for identity, number in found),
         torn=torn,
         **account,
     )
-
-
-def _is_of(produced: Mapping[int, Produced], identity: int, number: int) -> bool:
-    return identity in produced and number < len(produced[identity].times)
 
 
 def _read(stored: Iterable[StoredTransition], n_step: int) -> tuple[list[tuple[int, int]], int]:

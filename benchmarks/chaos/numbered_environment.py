@@ -35,11 +35,11 @@ class NumberedEnvironment(py_environment.PyEnvironment):
         self._actions = action_spec
 
     def observation_spec(self) -> array_spec.ArraySpec:
-        """See PyEnvironment."""
+        """Returns the spec of `numbered.observation`."""
         return array_spec.BoundedArraySpec([4], np.float32, 0.0, 1.0, "observation")
 
     def action_spec(self) -> Nest:
-        """See PyEnvironment."""
+        """Returns the spec of the actions, which are ignored."""
         return self._actions
 
     def _reset(self) -> ts.TimeStep:
@@ -56,7 +56,7 @@ class NumberedEnvironment(py_environment.PyEnvironment):
         return ts.truncation(self._steps.observation, reward)
 
     def close(self) -> None:
-        """See PyEnvironment."""
+        """Closes the log of env steps."""
         self._steps.close()
 
 

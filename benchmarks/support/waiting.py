@@ -14,7 +14,7 @@ _OBSERVATIONS, _ACTIONS = 26, 6
 
 
 class WaitingEnvironment(gym.Env):
-    """Answers with random numbers, in episodes without an end."""
+    """Returns random observations, in episodes without an end."""
 
     def __init__(self, wait_s: float) -> None:
         """Each env step takes `wait_s`."""
@@ -24,13 +24,13 @@ class WaitingEnvironment(gym.Env):
         self._random = np.random.default_rng(0)
 
     def reset(self, **options: Any) -> npt.NDArray[np.float32]:
-        """See gym.Env."""
+        """Returns the first observation of an episode."""
         return self._observation()
 
     def step(
         self, action: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.float32], float, bool, dict[str, Any]]:
-        """See gym.Env."""
+        """Waits; returns an observation without a reward or an end."""
         time.sleep(self._wait_s)
         return self._observation(), 0.0, False, {}
 
