@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.config.schema import CollectConfig, Config, EnvironmentConfig, LearnConfig, ReplayConfig
 from actorlearner.process import heartbeat
+from actorlearner.process.tensorflow_setup import without_gc
 from tests.support.ports import unused_port
 
 Eventually = Callable[..., None]
@@ -45,6 +46,13 @@ def _shares_fixtures(module: Path) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Shares the tests out among the workers of `pytest --numprocesses`."""
     return _KeepsSharedTogether(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Exempts TensorFlow and the test modules from garbage collection; see `without_gc`."""
+    with without_gc():
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import importlib.metadata
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,10 +11,9 @@ from actorlearner.process.tensorflow_setup import without_gc
 
 
 @pytest.fixture(autouse=True)
-def _only_here() -> Iterator[None]:
+def _only_here() -> None:
     """Prevents gc.freeze from keeping the garbage of other tests forever."""
-    yield
-    gc.unfreeze()
+    gc.collect()
 
 
 def test_the_collector_does_not_see_objects_of_the_context() -> None:
