@@ -234,11 +234,14 @@ def test_each_batch_has_one_row_of_each_item(serve: Serve, per_replica: int) -> 
     assert all(len(set(batch % MAX_ROWS)) > 1 for batch in batches)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_transition_is_equally_likely(serve: Serve, layout: str) -> None:
-    """A chi-square test at six standard deviations, with a last item that is not full."""
+@pytest.mark.parametrize(("layout", "batches"), [("packed", 2_000), ("trajectory", 200)])
+def test_every_transition_is_equally_likely(serve: Serve, layout: str, batches: int) -> None:
+    """A chi-square test at six standard deviations, with a last item that is not full.
+
+    It finds one transition that is never sampled.
+    """
     replay = serve(layout=layout)
-    count, batch_size, batches = 43, 100, 2_000
+    count, batch_size = 43, 100
     assert replay.write(count, environments=1).close(LONG_S)
     times = np.zeros(count)
     for decoded in batches_of(replay, batch_size, batch_size, batches):
