@@ -1,6 +1,7 @@
-"""A real run with callbacks: each role calls them with its events; a broken callback affects no other."""
+"""Real runs with the user's own code: callbacks get the events of each role, and faults are survived."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,13 @@ class Broken(Callback):
 """
 _LOCAL = ("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"))
 _SETTINGS = ("learn.train_steps=400", "evaluate.interval=200", "learn.checkpoint_interval=200")
+_LENGTH = 50
+
+
+def faulty(faults: int) -> tuple[str, ...]:
+    """Settings for environments that fail so often in each process, and have episodes of _LENGTH."""
+    suite = ("environment.suite=tests.support.faulty:make", "environment.name=''")
+    return (*suite, f"environment.kwargs={{faults: {faults}}}", f"environment.max_episode_steps={_LENGTH}")
 
 
 def events_of(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
@@ -45,22 +53,43 @@ def events_of(folder: Path, role: str) -> dict[str, list[dict[str, Any]]]:
     return by_hook
 
 
-def test_each_role_calls_its_callbacks(start: Callable[..., Command], tmp_path: Path) -> None:
+def test_faults_are_survived_and_counted_and_each_role_calls_its_callbacks(
+    start: Callable[..., Command], tmp_path: Path
+) -> None:
     (tmp_path / "mine.py").write_text(_CODE)
     (tmp_path / "events").mkdir()
     run = start(
-        *(*_LOCAL, "--run_dir", "run", "--set", *TINY_RUN, *_SETTINGS, "collect.actors=2"),
-        "collect.envs_per_actor=1",
-        "callbacks=['mine:Recorder', 'mine:Broken']",
+        *(*_LOCAL, "--run_dir", "run", "--set", *TINY_RUN, *_SETTINGS, "collect.actors=1"),
+        *("collect.envs_per_actor=2", *faulty(9), "callbacks=['mine:Recorder', 'mine:Broken']"),
     )
     assert run.finish() == 0, run.err
+    _check_faults(tmp_path / "run", run.out)
+    _check_events(tmp_path)
     assert "eval-actor: callback mine:Broken.on_evaluation raised ValueError: not today" in run.out
     assert run.out.count("not today") == 1
     if "network: private" in run.out:
         assert "callbacks: no network access outside this run; --network host enables it\n" in run.out
-    run_id = json.loads((tmp_path / "run" / "manifest.json").read_text())["run_id"]
 
-    learner = events_of(tmp_path, "learner")
+
+def _check_faults(run: Path, out: str) -> None:
+    assert records(run / "metrics" / "collect-0.jsonl")[-1]["faults"] == 9
+    assert "faults         9 of environments" in out
+    log = (run / "logs" / "collect-actor-0.log").read_text()
+    assert "environment 0: step raised FloatingPointError: the pendulum came off" in log
+    assert all(math.isfinite(record["loss"]) for record in records(run / "metrics" / "learner.jsonl"))
+    evaluations = records(run / "metrics" / "eval.jsonl")
+    assert [record["lengths"] for record in evaluations] == [[_LENGTH]] * 3
+    assert all(math.isfinite(record["average_return"]) for record in evaluations)
+    assert (run / "logs" / "eval-actor.log").read_text().count("the environment is replaced") == 9
+
+
+def _check_events(folder: Path) -> None:
+    """Checks that the events of each role are those that it recorded."""
+    run_id = json.loads((folder / "run" / "manifest.json").read_text())["run_id"]
+    metrics = folder / "run" / "metrics"
+    learner, actor, evaluator = (
+        events_of(folder, role) for role in ("learner", "collect-actor-0", "eval-actor")
+    )
     published = [event["train_step"] for event in learner["on_publish"]]
     assert published == sorted(published)
     assert published[-1] == 400
@@ -68,23 +97,24 @@ def test_each_role_calls_its_callbacks(start: Callable[..., Command], tmp_path: 
     assert {200, 400} <= set(checkpoints)
     assert all(path.with_suffix(".index").exists() for path in checkpoints.values())
 
-    evaluations = records(tmp_path / "run" / "metrics" / "eval.jsonl")
     keys = ("train_step", "env_steps", "returns", "lengths")
-    evaluated = events_of(tmp_path, "eval-actor")["on_evaluation"]
-    assert [{key: event[key] for key in keys} for event in evaluated] == [
-        {key: record[key] for key in keys} for record in evaluations
+    assert [{key: event[key] for key in keys} for event in evaluator["on_evaluation"]] == [
+        {key: record[key] for key in keys} for record in records(metrics / "eval.jsonl")
     ]
+    episodes = actor["on_episode"]
+    assert len(episodes) == records(metrics / "collect-0.jsonl")[-1]["episodes"]
+    assert {event["length"] for event in episodes} == {_LENGTH}
+    for events in (learner, actor, evaluator):
+        assert [event["run_id"] for event in events["close"]] == [run_id]
 
-    lengths = []
-    for index in range(2):
-        actor = events_of(tmp_path, f"collect-actor-{index}")
-        episodes = actor.get("on_episode", [])
-        last = records(tmp_path / "run" / "metrics" / f"collect-{index}.jsonl")[-1]
-        assert len(episodes) == last["episodes"]
-        lengths += [event["length"] for event in episodes]
-        assert actor["close"][0]["run_id"] == run_id
-    assert set(lengths) == {200}
-    assert all(len(events_of(tmp_path, role)["close"]) == 1 for role in ("learner", "eval-actor"))
+
+@pytest.mark.long
+def test_an_environment_that_always_fails_ends_the_run_and_is_named(start: Callable[..., Command]) -> None:
+    settings = (*TINY_RUN, *_SETTINGS, *faulty(1_000_000), "environment.max_faults=4")
+    command = start(*_LOCAL, "--run_dir", "run", "--set", *settings)
+    assert command.finish() == 1
+    assert "environment 0 failed 5 times in a row (environment.max_faults: 4), most recently: " in command.err
+    assert "Traceback" not in command.err
 
 
 @pytest.mark.long
