@@ -1,8 +1,13 @@
-"""Playing and filming the results of a run: its best policy, a copy of a policy, and a checkpoint."""
+"""A run that has finished: its files, and its policies when they are played and filmed.
 
+Its results are its best policy, copies of policies, and a checkpoint.
+"""
+
+import json
 import os
 import re
 import shutil
+import uuid
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -10,51 +15,53 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from actorlearner import evaluate, load_config
 from actorlearner.acting.best_record import BestRecord, read_best
 from actorlearner.acting.episodes import play_episodes
 from actorlearner.acting.policy_source import find_policy
 from actorlearner.acting.saved_policy import load_source
+from actorlearner.api import Run
 from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.specs import environment_specs
 from actorlearner.process.stop import Stop
-from tests.support.processes import REPOSITORY, TINY_RUN, Command, records
+from actorlearner.replay.item_size import MAX_ROWS
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records
+from tests.support.warm import MARK_VARIABLE
 
 pytestmark = pytest.mark.integration
 
 _EPISODES = 8
+_LENGTH = 50
 
 
 @pytest.fixture(name="run", scope="module")
 def _run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a run that has finished."""
-    folder = tmp_path_factory.mktemp("play")
-    settings = ("learn.train_steps=1000", "evaluate.interval=500", f"evaluate.episodes={_EPISODES}")
-    local = (
-        "local",
-        "--config",
-        str(REPOSITORY / "configs" / "td3_pendulum.yaml"),
-        "--run_dir",
-        "run",
-        "--set",
-    )
+    """The directory of a run that has finished; no process and no temporary file is left."""
+    folder, mark = tmp_path_factory.mktemp("play"), uuid.uuid4().hex
+    temporary = folder / "temporary"
+    temporary.mkdir()
     ended = actorlearner(
-        folder, *local, *TINY_RUN, *settings, "evaluate.video_interval=1000", "collect.actors=1"
+        folder,
+        *("local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"), "--run_dir", "run"),
+        *("--set", *TINY_RUN, "learn.train_steps=1000", "learn.profile=500,520", "agent.n_step=3"),
+        *("collect.actors=2", "collect.envs_per_actor=2", f"environment.max_episode_steps={_LENGTH}"),
+        *("evaluate.interval=500", f"evaluate.episodes={_EPISODES}", "evaluate.video_interval=1000"),
+        **{MARK_VARIABLE: mark, "TMPDIR": str(temporary)},
     )
     assert ended.process.returncode == 0, ended.err
+    assert marked_processes(mark) == []
+    assert list(temporary.iterdir()) == []
     (folder / "printed").write_text(ended.out)
     return folder / "run"
 
 
-def actorlearner(folder: Path, *arguments: str, fresh: bool = False) -> Command:
+def actorlearner(folder: Path, *arguments: str, fresh: bool = False, **variables: str) -> Command:
     """Runs a command to its end."""
-    left_out = (
-        "DISPLAY",
-        "TF_CPP_MIN_LOG_LEVEL",
-    )  # TensorFlow may print, and there is no display, as on many users' machines.
+    # TensorFlow may print, and there is no display, as on many users' machines.
+    left_out = ("DISPLAY", "TF_CPP_MIN_LOG_LEVEL")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    command = Command(
-        ("-m", "actorlearner", *arguments), folder, environment | {"PYTHONPATH": str(REPOSITORY)}, fresh=fresh
-    )
+    environment |= {"PYTHONPATH": str(REPOSITORY)} | variables
+    command = Command(("-m", "actorlearner", *arguments), folder, environment, fresh=fresh)
     command.finish()
     return command
 
@@ -70,6 +77,63 @@ def facts_of(run: Path) -> BestRecord:
     facts = read_best(run / "policies" / "best")
     assert facts is not None
     return facts
+
+
+def test_the_run_trained_and_evaluated_and_has_its_files(run: Path) -> None:
+    metrics = run / "metrics"
+    steps = [record["train_step"] for record in records(metrics / "learner.jsonl")]
+    assert steps == sorted(steps)
+    assert steps[-1] == 1000
+    _check_actors(metrics)
+    evaluations = records(metrics / "eval.jsonl")
+    assert [record["train_step"] for record in evaluations] == [0, 500, 1000]
+    assert all(record["lengths"] == [_LENGTH] * _EPISODES for record in evaluations)
+    _check_one_update_an_env_step(metrics)
+    _check_files(run)
+    _check_printed(run.with_name("printed").read_text())
+
+
+def _check_actors(metrics: Path) -> None:
+    """Each actor began with random actions and ended with newer variables than its first ones."""
+    for index in range(2):
+        versions = [record["policy_train_step"] for record in records(metrics / f"collect-{index}.jsonl")]
+        assert versions == sorted(versions)
+        assert versions[-1] > max(0, versions[0])
+
+
+def _check_one_update_an_env_step(metrics: Path) -> None:
+    newest = records(metrics / "learner.jsonl")[-1]
+    # n-step transitions overlap: there is still one for each env step.
+    # min_size transitions before the first train step, then one each. The error buffer is one item of each
+    # actor; whole items are counted, and the batches of two rounds of items are sampled ahead of training.
+    assert newest["env_steps"] == pytest.approx(200 + 1000, abs=6 * MAX_ROWS)
+    inserted = records(metrics / "replay.jsonl")[-1]["inserts"]
+    taken = sum(records(metrics / f"collect-{index}.jsonl")[-1]["env_steps"] for index in range(2))
+    # Two actors' unfilled items, which count as full ones, or what the rate limiter held back at the end.
+    assert -2 * MAX_ROWS < taken - inserted <= 2 * 4 * MAX_ROWS
+
+
+def _check_files(run: Path) -> None:
+    assert json.loads((run / "manifest.json").read_text())["run_id"]
+    assert (run / "config.yaml").exists()
+    assert (run / "checkpoints" / "learner" / "ckpt-1000.index").exists()
+    for policy in ("policy", "collect_policy", "greedy_policy"):
+        assert (run / "policies" / policy / "saved_model.pb").exists()
+    logs = {path.name for path in (run / "logs").iterdir()}
+    actors = {"collect-actor-0.log", "collect-actor-1.log"}
+    assert logs == {"fork-server.log", "replay-server.log", "learner.log", "eval-actor.log"} | actors
+    assert list((run / "summaries" / "learner" / "plugins" / "profile").glob("*/*.xplane.pb"))
+    assert {path.name for path in (run / "summaries").iterdir()} == {
+        *("learner", "eval", "collect-0", "collect-1", "replay")
+    }
+
+
+def _check_printed(out: str) -> None:
+    first = out.splitlines()[0]
+    assert re.fullmatch(r"run directory: .*/run", first)
+    assert re.search(rf"train step 1,000: AverageReturn -\d+\.\d\d, AverageEpisodeLength {_LENGTH}.0", out)
+    assert re.search(r"totals +1,000 train steps, [\d,]+ env steps, [\d,]+ episodes", out)
+    assert "tensorflow" not in out.lower()
 
 
 def test_the_best_policy_is_that_of_the_best_evaluation_and_is_played_again(run: Path) -> None:
@@ -97,14 +161,20 @@ def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
     np.testing.assert_allclose([episode.episode_return for episode in episodes], fresh.returns, rtol=0.01)
 
 
+def test_the_api_plays_the_best_policy(run: Path) -> None:
+    policy = Run(run, load_config(run / "config.yaml")).best_policy()
+    assert policy([0.0, 1.0, 0.0]).shape == (1,)
+    assert [episode.length for episode in evaluate(policy, episodes=2)] == [_LENGTH] * 2
+
+
 def test_a_rollout_agrees_with_what_was_recorded(run: Path) -> None:
     title, *lines, mean = rollout(run.parent, "run", "--episodes", str(_EPISODES))
     facts = facts_of(run)
     assert title == f"policy run/policies/best, train step {facts.train_step:,}, in Pendulum-v1"
     assert len(lines) == _EPISODES
     for i, line in enumerate(lines):
-        assert re.fullmatch(rf"Episode #{i}: reward: -\d+\.\d+, length: 200", line), line
-    match = re.fullmatch(r"mean of 8: reward: (.+) ± (.+), length: 200.0 ± 0.0", mean)
+        assert re.fullmatch(rf"Episode #{i}: reward: -\d+\.\d+, length: {_LENGTH}", line), line
+    match = re.fullmatch(rf"mean of 8: reward: (.+) ± (.+), length: {_LENGTH}.0 ± 0.0", mean)
     assert match, mean
     fresh = facts.fresh
     assert fresh is not None
@@ -137,8 +207,8 @@ def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
     video = ("video", "moved", "--episodes", "1", "--fps", "15", "--out", "a/b.mp4")
     ended = actorlearner(tmp_path, *video, fresh=True)
     assert (ended.process.returncode, ended.err) == (0, "")
-    assert "video: a/b.mp4, 500x500, 10.1 s, 15 frames a second\nstill: a/b.png\n" in ended.out
-    check_video(tmp_path / "a" / "b.mp4", 15, 151)  # 201 states, one in 0.05 s of Pendulum-v1's world.
+    assert "video: a/b.mp4, 500x500, 2.6 s, 15 frames a second\nstill: a/b.png\n" in ended.out
+    check_video(tmp_path / "a" / "b.mp4", 15, 39)  # 51 states, one in 0.05 s of Pendulum-v1's world.
 
 
 def test_training_was_filmed(run: Path) -> None:
@@ -149,7 +219,7 @@ def test_training_was_filmed(run: Path) -> None:
     left_out = "no video of train step 1000: the previous one is unfinished"
     assert (left_out in (run / "logs" / "eval-actor.log").read_text()) == (videos == ["0"])
     for train_step in videos:
-        check_video(run / "videos" / f"{train_step}.mp4", 30, 302)
+        check_video(run / "videos" / f"{train_step}.mp4", 30, 77)
 
 
 def test_what_cannot_be_loaded_is_refused_in_one_line(run: Path, tmp_path: Path) -> None:
