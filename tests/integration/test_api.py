@@ -30,14 +30,10 @@ run = train(3000)
 run = actorlearner.resume("run")
 print("finished:", run.finished, [record["train_step"] for record in run.evaluations()], flush=True)
 assert "tensorflow" not in sys.modules
-policy = run.best_policy()
-print("action:", policy([0.0, 1.0, 0.0]).shape)
-print("episodes:", [episode.length for episode in actorlearner.evaluate(policy, episodes=2)])
-run.plot("plot.png")
 """
 
 
-def test_a_script_trains_is_interrupted_resumes_and_plays_the_best_policy(
+def test_a_script_trains_is_interrupted_and_resumes(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
     command = start("-c", _SCRIPT, *TINY_RUN, "evaluate.interval=1000", fresh=True)
@@ -54,8 +50,7 @@ def test_a_script_trains_is_interrupted_resumes_and_plays_the_best_policy(
     assert saved.startswith("train step ")
     assert any(line.startswith(f"resuming at {saved}") for line in lines[interrupted:finished])
     assert any(line.startswith("this run has finished at train step 3,000") for line in lines)
-    assert lines[-2:] == ["action: (1,)", "episodes: [200, 200]"]
-    assert (tmp_path / "plot.png").stat().st_size > 10_000
+    assert "tensorflow" not in command.out.lower()
     assert marked_processes(mark) == []
 
 
