@@ -91,6 +91,16 @@ def test_any_other_difference_is_refused_at_once(
         join(client, other, tmp_path / "role", Stop())
 
 
+def test_a_directory_of_another_run_is_refused(
+    client: reverb.Client, small_config: Config, tmp_path: Path
+) -> None:
+    assert join(client, small_config, tmp_path, Stop()) == RUN
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(RUN, "another"))
+    with pytest.raises(ConfigurationError, match=f"belongs to run another, but .* serves run {RUN}"):
+        join(client, small_config, tmp_path, Stop())
+
+
 def test_another_version_of_an_own_algorithm_is_refused(
     client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
