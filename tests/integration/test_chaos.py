@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_processes, records, wait_for
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 _ROLES = ("replay-server", "learner", "collect-actor-0", "eval-actor")
@@ -25,7 +25,6 @@ def _chaos(start: Callable[..., Command], fresh: bool = False) -> Command:
     )
 
 
-@pytest.mark.long
 def test_a_run_survives_a_kill_of_every_role(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
@@ -56,7 +55,6 @@ def test_a_run_survives_a_kill_of_every_role(
     assert (sorted(set(steps)), steps[-1]) == ([0, 1000, 2000], 2000)
 
 
-@pytest.mark.long
 def test_a_signal_ends_it_with_no_process_left(
     start: Callable[..., Command], mark: str, tmp_path: Path
 ) -> None:
@@ -66,11 +64,3 @@ def test_a_signal_ends_it_with_no_process_left(
     assert command.finish() == 130, command.err
     assert "verdict" not in command.out
     assert marked_processes(mark) == []
-
-
-def test_a_directory_with_a_run_is_refused(start: Callable[..., Command], tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.yaml").touch()
-    command = _chaos(start)
-    assert command.finish() == 2
-    assert f"--run_dir: {tmp_path / 'run'} holds a run" in command.err

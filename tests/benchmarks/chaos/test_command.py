@@ -74,3 +74,10 @@ def test_bad_usage(
     assert line.startswith("error: ")
     assert expected in line
     assert not calls
+
+
+def test_a_directory_with_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.yaml").touch()
+    assert main(["--config", "td3_pendulum", *_FLAGS, "--run_dir", str(tmp_path)]) == 2
+    problem = f"--run_dir: {tmp_path} holds a run; allowed for chaos: a new directory"
+    assert capsys.readouterr().err == f"error: {problem}\n"
