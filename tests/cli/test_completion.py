@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from actorlearner.cli import main as cli
 from actorlearner.cli.completion import SHELLS
 
 
-@pytest.fixture(scope="module", name="bin_directory")
-def _bin_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(name="bin_directory")
+def _bin_directory(tmp_path: Path) -> Path:
     """A directory with `actorlearner` in it."""
-    directory = tmp_path_factory.mktemp("bin")
+    directory = tmp_path / "bin"
+    directory.mkdir()
     program = directory / "actorlearner"
     program.write_text(
         f"#!{sys.executable}\nimport sys\nfrom actorlearner.cli.main import main\nsys.exit(main())\n"
@@ -24,16 +26,17 @@ def _bin_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def complete(bin_directory: Path, folder: Path, line: str) -> list[str]:
-    """Bash's completions of the last word of `line`."""
-    words = line.split(" ")
-    code = f"""
-        eval "$(actorlearner completion bash)"
-        COMP_LINE={line!r} COMP_POINT={len(line)} COMP_TYPE=9 COMP_CWORD={len(words) - 1}
-        COMP_WORDS=({" ".join(map(repr, words))})
-        _python_argcomplete actorlearner {words[-1]!r} {words[-2]!r}
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
+def complete(bin_directory: Path, folder: Path, lines: Iterable[str]) -> list[list[str]]:
+    """Bash's completions of the last word of each line."""
+    code = 'eval "$(actorlearner completion bash)"\n'
+    for line in lines:
+        words = line.split(" ")
+        code += f"""
+            COMP_LINE={line!r} COMP_POINT={len(line)} COMP_TYPE=9 COMP_CWORD={len(words) - 1}
+            COMP_WORDS=({" ".join(map(repr, words))})
+            _python_argcomplete actorlearner {words[-1]!r} {words[-2]!r}
+            echo "${{COMPREPLY[@]}}"
+        """
     environment = os.environ | {"PATH": f"{bin_directory}:{os.environ['PATH']}"}
     bash = shutil.which("bash")
     assert bash is not None
@@ -46,24 +49,21 @@ def complete(bin_directory: Path, folder: Path, line: str) -> list[str]:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    return sorted(offered.strip() for offered in done.stdout.splitlines())
+    return [sorted(offered.split()) for offered in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("actorlearner le", ["learner"]),
-        ("actorlearner local --conf", ["--config"]),
-        ("actorlearner local --config sac_p", ["sac_pendulum"]),
-        ("actorlearner local --config my", ["my.yaml"]),
-        ("actorlearner local --config my.yaml --set learn.batch", ["learn.batch_size="]),
-        ("actorlearner config --explain agent.initial", ["agent.initial_alpha", "agent.initial_std"]),
-        ("actorlearner completion f", ["fish"]),
-    ],
-)
-def test_bash_offers(bin_directory: Path, tmp_path: Path, line: str, expected: list[str]) -> None:
+def test_bash_offers(bin_directory: Path, tmp_path: Path) -> None:
     (tmp_path / "my.yaml").touch()
-    assert complete(bin_directory, tmp_path, line) == expected
+    offers = {
+        "actorlearner le": ["learner"],
+        "actorlearner local --conf": ["--config"],
+        "actorlearner local --config sac_p": ["sac_pendulum"],
+        "actorlearner local --config my": ["my.yaml"],
+        "actorlearner local --config my.yaml --set learn.batch": ["learn.batch_size="],
+        "actorlearner config --explain agent.initial": ["agent.initial_alpha", "agent.initial_std"],
+        "actorlearner completion f": ["fish"],
+    }
+    assert complete(bin_directory, tmp_path, offers) == list(offers.values())
 
 
 @pytest.mark.parametrize("shell", SHELLS)
