@@ -61,16 +61,11 @@ def kill_role(mark: str, role: str) -> None:
 
 
 def run_script(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python code in a fresh process without GPUs, where TensorFlow was not used before."""
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=REPOSITORY,
-        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
+    """Runs Python code in a process without GPUs, where TensorFlow is imported and was not used before."""
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
+    process = WarmPopen(("-c", script, *arguments), REPOSITORY, environment, network=None)
+    out, err = process.communicate(timeout=150)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def sleeper(writer: int) -> subprocess.Popen[bytes]:
@@ -95,6 +90,14 @@ def records(path: Path) -> list[dict[str, Any]]:
         return []
     lines = path.read_text().split("\n")[:-1]
     return [json.loads(line) for line in lines]
+
+
+def status_of(run: Path) -> dict[str, Any]:
+    """Returns what `actorlearner status` finds in a run directory."""
+    command = [sys.executable, "-m", "actorlearner", "status", str(run), "--json"]
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    status: dict[str, Any] = json.loads(completed.stdout)
+    return status
 
 
 def saved_train_step(run: Path) -> int:
@@ -127,7 +130,7 @@ class Command:
         self.out = self.err = ""
         self.process: subprocess.Popen[str]
         if not fresh and arguments[:2] == ("-m", "actorlearner") and arguments[2] in _IMPORT_TENSORFLOW:
-            self.process = WarmPopen(arguments[2:], cwd, environment, network)
+            self.process = WarmPopen(arguments, cwd, environment, network)
             return
         parent = os.getpid()
 

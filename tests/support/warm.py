@@ -1,4 +1,4 @@
-"""Starts commands as forks of a process that has imported TensorFlow, which takes a core for five seconds.
+"""Runs Python in forks of a process that has imported TensorFlow, which takes a core for five seconds.
 
 A command is an ordinary child of the tests: it has its own session, working directory, environment, pipes and
 network. Python processes that the command starts itself (local mode's fork server, the doctor's worker) are
@@ -44,6 +44,8 @@ _IMPORTED = (
     "actorlearner.roles.collect_actor",
     "actorlearner.roles.eval_actor",
     "actorlearner.roles.learner",
+    # What every role would import itself when it makes its environment and its agent.
+    *("gym.envs.classic_control", "keras.api._v1.keras"),
 )
 _MAX_REQUEST_BYTES = 1 << 17
 _FORK_S = 120.0
@@ -55,7 +57,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class WarmPopen(subprocess.Popen[str]):
-    """`python -m actorlearner ARGUMENTS` without the imports, with pipes for its output."""
+    """`python ARGUMENTS` without TensorFlow's import, with pipes for its output.
+
+    The arguments begin with -m MODULE or -c CODE.
+    """
 
     def __init__(
         self, arguments: Sequence[str], cwd: Path, environment: dict[str, str], network: PrivateNetwork | None
@@ -131,7 +136,12 @@ def main() -> None:
         if request is None:
             return
         _become(requests, *request)
-    _run_module("actorlearner")
+    flag, program = sys.argv[:2]
+    sys.argv[:2] = [program if flag == "-m" else flag]
+    if flag == "-m":
+        _run_module(program)
+    else:
+        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
 
 
 def _serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -165,7 +175,7 @@ def _become(requests: socket.socket, request: dict[str, Any], descriptors: list[
     _take_environment(request["environment"])
     _write_mark(request["environment"][MARK_VARIABLE])
     signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background job ignores it.
-    sys.argv = ["actorlearner", *request["arguments"]]
+    sys.argv = request["arguments"]
     sys.path[0] = request["cwd"]
     subprocess._fork_exec = functools.partial(_fork_or_exec, subprocess._fork_exec)  # type: ignore[attr-defined]
     requests.send(str(os.getpid()).encode())
