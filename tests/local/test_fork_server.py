@@ -23,16 +23,30 @@ def start_and_crash(pid_file):
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """Started where a file has the name of a module of Python's, which must not take its place."""
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server is started; a file there must not take the place of Python's module `random`."""
     folder = tmp_path_factory.mktemp("server")
     (folder / "random.py").write_text("raise AssertionError")
     (folder / "simulator.py").write_text(_SIMULATOR)
-    with contextlib.chdir(folder):
-        server = ForkServer(folder / "fork-server.log")
-    yield server
-    server.kill()
+    return folder
+
+
+@pytest.fixture(scope="module", name="servers")
+def _servers() -> Iterator[list[ForkServer]]:
+    servers: list[ForkServer] = []
+    yield servers
+    for server in servers:
+        server.kill()
+
+
+@pytest.fixture
+def server(folder: Path, servers: list[ForkServer]) -> ForkServer:
+    """The same one for all tests until a test kills it: its imports take seconds."""
+    if not servers or not servers[-1].alive:
+        with contextlib.chdir(folder):
+            servers.append(ForkServer(folder / "fork-server.log"))
+    return servers[-1]
 
 
 @pytest.fixture
@@ -124,17 +138,6 @@ def test_a_killed_fork_has_its_signal_as_exit_code_and_others_live_on(
     assert exit_code(refused(server, directory)) == 2
 
 
-def test_forks_die_with_the_server(tmp_path: Path, directory: RunDirectory, free_port: int) -> None:
-    server = ForkServer(tmp_path / "fork-server.log")
-    role = serving(server, directory, free_port)
-    pid = role.pid
-    server.kill()
-    assert not server.alive
-    assert exit_code(role, 10) == -signal.SIGKILL
-    wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the fork to be gone")
-    assert exit_code(refused(server, directory), 10) == -signal.SIGKILL  # A late request has ended, too.
-
-
 def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, directory: RunDirectory) -> None:
     server = ForkServer(tmp_path / "fork-server.log")
     forks = [refused(server, directory) for _ in range(3)]
@@ -144,3 +147,13 @@ def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, directory
         _ = forks[1].pid
     assert not server.alive
     assert server.failure == ""  # It was killed.
+
+
+def test_forks_die_with_the_server(server: ForkServer, directory: RunDirectory, free_port: int) -> None:
+    role = serving(server, directory, free_port)
+    pid = role.pid
+    server.kill()
+    assert not server.alive
+    assert exit_code(role, 10) == -signal.SIGKILL
+    wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the fork to be gone")
+    assert exit_code(refused(server, directory), 10) == -signal.SIGKILL  # A late request has ended, too.
