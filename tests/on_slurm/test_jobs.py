@@ -266,7 +266,7 @@ def test_an_actor_follows_the_main_job(slurm: FakeSlurm, start: Start) -> None:
     assert not list((slurm.folder / "steps").iterdir())
 
 
-@pytest.mark.parametrize("requeues", [0, 1, 2])
+@pytest.mark.parametrize("requeues", [0, 2])
 def test_an_actor_takes_other_seeds_in_each_time_slice(slurm: FakeSlurm, start: Start, requeues: int) -> None:
     slurm.write("collect-actor", _SERVES)
     process = start("collect", "7", "4", SLURM_RESTART_COUNT=str(requeues))
