@@ -14,12 +14,12 @@ from tests.support.processes import REPOSITORY, TINY_RUN, Command, marked_proces
 pytestmark = pytest.mark.integration
 
 _CONFIG = ("--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"))
-_TRAIN_STEPS = 4_000
+_TRAIN_STEPS = 2_000
 _SETTINGS = (
     *TINY_RUN,
     # Env steps that are slow: training must not end before the second server is back.
     *("environment.suite=tests.support.burdens:make", "environment.name=''"),
-    *("environment.kwargs={wait_s: 0.005}", "environment.max_episode_steps=50"),
+    *("environment.kwargs={wait_s: 0.01}", "environment.max_episode_steps=50"),
     f"learn.train_steps={_TRAIN_STEPS}",
     f"evaluate.interval={_TRAIN_STEPS}",
     "replay.checkpoint_interval_s=1",
@@ -113,7 +113,7 @@ def test_a_second_server_of_another_run_or_configuration_is_refused(
 ) -> None:
     addresses = ",".join(f"localhost:{port}" for port in ports)
 
-    def act(directory: str, addresses: str = addresses) -> Command:
+    def act(directory: str) -> Command:
         return _join(start, "collect-actor", addresses, directory, "--actor_index", "1")
 
     def manifest(directory: str) -> dict[str, object]:
@@ -130,9 +130,6 @@ def test_a_second_server_of_another_run_or_configuration_is_refused(
     run_ids = [manifest(name)["run_id"] for name in ("first", "second")]
     assert manifest("acting")["run_id"] == run_ids[0]
     assert manifest("acting")["other_servers"] == {"1": run_ids[1]}
-
-    twice = refusal(act("twice", f"localhost:{ports[0]},127.0.0.1:{ports[0]}"))
-    assert f"localhost:{ports[0]} and 127.0.0.1:{ports[0]} both serve run {run_ids[0]}" in twice
 
     second.process.kill()
     second.finish()

@@ -101,6 +101,17 @@ def test_a_directory_of_another_run_is_refused(
         join(client, small_config, tmp_path, Stop())
 
 
+def test_two_addresses_of_one_server_are_refused(
+    client: reverb.Client, small_config: Config, tmp_path: Path
+) -> None:
+    port = client.server_address.rpartition(":")[2]
+    addresses = (f"localhost:{port}", f"127.0.0.1:{port}")
+    layout, directory = make_layout(small_config, SPECS), RunDirectory(tmp_path)
+    directory.prepare(small_config, joins=True)
+    with pytest.raises(ConfigurationError, match=f"{addresses[0]} and {addresses[1]} both serve run {RUN}"):
+        connect(addresses, range(2), layout, directory, small_config, Stop())
+
+
 def test_another_version_of_an_own_algorithm_is_refused(
     client: reverb.Client, small_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
