@@ -16,7 +16,6 @@ from tf_agents.trajectories import time_step, trajectory
 from actorlearner.agents.dqn import DqnConfig
 from actorlearner.agents.experience import StoredTransition, as_transition
 from actorlearner.agents.make import make_agent
-from actorlearner.agents.sac import SacConfig
 from actorlearner.agents.td3 import Td3Config
 from actorlearner.config.schema import AgentConfig, Config, ReplayConfig
 from actorlearner.environments.environment import EnvSteps, Nest
@@ -286,7 +285,7 @@ def test_both_layouts_hold_exactly_the_transitions_of_the_episodes(
 
 @pytest.mark.parametrize(
     ("agent", "action"),
-    [(DqnConfig(), "discrete"), (SacConfig(), "continuous"), (Td3Config(), "continuous")],
+    [(DqnConfig(), "discrete"), (Td3Config(), "continuous")],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_both_layouts_and_tf_agents_own_give_the_same_loss(agent: AgentConfig, action: str) -> None:
