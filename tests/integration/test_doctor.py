@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 
 Start = Callable[..., Command]
 
-_PENDULUM = str(REPOSITORY / "configs" / "sac_pendulum.yaml")
+_PENDULUM = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
 
 
 def lines_of(command: Command) -> list[str]:
