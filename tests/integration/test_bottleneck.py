@@ -1,11 +1,8 @@
 """Real runs with a deliberate bottleneck, and the reports of local mode and `status`.
 
-The run with slow environments is in test_local_run.py.
+The run with slow environments is in test_resume.py.
 """
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.ports import unused_port
-from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, wait_for
+from tests.support.processes import REPOSITORY, TINY_RUN, Command, records, status_of, wait_for
 from tests.support.slow_link import slow_link
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
@@ -27,13 +24,6 @@ def _local(start: Start, *settings: str) -> Command:
     return start("-m", "actorlearner", "local", *flags)
 
 
-def _status(run: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "actorlearner", "status", str(run), "--json"]
-    completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    status: dict[str, Any] = json.loads(completed.stdout)
-    return status
-
-
 def _told(status: dict[str, Any]) -> list[str]:
     return [bottleneck["name"] for bottleneck in status["bottlenecks"]]
 
@@ -44,7 +34,7 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
     command = _local(start, *large, "learn.train_steps=200", "evaluate.interval=100000")
     assert command.finish() == 0, command.err
     assert "bottleneck     training: the learner trains " in command.out
-    status = _status(tmp_path / "run")
+    status = status_of(tmp_path / "run")
     assert _told(status) == ["training"], status["waits"]
     assert status["waits"]["actors"]["rate limiter"] > 0.5
 
@@ -67,7 +57,7 @@ def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
         wait_for(lambda: len(records(metrics)) >= 1, "training")
         actor.freeze()  # Replay has enough transitions; the actor would keep a core busy.
         wait_for(lambda: len(records(metrics)) >= 5, "more train steps")
-        status = _status(tmp_path / "learner")
+        status = status_of(tmp_path / "learner")
         assert _told(status) == ["sampling"], status["waits"]
         assert status["waits"]["learner"]["sampling"] > 0.5
         actor.thaw()

@@ -1,11 +1,11 @@
-"""A run that ended before its last train step goes on where it was: TD3 with n-step returns on pybullet."""
+"""A run that ended before its last train step goes on where it was: TD3 with n-step returns."""
 
 import itertools
 import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
+from actorlearner.network.private_network import PrivateNetwork, RefusedError
 from actorlearner.records.plain_path import plain_path
 from actorlearner.records.seal import seal_path, sealed, sealed_facts
 from tests.support.harm import corrupt, truncate
+from tests.support.ports import unused_port
 from tests.support.processes import (
     REPOSITORY,
     TINY_RUN,
@@ -23,9 +25,11 @@ from tests.support.processes import (
     marked_processes,
     records,
     saved_train_step,
+    status_of,
     wait_for,
 )
 from tests.support.reachable import is_reachable
+from tests.support.scrape import scrape
 
 pytestmark = pytest.mark.integration
 
@@ -41,13 +45,21 @@ _TRAIN_STEPS = 2_000
 """Far more than are taken while a run is being stopped."""
 
 
-def _local(start: Start, train_steps: int, *settings: str, network: str = "private") -> Command:
+_BULLET = ("environment.suite=pybullet", "environment.name=InvertedPendulumBulletEnv-v0")
+_SLOW = (
+    *("environment.suite=tests.support.burdens:make", "environment.name=''"),
+    *("environment.kwargs={wait_s: 0.02}", "environment.max_episode_steps=20", "collect.actors=1"),
+    "learn.checkpoint_interval=10000",
+)
+"""Eight env steps take 160 ms, and a train step much less; there is no checkpoint before the stop."""
+
+
+def _local(start: Start, train_steps: int, *settings: str, flags: Sequence[str] = ()) -> Command:
     config = str(REPOSITORY / "configs" / "td3_pendulum.yaml")
     return start(
-        *("-m", "actorlearner", "local", "--config", config, "--run_dir", _RUN, "--network", network),
-        *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", *settings, "agent.n_step=3"),
-        *("environment.suite=pybullet", "environment.name=InvertedPendulumBulletEnv-v0"),
-        *("evaluate.interval=500", "learn.checkpoint_interval=300"),
+        *("-m", "actorlearner", "local", "--config", config, "--run_dir", _RUN, *flags),
+        *("--set", *TINY_RUN, f"learn.train_steps={train_steps}", "agent.n_step=3"),
+        *("evaluate.interval=500", "learn.checkpoint_interval=300", *settings),
     )
 
 
@@ -70,11 +82,23 @@ def _column(run: Path, name: str, key: str) -> list[Any]:
     return [record[key] for record in records(run / "metrics" / f"{name}.jsonl")]
 
 
-def test_a_run_stopped_by_a_signal_resumes_where_it_stopped(start: Start, mark: str, tmp_path: Path) -> None:
+def _may_be_private() -> bool:
+    try:
+        PrivateNetwork().close()
+    except RefusedError:
+        return False
+    return True
+
+
+def test_a_run_is_watched_and_stopped_by_a_signal_and_resumes_where_it_stopped(
+    start: Start, mark: str, tmp_path: Path
+) -> None:
     run = tmp_path / _RUN
-    command = _local(start, _TRAIN_STEPS, network="host")
-    _wait_for_train_step(command, run, 600)
-    assert is_reachable(run)
+    port = unused_port()
+    command = _local(start, _TRAIN_STEPS, *_SLOW, flags=["--verbose", "--metrics_port", str(port)])
+    wait_for(lambda: len(records(run / "metrics" / "learner.jsonl")) >= 4, "training")
+    _check_while_it_runs(run, port, mark)
+    reachable = is_reachable(run)
     began = time.monotonic()
     for pid in marked_processes(mark):  # As a service manager or a cluster's scheduler does.
         os.kill(pid, signal.SIGTERM)
@@ -83,17 +107,18 @@ def test_a_run_stopped_by_a_signal_resumes_where_it_stopped(start: Start, mark: 
     assert marked_processes(mark) == []
     assert list((tmp_path / "temporary").iterdir()) == []
     assert f"run directory: {run}\n" in command.out
-    assert "network: the replay server's port is open" in command.out
+    network = "the replay server's port is open" if reachable else "private; nothing outside"
+    assert f"network: {network}" in command.out
+    assert not (reachable and _may_be_private())
+    _check_stopped(run, command.out)
     stopped_at = _column(run, "learner", "train_step")[-1]
-    assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in command.out
-    saved = tf.train.load_checkpoint(plain_path(run / "policies" / "policy" / "variables" / "variables"))
-    assert saved.get_tensor("train_step/.ATTRIBUTES/VARIABLE_VALUE") == stopped_at
     in_replay = _column(run, "replay", "size")[-1]
     env_steps = _column(run, "collect-0", "env_steps")[-1]
     manifest = json.loads((run / "manifest.json").read_text())
 
-    command = _local(start, _TRAIN_STEPS)
+    command = _local(start, _TRAIN_STEPS, *_SLOW, flags=["--network", "host"])
     assert command.finish() == 0, command.err
+    assert "network: the replay server's port is open" in command.out
     assert f"resuming at train step {stopped_at:,}, with " in command.out
     (resumed_with,) = [
         int(line.partition(", with ")[2].split()[0].replace(",", ""))
@@ -108,11 +133,40 @@ def test_a_run_stopped_by_a_signal_resumes_where_it_stopped(start: Start, mark: 
     assert min(_column(run, "replay", "size")[-3:]) > resumed_with
     assert _column(run, "collect-0", "env_steps")[-1] > env_steps
 
-    command = _local(start, _TRAIN_STEPS)
+    command = _local(start, _TRAIN_STEPS, *_SLOW)
     assert command.finish() == 0
     assert f"this run has finished at train step {_TRAIN_STEPS:,}" in command.out
     assert json.loads((run / "manifest.json").read_text()) == manifest
     assert marked_processes(mark) == []
+
+
+def _check_while_it_runs(run: Path, metrics_port: int, mark: str) -> None:
+    """Checks what `status` and Prometheus find, and that there are no processes but those of the run."""
+    status = status_of(run)
+    assert status["state"] == "running"
+    assert [each["name"] for each in status["bottlenecks"]] == ["environments"], status["waits"]
+    assert {role["name"] for role in status["roles"]} >= {"learner", "replay-server", "collect-actor-0"}
+    scraped = scrape(metrics_port)
+    assert scraped["actorlearner_learner_train_step"] > 0
+    assert scraped["actorlearner_collect_env_steps_total/0"] > 0
+    assert len(marked_processes(mark)) == 6
+
+
+def _check_stopped(run: Path, out: str) -> None:
+    """Checks what the stopped run has saved, and what it printed."""
+    stopped_at = _column(run, "learner", "train_step")[-1]
+    assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in out
+    assert saved_train_step(run) == stopped_at
+    policy = tf.train.load_checkpoint(plain_path(run / "policies" / "policy" / "variables" / "variables"))
+    assert policy.get_tensor("train_step/.ATTRIBUTES/VARIABLE_VALUE") == stopped_at
+    assert "bottleneck     environments: the actors step environments " in out
+    status = status_of(run)
+    assert (status["state"], status["roles"], status["env_steps_per_s"]) == ("not running", [], 0)
+    assert [each["name"] for each in status["bottlenecks"]] == ["environments"], status["waits"]
+    for role in ("replay-server", "collect-actor-0", "eval-actor", "learner"):
+        printed = [line for line in out.splitlines() if line.startswith(f"{role} | ")]
+        logged = (run / "logs" / f"{role}.log").read_text().splitlines()
+        assert printed == [f"{role} | {line}" for line in logged]
 
 
 def _check_staleness(run: Path) -> None:
@@ -161,7 +215,7 @@ def _curve(run: Path, role: str, tag: str) -> list[int]:
 @pytest.mark.long
 def test_a_killed_run_resumes_from_its_checkpoints(start: Start, mark: str, tmp_path: Path) -> None:
     run = tmp_path / _RUN
-    settings = ("replay.checkpoint_interval_s=1",)
+    settings = (*_BULLET, "replay.checkpoint_interval_s=1")
     command = _local(start, _TRAIN_STEPS, *settings)
     _wait_for_train_step(command, run, 900)
     assert len(marked_processes(mark)) == 6
@@ -190,7 +244,7 @@ def test_damaged_checkpoints_are_reported_and_older_ones_restored(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
     run = tmp_path / _RUN
-    settings = ("replay.checkpoint_interval_s=1",)
+    settings = (*_BULLET, "replay.checkpoint_interval_s=1")
     command = _local(start, _TRAIN_STEPS, *settings)
     _wait_for_train_step(command, run, 900)
     replay = run / "checkpoints" / "replay"
