@@ -38,6 +38,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
         *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--quiet"),
         *("--set", *TINY_RUN, f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=1000"),
         *("learn.checkpoint_interval=200", "replay.checkpoint_interval_s=1"),
+        "environment.max_episode_steps=50",  # For a short video.
     )
 
     def wait_for_train_steps() -> None:

@@ -22,8 +22,8 @@ def test_four_roles_with_four_run_directories_train(
     start: Callable[..., Command], mark: str, tmp_path: Path, free_port: int
 ) -> None:
     def role(name: str, directory: str, *options: str) -> Command:
-        settings = [*TINY_RUN, "learn.train_steps=500", "evaluate.interval=500"]
-        return start(*_role(name), "--run_dir", directory, *options, "--set", *settings)
+        settings = ("learn.train_steps=500", "evaluate.interval=500", "environment.max_episode_steps=50")
+        return start(*_role(name), "--run_dir", directory, *options, "--set", *TINY_RUN, *settings)
 
     to_server = ["--replay_address", f"localhost:{free_port}"]
     # The learner first: every role waits for the replay server by itself.
