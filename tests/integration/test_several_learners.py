@@ -22,7 +22,7 @@ from tests.support.processes import (
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
 
-_TRAIN_STEPS = 2_000
+_TRAIN_STEPS = 1_200
 _SETTINGS = (
     *("learn.strategy=multi_worker_mirrored", "agent.layers=[16]", "learn.batch_size=32"),
     *(f"learn.train_steps={_TRAIN_STEPS}", "learn.checkpoint_interval=100", "replay.updates_per_env_step=1"),
@@ -30,7 +30,7 @@ _SETTINGS = (
         "replay.min_size=64",
         "collect.initial_random_steps=64",
         "evaluate.episodes=1",
-        "evaluate.interval=1000",
+        "evaluate.interval=600",
     ),
 )
 
@@ -128,7 +128,7 @@ def test_both_learners_end_if_one_dies_and_resume_from_the_chiefs_checkpoint(
     metrics = cluster.directory(0) / "metrics" / "learner.jsonl"
     assert records(metrics)[-1]["train_step"] == cluster.saved == _TRAIN_STEPS
     evaluations = records(tmp_path / "eval-actor" / "metrics" / "eval.jsonl")
-    assert [record["train_step"] for record in evaluations] == [0, 1000, _TRAIN_STEPS]
+    assert [record["train_step"] for record in evaluations] == [0, 600, _TRAIN_STEPS]
     left = {path.name for path in cluster.directory(1).rglob("*")}
     assert left == {"config.yaml", "manifest.json", "events.jsonl", "lock", "logs", "learner-1.log", "health"}
 
