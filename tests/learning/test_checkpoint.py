@@ -316,17 +316,16 @@ def test_a_damaged_checkpoint_is_skipped(
         parts.train_step.assign(train_step)
         checkpoint.save()
     harm(tmp_path / f"ckpt-20{suffix}")
-    restored = make_parts()
-    checkpoint = LearnerCheckpoint(tmp_path, restored)
+    checkpoint = LearnerCheckpoint(tmp_path, parts)
     checkpoint.restore()
-    assert int(restored.train_step) == 10
+    assert int(parts.train_step) == 10
     if (tmp_path / "ckpt-20.seal.json").exists():
         assert "the checkpoint ckpt-20 is skipped" in caplog.text
-    restored.train_step.assign(20)
+    parts.train_step.assign(20)
     assert checkpoint.save()  # In place of the broken one.
-    again = make_parts()
-    LearnerCheckpoint(tmp_path, again).restore()
-    assert int(again.train_step) == 20
+    parts.train_step.assign(0)
+    LearnerCheckpoint(tmp_path, parts).restore()
+    assert int(parts.train_step) == 20
 
 
 def test_damaged_newer_checkpoints_do_not_evict_complete_ones(tmp_path: Path) -> None:
