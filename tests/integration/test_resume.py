@@ -110,8 +110,8 @@ def test_a_run_is_watched_and_stopped_by_a_signal_and_resumes_where_it_stopped(
     network = "the replay server's port is open" if reachable else "private; nothing outside"
     assert f"network: {network}" in command.out
     assert not (reachable and _may_be_private())
-    _check_stopped(run, command.out)
-    stopped_at = _column(run, "learner", "train_step")[-1]
+    stopped_at = saved_train_step(run)
+    _check_stopped(run, stopped_at, command.out)
     in_replay = _column(run, "replay", "size")[-1]
     env_steps = _column(run, "collect-0", "env_steps")[-1]
     manifest = json.loads((run / "manifest.json").read_text())
@@ -152,11 +152,11 @@ def _check_while_it_runs(run: Path, metrics_port: int, mark: str) -> None:
     assert len(marked_processes(mark)) == 6
 
 
-def _check_stopped(run: Path, out: str) -> None:
+def _check_stopped(run: Path, stopped_at: int, out: str) -> None:
     """Checks what the stopped run has saved, and what it printed."""
-    stopped_at = _column(run, "learner", "train_step")[-1]
+    # A learner that stops while it waits for data writes no last record.
+    assert _column(run, "learner", "train_step")[-1] <= stopped_at
     assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in out
-    assert saved_train_step(run) == stopped_at
     policy = tf.train.load_checkpoint(plain_path(run / "policies" / "policy" / "variables" / "variables"))
     assert policy.get_tensor("train_step/.ATTRIBUTES/VARIABLE_VALUE") == stopped_at
     assert "bottleneck     environments: the actors step environments " in out
