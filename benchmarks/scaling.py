@@ -61,7 +61,7 @@ class Size:
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """What passes between an actor and the replay server, however many actors there are.
+    """The traffic between one actor and the replay server; it does not depend on the number of actors.
 
     Attributes:
       variables_interval_s: between two polls of an actor for a newer policy.

@@ -45,7 +45,7 @@ class RunDirectory:
         self.videos = self.path / "videos"
         self.heartbeats = self.path / "health"
         self.is_new = False
-        """Whether `prepare` began a new run; False if it resumed one."""
+        """True if `prepare` began a new run, False if it resumed one."""
         self._made: list[Path] = []
 
     def metrics(self, name: str) -> Path:

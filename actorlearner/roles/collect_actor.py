@@ -198,7 +198,7 @@ class _NewestPolicy:
 
     @property
     def arrived(self) -> bool:
-        """Whether the learner has published a policy."""
+        """True once the learner has published a policy."""
         return self._puller.train_step >= 0
 
     def refresh(self) -> bool:

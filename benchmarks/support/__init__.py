@@ -1,1 +1,1 @@
-"""What the measurements share: rounds, reports, replay servers, env steps, and TF-Agents' own roles."""
+"""Modules that the measurements share: rounds, reports, replay servers, env steps, TF-Agents' own roles."""

@@ -84,7 +84,7 @@ def _check_faults(run: Path, out: str) -> None:
 
 
 def _check_events(folder: Path) -> None:
-    """Checks that the events of each role are those that it recorded."""
+    """Checks that the callbacks of each role got the events that its metrics record."""
     run_id = json.loads((folder / "run" / "manifest.json").read_text())["run_id"]
     metrics = folder / "run" / "metrics"
     learner, actor, evaluator = (
