@@ -20,7 +20,6 @@ from actorlearner.records.policy_directory import (
     fresh_path,
     replace_directory,
     restore_directory,
-    stale_path,
 )
 from actorlearner.records.run_directory import RunDirectory
 from actorlearner.variables.container import PolicyVariables
@@ -143,13 +142,13 @@ class BestPolicy:
     def _recover(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
         fresh = fresh_path(self._path)
         try:
-            restore_directory(self._path, stale_path(self._path))
+            restore_directory(self._path)
             prepared, saved = read_best(fresh), self.record
             # After an exchange of the directories, `fresh` holds the replaced policy until it is removed.
             if prepared is not None and (saved is None or prepared.order > saved.order):
                 recorded = [(record["train_step"], record["returns"]) for record in evaluations]
                 if (prepared.train_step, prepared.chosen.returns) in recorded:
-                    replace_directory(fresh, self._path, stale_path(self._path))
+                    replace_directory(self._path)
         except OSError as error:
             self._outage.failed(error)
         shutil.rmtree(fresh, ignore_errors=True)

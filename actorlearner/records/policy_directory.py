@@ -32,7 +32,6 @@ class PolicyDirectory:
           config: saved with the policy.
         """
         self._path = path
-        self._fresh, self._stale = fresh_path(path), stale_path(path)
         self._saver = policy_saver.PolicySaver(policy, batch_size=None, train_step=train_step)
         self._config = config
         self._written = False
@@ -48,18 +47,19 @@ class PolicyDirectory:
         Raises:
           OSError, tf.errors.OpError: the policy cannot be written.
         """
-        restore_directory(self._path, self._stale)
+        restore_directory(self._path)
         self.remove_leftovers()
+        fresh = fresh_path(self._path)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._written and self._path.exists():
             # The graph never changes, and a saver's checkpoint has the form of a SavedModel's variables.
-            shutil.copytree(self._path, self._fresh, ignore=shutil.ignore_patterns(EXTRAS.name))
-            self._saver.save_checkpoint(str(self._fresh))
+            shutil.copytree(self._path, fresh, ignore=shutil.ignore_patterns(EXTRAS.name))
+            self._saver.save_checkpoint(str(fresh))
         else:
-            self._saver.save(str(self._fresh))
-        (self._fresh / EXTRAS).mkdir()
+            self._saver.save(str(fresh))
+        (fresh / EXTRAS).mkdir()
         for name, text in {CONFIG_IN_POLICY.name: to_yaml(self._config), **extras}.items():
-            (self._fresh / EXTRAS / name).write_text(text, encoding="utf-8")
+            (fresh / EXTRAS / name).write_text(text, encoding="utf-8")
 
     def replace(self) -> None:
         """Moves the prepared policy to its final directory.
@@ -67,13 +67,12 @@ class PolicyDirectory:
         Raises:
           OSError: the directory cannot be moved.
         """
-        replace_directory(self._fresh, self._path, self._stale)
+        replace_directory(self._path)
         self._written = True
 
     def remove_leftovers(self) -> None:
         """Removes incomplete and replaced policies to free space."""
-        for left in (self._fresh, self._stale):
-            shutil.rmtree(left, ignore_errors=True)
+        _remove_leftovers(self._path)
 
 
 def fresh_path(path: Path) -> Path:
@@ -81,7 +80,7 @@ def fresh_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-def stale_path(path: Path) -> Path:
+def _stale_path(path: Path) -> Path:
     """Returns where the old policy of `path` is moved if directories cannot be exchanged."""
     return path.with_name(f".{path.name}.old")
 
@@ -90,36 +89,38 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
-def replace_directory(fresh: Path, target: Path, stale: Path) -> None:
-    """Moves `fresh` to `target` and removes the directory that was there.
+def replace_directory(target: Path) -> None:
+    """Moves the policy at `fresh_path` to `target` and removes the one that was there, if any.
 
     If the file system can exchange two directories (all local ones of Linux can), `target` exists at any
-    moment. Otherwise a killed process may leave the old directory at `stale`, see `restore_directory`.
-
-    Args:
-      fresh: the new directory.
-      target: the final path, which need not exist.
-      stale: an unused path beside the others.
+    moment. Otherwise a killed process may leave the old policy beside it, see `restore_directory`.
 
     Raises:
       OSError: a directory cannot be moved.
     """
+    fresh = fresh_path(target)
     if target.exists() and not _exchange(fresh, target):
-        target.rename(stale)
+        target.rename(_stale_path(target))
     if not target.exists():
         fresh.rename(target)
-    for left in (fresh, stale):
-        shutil.rmtree(left, ignore_errors=True)
+    _remove_leftovers(target)
 
 
-def restore_directory(target: Path, stale: Path) -> None:
-    """Moves the old directory back if a process was killed while it replaced it.
+def restore_directory(target: Path) -> None:
+    """Moves the old policy back to `target` if a process was killed while it replaced it.
 
     Raises:
       OSError: the directory cannot be moved.
     """
+    stale = _stale_path(target)
     if stale.exists() and not target.exists():
         stale.rename(target)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Removes the incomplete and the replaced policy beside `target`, if any."""
+    for left in (fresh_path(target), _stale_path(target)):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _exchange(one: Path, other: Path) -> bool:

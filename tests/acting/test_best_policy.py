@@ -173,7 +173,8 @@ def test_a_full_disk_delays_the_best_policy_until_there_is_room(tmp_path: Path) 
 
 
 def test_a_directory_is_replaced_where_there_was_none(tmp_path: Path) -> None:
-    (tmp_path / "fresh").mkdir()
-    (tmp_path / "fresh" / "file").touch()
-    replace_directory(tmp_path / "fresh", tmp_path / "target", tmp_path / "stale")
+    target = tmp_path / "target"
+    fresh_path(target).mkdir()
+    (fresh_path(target) / "file").touch()
+    replace_directory(target)
     assert [path.name for path in tmp_path.rglob("*")] == ["target", "file"]
