@@ -63,9 +63,9 @@ class Pace:
         self._first_share_s: float | None = None
         self._joined_before_this_interval = False
         self._policy_at = self._waiting_since = clock()
-        self._took_over = False
         self._last_interval_s = 0.0
-        self._takeovers = 0  # Counts intervals in a row with a takeover.
+        self._interval_has_takeover = False
+        self._takeover_streak = 0  # Complete intervals in a row with a takeover.
 
     def policy_arrived(self, train_step: int) -> None:
         """Adds the share of a new policy, and one share for each policy that this actor has missed.
@@ -80,15 +80,15 @@ class Pace:
         most = self._max_shares * self._share
         self._fragments_left = min(self._fragments_left + shares * self._share, most)
         self._policy_at = self._waiting_since = now
-        self._took_over = False
+        self._interval_has_takeover = False
 
     def _measure(self, now: float) -> None:
         """Updates the usual interval between two policies."""
         self._last_interval_s = now - self._policy_at
-        self._takeovers = self._takeovers + 1 if self._took_over else 0
+        self._takeover_streak = self._takeover_streak + 1 if self._interval_has_takeover else 0
         if not self._joined_before_this_interval:  # An actor may join in the middle of its first interval.
             self._joined_before_this_interval = True
-        elif self._usual_interval_s is None or not self._took_over:
+        elif self._usual_interval_s is None or not self._interval_has_takeover:
             self._usual_interval_s = self._last_interval_s
         else:  # From the last takeover on: before, the actors waited for the one that is missing.
             self._usual_interval_s = max(now - self._waiting_since, _FADING * self._usual_interval_s)
@@ -98,7 +98,7 @@ class Pace:
         if self._fragments_left == 0 and self._waited_too_long():
             self._fragments_left = self._takeover_share
             self._waiting_since = self._clock()
-            self._took_over = True
+            self._interval_has_takeover = True
         return self._fragments_left > 0
 
     def _waited_too_long(self) -> bool:
@@ -108,9 +108,8 @@ class Pace:
             self._first_share_s = waited_s
         if self._usual_interval_s is None:
             return waited_s >= max(_FIRST_PATIENCE_S, _PATIENCE * self._first_share_s)
-        # See _CHECK_EVERY.
-        checks = self._takeovers > 0 and self._takeovers % _CHECK_EVERY == 0
-        interval_s = self._last_interval_s if checks else self._usual_interval_s
+        is_check = self._takeover_streak > 0 and self._takeover_streak % _CHECK_EVERY == 0
+        interval_s = self._last_interval_s if is_check else self._usual_interval_s
         return waited_s >= max(_MIN_PATIENCE_S, _PATIENCE * interval_s)
 
     def collected(self) -> None:
