@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
     from tf_agents.agents import tf_agent
     from tf_agents.agents.ppo import ppo_policy
+    from tf_agents.networks import network
 
     from actorlearner.agents.encoder import AgentSpecs
-    from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork
     from actorlearner.environments.environment import Nest
     from actorlearner.environments.specs import EnvironmentSpecs
 
@@ -156,11 +156,18 @@ class PpoBuilder(OnPolicyBuilder[PpoConfig]):
         )
 
 
-def _networks(specs: "AgentSpecs", config: PpoConfig) -> "tuple[ActorNetwork, ValueNetwork]":
+def _networks(specs: "AgentSpecs", config: PpoConfig) -> "tuple[network.Network, network.Network]":
     """Returns the networks of the actor and of values; with an LSTM they share all but the last layer."""
     from actorlearner.agents.ppo_networks import ActorNetwork, ValueNetwork, make_body
 
-    actor = ActorNetwork(specs, config)
+    actor = ActorNetwork(
+        specs,
+        config.actor_layers,
+        initial_std=config.initial_std,
+        lstm_units=config.lstm_units,
+        smooth_noise=config.noise_interval is not None,
+        mask=config.action_mask,
+    )
     if config.lstm_units is None:
         return actor, ValueNetwork(specs.observation, make_body(specs, config.value_layers))
     return actor, ValueNetwork(specs.observation, actor.body, actor.state_spec)

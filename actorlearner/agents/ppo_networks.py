@@ -14,7 +14,6 @@ from tf_agents.networks import network
 
 from actorlearner.agents.encoder import AgentSpecs, ObservationEncoder
 from actorlearner.agents.lstm import Lstm, state_spec
-from actorlearner.agents.ppo import PpoConfig
 from actorlearner.environments.environment import Nest
 
 _NEVER = -1e9
@@ -25,25 +24,44 @@ _LEAST_VARIANCE = 1e-6
 class ActorNetwork(network.Network):
     """A network from observations to the distribution of one action."""
 
-    def __init__(self, specs: AgentSpecs, config: PpoConfig, name: str = "Actor") -> None:
-        """Makes the layers; the action is one integer from 0 up, or a bounded float vector."""
-        state = () if config.lstm_units is None else state_spec(config.lstm_units)
+    def __init__(
+        self,
+        specs: AgentSpecs,
+        layers: Sequence[int],
+        *,
+        initial_std: float,
+        lstm_units: int | None,
+        smooth_noise: bool,
+        mask: str | None,
+        name: str = "Actor",
+    ) -> None:
+        """Makes the layers.
+
+        Args:
+          specs: of the environment; the action is one integer from 0 up, or a bounded float vector.
+          layers: units of each hidden layer.
+          initial_std: the first standard deviation of continuous actions, in halves of their range.
+          lstm_units: units of an LSTM behind the hidden layers; None for none.
+          smooth_noise: whether the standard deviation depends on the state, see smooth_noise.py.
+          mask: `agent.action_mask`.
+          name: of the network.
+        """
+        state = () if lstm_units is None else state_spec(lstm_units)
         super().__init__(specs.observation, state_spec=state, name=name)
-        self._mask = config.action_mask
+        self._mask = mask
         action = specs.action
         self._discrete = action.dtype.is_integer
         self._dtype = action.dtype
         units = int(action.maximum) + 1 if self._discrete else int(action.shape[0])
-        self.body = make_body(specs, config.actor_layers, config.lstm_units)
+        self.body = make_body(specs, layers, lstm_units)
         # A small last layer: the first policy does nearly the same everywhere.
         self._output = tf.keras.layers.Dense(units, kernel_initializer=_orthogonal(0.01))
         if not self._discrete:
             low, high = np.broadcast_to(action.minimum, [units]), np.broadcast_to(action.maximum, [units])
             self._center, self._range = (high + low) / 2, (high - low) / 2
-            shape, std = [units], config.initial_std
-            if config.noise_interval is not None:  # The variance is a sum over all hidden units.
-                hidden = config.actor_layers[-1]
-                shape, std = [hidden, units], std / math.sqrt(hidden)
+            shape, std = [units], initial_std
+            if smooth_noise:  # The variance is a sum over all hidden units.
+                shape, std = [layers[-1], units], std / math.sqrt(layers[-1])
             self._log_std = tf.Variable(tf.fill(shape, math.log(std)), name="log_std")
 
     def call(
