@@ -3,7 +3,6 @@
 import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import reverb
 import tree
@@ -70,14 +69,6 @@ class ReplayServer:
         return {self.address: self.status(timeout_s).size}
 
 
-class _Role(NamedTuple):
-    """A role that connects, see `connect`."""
-
-    layout: ReplayLayout
-    directory: RunDirectory
-    config: Config
-
-
 def connect(
     addresses: Sequence[str],
     places: Iterable[int],
@@ -106,7 +97,7 @@ def connect(
     """
     servers: list[ReplayServer] = []
     for place in places:
-        server = _connect(addresses[place], place, servers, _Role(layout, directory, config), stop)
+        server = _connect(addresses[place], place, servers, layout, directory, config, stop)
         if server is None:
             return None
         servers.append(server)
@@ -114,8 +105,15 @@ def connect(
 
 
 def _connect(
-    address: str, place: int, others: Sequence[ReplayServer], role: _Role, stop: Stop
+    address: str,
+    place: int,
+    others: Sequence[ReplayServer],
+    layout: ReplayLayout,
+    directory: RunDirectory,
+    config: Config,
+    stop: Stop,
 ) -> ReplayServer | None:
+    """Waits until one server answers; `others` are connected already, other arguments as for `connect`."""
     client = reverb.Client(address)
     run_id = ""
     announced_by: float | None = None
@@ -124,8 +122,8 @@ def _connect(
         nonlocal run_id, announced_by
         try:
             tables = client.server_info(timeout=_PROBE_TIMEOUT_S)
-            run_id = _checked_run_id(tables, address, place, others, role.directory)
-            different = differences(canonical(role.config), configuration_of(client, run_id))
+            run_id = _checked_run_id(tables, address, place, others, directory)
+            different = differences(canonical(config), configuration_of(client, run_id))
         except UNREACHABLE:
             return False
         if different:
@@ -135,14 +133,14 @@ def _connect(
                 return False
             problem = f"--config: {address} serves run {run_id} with another configuration"
             raise ConfigurationError([f"{problem}: {line}" for line in different])
-        _check_signature(tables, address, role.layout)
+        _check_signature(tables, address, layout)
         return True
 
     if not wait_until(f"the replay server at {address}", has_joined, stop, deadline_s=CONNECT_DEADLINE_S):
         return None
-    if place not in role.directory.server_run_ids():
-        role.directory.remember_server(place, run_id)
-    return ReplayServer(client, role.layout, run_id)
+    if place not in directory.server_run_ids():
+        directory.remember_server(place, run_id)
+    return ReplayServer(client, layout, run_id)
 
 
 def _checked_run_id(
