@@ -41,7 +41,7 @@ class ProcessEnvironment:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
             target=_serve,
-            args=(theirs, (config, seed, role, index), os.getpid()),
+            args=(theirs, os.getpid(), config, seed, role, index),
             name="environment",
             daemon=True,
         )
@@ -107,15 +107,17 @@ class ProcessEnvironment:
 
 def _serve(
     connection: multiprocessing.connection.Connection,
-    place: tuple[EnvironmentConfig, int, str, int],
     parent: int,
+    config: EnvironmentConfig,
+    seed: int,
+    role: str,
+    index: int,
 ) -> None:
-    """Answers until the other end is closed; `place` has the arguments of ProcessEnvironment."""
+    """Makes the environment and answers until the other end is closed; `parent` is the actor's process id."""
     _ignore_signals()
     die_with_parent(parent)
     # Not a daemon any more: daemons must not start processes, as environments may. It ends with the actor.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    config, seed, role, index = place
     try:
         environment = load_environment(config, seed, role=role, index=index)
     except ConfigurationError as error:
