@@ -159,13 +159,13 @@ def _start(
         role,
         experiment.config,
         experiment.sources,
-        experiment.run_dir,
-        experiment.name,
-        options,
-        verbosity(arguments),
-        metrics_address(arguments),
-        certificate,
-        proxy,
+        run_dir=experiment.run_dir,
+        experiment=experiment.name,
+        options=options,
+        verbosity=verbosity(arguments),
+        metrics=metrics_address(arguments),
+        certificate=certificate,
+        proxy=proxy,
     )
     with naming_sources(experiment):
         return start_role(request)

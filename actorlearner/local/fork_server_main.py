@@ -130,7 +130,13 @@ def _role_request(request: dict[str, Any], directory: RunDirectory) -> RoleReque
         listener, certificate, refusal = request["proxy"]
         proxy = TlsProxy(listener, Path(certificate), refusal)
     return RoleRequest(
-        request["role"], config, {}, str(directory.path), request["name"], options, proxy=proxy
+        request["role"],
+        config,
+        sources={},
+        run_dir=str(directory.path),
+        experiment=request["name"],
+        options=options,
+        proxy=proxy,
     )
 
 
