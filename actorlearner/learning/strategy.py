@@ -103,9 +103,8 @@ def _strategy(name: str) -> tf.distribute.Strategy:
         return tf.distribute.get_strategy()
     if name == "tpu":
         return _tpu_strategy()
-    _, _, count = name.partition(":")
-    if count:
-        devices = _logical_cpus(int(count))
+    if count := mirrored_replicas(name):
+        devices = _logical_cpus(count)
     else:
         devices = [f"GPU:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
         if not devices:
