@@ -217,10 +217,10 @@ class TrainingGraph:
         """Takes one train step; returns the losses as a vector, and the keys and errors of its units."""
         batch, sample_info = self._wait_for_batch(batches)
         losses, ages, errors = self._run_train_step(self._train_replica, batch, sample_info)
-        for replica_ages in self._strategy.experimental_local_results(ages):
+        local = self._strategy.experimental_local_results
+        for replica_ages in local(ages):
             self._measure_staleness(replica_ages)
         parts = (sample_info.key, errors) if self._priorities else ()
-        local = self._strategy.experimental_local_results
         # Sums over this process's replicas only; the sum over a group's learners is taken once per call.
         return tf.add_n(local(losses)), tuple(tf.concat(local(part), axis=0) for part in parts)
 

@@ -80,11 +80,10 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
             group.broadcast(parts.agent, parts.train_step)
             outputs.take_over(servers[0].client, replay)
 
-        alone = group.size == 1
-        if alone:  # Before the graph is traced, so that actors and evaluation do not wait for it.
+        if group.size == 1:  # Before the graph is traced, so that actors and evaluation do not wait for it.
             begin_run()
         graph = _make_training_graph(config, outputs.writer, group, parts, servers)
-        if not alone:  # After tracing, which makes the optimisers' slots: `broadcast` needs them.
+        if group.size > 1:  # After tracing, which makes the optimisers' slots: `broadcast` needs them.
             begin_run()
         outputs.check_restored()
         start_up.ended("training graph")
