@@ -72,7 +72,11 @@ class Collector:
 
     @property
     def ended(self) -> bool:
-        """Whether collecting is over: at a stop, or when the policy of the last train step has arrived."""
+        """Whether collecting is over: at a stop, or when the policy of the last train step has arrived.
+
+        Raises:
+          RunError: a server of another run has replaced this run's.
+        """
         if self._watched is not None:
             self._watched.check()
         return self._stop.requested or self._puller.train_step >= self._train_steps

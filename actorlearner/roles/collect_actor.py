@@ -74,28 +74,29 @@ def run(
     environments = _load_environments(config, actor_index, restart)
     specs = environment_specs(environments[0])
     start_up.ended("environments")
+
     layout = make_layout(config, specs)
     experience = layout.experience
-    place = actor_index % len(replay_address)
-    servers = connect(replay_address, sorted({0, place}), layout, directory, config, stop)
+    places = sorted({0, actor_index % len(replay_address)})
+    servers = connect(replay_address, places, layout, directory, config, stop)
     if servers is None:
         return
-    server = servers[-1]
+    first, own = servers[0], servers[-1]  # The first server has the policy variables; it may be its own.
     callbacks.begin(directory)
     start_up.ended("replay server")
-    puller = VariablePuller(servers[0].address, config.collect.variables_interval_s, stop, directory.run_id)
-    # The puller watches the first server already.
-    watched = WatchedServer(server, stop) if place > 0 else None
-    iterates = experience.iteration is not None
-    cut_after = _cut_after(config, seed(f"{COLLECT_ACTOR} first episodes")) if iterates else None
+
+    puller = VariablePuller(first.address, config.collect.variables_interval_s, stop, directory.run_id)
+    watched = None if own is first else WatchedServer(own, stop)  # The puller polls the first one.
+    cut_after = _cut_after(config, experience, seed(f"{COLLECT_ACTOR} first episodes"))
     batch = EnvironmentBatch(environments, cut_after)
-    metrics = CollectMetrics(directory, actor_index, batch, server, puller, config.environment.info_metrics)
-    collector = Collector(config, batch, server, puller, metrics, stop, watched, callbacks.notify)
+    metrics = CollectMetrics(directory, actor_index, batch, own, puller, config.environment.info_metrics)
+    collector = Collector(config, batch, own, puller, metrics, stop, watched, callbacks.notify)
     start_up.ended("first observations")
     start_up.report("ready")
-    if not iterates:
+
+    if experience.iteration is None:
         initial = _initial_policy(config, specs, experience, seed(f"{COLLECT_ACTOR} random actions"))
-        _act_initially(config, collector, server, initial)
+        _act_initially(config, collector, own, initial)
     if not collector.ended:
         policy = _NewestPolicy(config, specs, actor_index, puller)
         pace = _make_pace(config, experience, actor_index)
@@ -124,13 +125,13 @@ def _load_environments(config: Config, actor_index: int, restart: int) -> list[G
     ]
 
 
-def _cut_after(config: Config, seed: int) -> list[int] | None:
-    """Returns the env steps after which each environment's episode is cut, once; None without a time limit.
+def _cut_after(config: Config, experience: Experience, seed: int) -> list[int] | None:
+    """Returns the env steps after which each environment's current episode is cut off, once.
 
     They differ, so that the environments do not stay in step: otherwise, an iteration would see only one part
-    of an episode.
+    of an episode. None without iterations, or without a time limit.
     """
-    limit = episode_limit(config.environment)
+    limit = None if experience.iteration is None else episode_limit(config.environment)
     if limit is None:
         return None
     count = envs_per_actor(config.collect)
@@ -215,9 +216,12 @@ def _act(collector: Collector, policy: _NewestPolicy, pace: Pace | None, fragmen
 
     With a `pace`, it takes `fragment` env steps in each environment whenever `pace` allows it.
     """
-    what, deadline = "the first policy variables from the learner", _FIRST_VARIABLES_DEADLINE_S
-    # `ended` raises if the replay server belongs to another run.
-    wait_until(what, lambda: collector.ended or policy.arrived, stop, deadline_s=deadline)
+    wait_until(
+        "the first policy variables from the learner",
+        lambda: collector.ended or policy.arrived,
+        stop,
+        deadline_s=_FIRST_VARIABLES_DEADLINE_S,
+    )
     while not collector.ended:
         if policy.refresh() and pace is not None:
             pace.policy_arrived(policy.order.train_step)
