@@ -78,6 +78,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     filmed = policy if config.evaluate.video_interval is None else PolicyFunction(greedy, specs, 1)
     update = assigner(parts.policy_variables, parts.train_step)
     start_up.ended("environment and agent")
+
     servers = connect(replay_address, [0], make_layout(config, specs), directory, config, stop)
     if servers is None:
         return
@@ -88,6 +89,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     videos = TrainingVideos(directory, config, filmed, update)
     start_up.ended("replay server")
     start_up.report("ready")
+
     evaluator = _Evaluator(config, environments, policy, update, recorder, best, videos, callbacks)
     evaluator.serve(container, stop)
     _close(environments)
@@ -125,7 +127,7 @@ class _Evaluator:
             is_new = version.train_step > self.recorder.train_step or learner_restarted
             if is_new and not self._evaluate(request, stop):
                 return
-            _finish(container, request, stop)
+            _remove_request(container, request, stop)
 
     def _evaluate(self, request: EvaluationRequest, stop: Stop) -> bool:
         """Plays and records an evaluation; returns False if a stop came first."""
@@ -222,7 +224,7 @@ def _next_request(
     return None
 
 
-def _finish(container: VariableContainer, request: EvaluationRequest, stop: Stop) -> None:
+def _remove_request(container: VariableContainer, request: EvaluationRequest, stop: Stop) -> None:
     """Removes a request from the queue; blocks until the replay server answers, or a stop."""
 
     def removed() -> bool:

@@ -101,5 +101,5 @@ def test_it_waits_for_a_server_that_is_away_before_it_removes_a_request() -> Non
 
     container = SimpleNamespace(status=status, remove_evaluation=lambda request: calls.append("removal"))
     request = EvaluationRequest(PolicyVariables(0, []), env_steps=0)
-    eval_actor._finish(container, request, Stop())
+    eval_actor._remove_request(container, request, Stop())
     assert calls == ["status", "status", "status", "removal"]
