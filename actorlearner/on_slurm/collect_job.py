@@ -32,7 +32,8 @@ def collect_job(main_id: str, actors: int, arguments: Sequence[str]) -> int:
     index = os.environ["SLURM_ARRAY_TASK_ID"]
     with tempfile.TemporaryDirectory(prefix="actorlearner-") as run_dir:
         if slices := int(os.environ.get("SLURM_RESTART_COUNT", "0")):
-            # Earlier time slices left no records. Without any, the actor would repeat its first seeds.
+            # The actor's seeds depend on the env steps in its last record, see `recorded_env_steps`. The
+            # records of earlier time slices are gone: this one gives each time slice other seeds.
             metrics = MetricsWriter(RunDirectory(Path(run_dir)).metrics(f"collect-{index}"))
             metrics.write({"env_steps": slices, "episodes": 0, "faults": 0})
         return _CollectJob(main_id, index, actors, [*arguments, "--run_dir", run_dir]).run()

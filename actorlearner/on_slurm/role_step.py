@@ -80,13 +80,13 @@ class RoleStep:
 def end_steps(job: str, roles: Sequence[RoleStep], within_s: float) -> None:
     """Blocks until the roles have saved and ended; kills their steps after `within_s`."""
     deadline = time.monotonic() + within_s
-    asked: set[tuple[str, str]] = set()
+    signalled: set[tuple[str, str]] = set()
     while running := [role.name for role in roles if role.running]:
         number = "KILL" if time.monotonic() > deadline else "TERM"
-        if any((name, number) not in asked for name in running):
+        if any((name, number) not in signalled for name in running):
             for step, name in running_steps(job):
-                if name in running and (name, number) not in asked:
-                    asked.add((name, number))
+                if name in running and (name, number) not in signalled:
+                    signalled.add((name, number))
                     slurm("scancel", f"--signal={number}", step)
         if time.monotonic() > deadline + ANSWER_S:
             log(f"{', '.join(running)}: cannot be killed")
