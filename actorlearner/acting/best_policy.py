@@ -57,8 +57,8 @@ class BestPolicy:
         self._update = update
         self._outage = Outage("best policies", self._path)
         self._directory: PolicyDirectory | None = None
-        self._waiting: tuple[PolicyVariables, BestRecord] | None = None
-        self._prepared = False
+        self._unsaved: tuple[PolicyVariables, BestRecord] | None = None  # Better than the saved one.
+        self._prepared = False  # Whether `_unsaved` is written beside `policies/best`.
         self._writer: MetricsWriter | None = None
         self._recover(read_records(directory.metrics("eval")))
 
@@ -72,17 +72,17 @@ class BestPolicy:
 
         Overwrites the variables of the agent. A full or failing disk is logged.
         """
-        record, saved = BestRecord(version.train_step, played), self.record
-        best = self._waiting[1] if self._waiting else saved
+        record = BestRecord(version.train_step, played)
+        best = self._unsaved[1] if self._unsaved else self.record
         if best is None or record.chosen.average >= best.chosen.average:
-            self._waiting = version, record
+            self._unsaved = version, record
         self.prepare()
 
     def prepare(self) -> None:
         """Writes the policy that is kept in memory, if any, beside `policies/best`."""
-        if self._waiting is None:
+        if self._unsaved is None:
             return
-        version, record = self._waiting
+        version, record = self._unsaved
         started = time.monotonic()
         beat("saving the best policy", patience_s=LONG_PATIENCE_S)
         self._update(version)
@@ -106,7 +106,7 @@ class BestPolicy:
         except OSError as error:
             self._outage.failed(error)
             return
-        self._waiting = None
+        self._unsaved = None
         self._outage.recovered()
 
     def record_fresh(self, record: BestRecord) -> bool:

@@ -78,7 +78,7 @@ def _evaluator(tmp_path_factory: pytest.TempPathFactory) -> Evaluator:
 def _first(evaluator: Evaluator) -> None:
     """Every test begins with the best policy of train step 0."""
     shutil.rmtree(evaluator.directory.path)
-    evaluator.best._waiting = None
+    evaluator.best._unsaved = None
     evaluator.evaluate(0, -30.0, -10.0)
 
 
