@@ -103,9 +103,10 @@ class MultiWorkerGroup(LearnerGroup):
         super().__init__(strategy, stop, cluster.index, len(cluster.addresses))
         self._link = link
         self._cluster = cluster
-        # Made outside of the strategy's scope, so that they are local to this learner.
-        self._votes_to_stop = tf.Variable(0.0, trainable=False)
-        self._agreed = tf.Variable(0.0, trainable=False)
+        # The vote to stop, 1 or 0, and the sum of all learners' votes. They are made outside of the
+        # strategy's scope, so that they are local to this learner.
+        self._own_vote = tf.Variable(0.0, trainable=False)
+        self._all_votes = tf.Variable(0.0, trainable=False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -115,7 +116,7 @@ class MultiWorkerGroup(LearnerGroup):
         Raises:
           RunError: another learner was lost, during a collective or before the chief saved the results.
         """
-        if isinstance(error, _PEER_ERRORS) and (lost := self._link.loss(SILENCE_S)):
+        if isinstance(error, _PEER_ERRORS) and (lost := self._link.wait_for_loss(SILENCE_S)):
             self._link.close()
             raise RunError(lost) from error
         if error is None and not self._stop.requested:
@@ -138,7 +139,7 @@ class MultiWorkerGroup(LearnerGroup):
 
     def begin_call(self) -> None:
         """Fixes this learner's vote on stopping for the whole call."""
-        self._votes_to_stop.assign(float(self._stop.requested))
+        self._own_vote.assign(float(self._stop.requested))
 
     @property
     def stopped(self) -> bool:
@@ -146,7 +147,7 @@ class MultiWorkerGroup(LearnerGroup):
 
         If so, blocks up to _REPORT_S until the stopped learner's report sets this learner's exit code.
         """
-        if not self._agreed.numpy():
+        if not self._all_votes.numpy():
             return False
         if not self._stop.wait(_REPORT_S):
             _log.info("stopping, because another learner was stopped")
@@ -168,7 +169,7 @@ class MultiWorkerGroup(LearnerGroup):
         No learner changes a variable before every learner has its batch. So all learners are at the same
         train step while one waits for data, and the chief can write a checkpoint.
         """
-        return [self._agreed.assign(self.sum(tf.identity(self._votes_to_stop)))]
+        return [self._all_votes.assign(self.sum(tf.identity(self._own_vote)))]
 
     def sum(self, value: tf.Tensor) -> tf.Tensor:
         """Sums a float32 tensor over all learners."""

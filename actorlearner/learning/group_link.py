@@ -73,7 +73,7 @@ class GroupLink:
         self._broadcast({"go": True})
         self._thread.start()
 
-    def loss(self, timeout_s: float) -> str | None:
+    def wait_for_loss(self, timeout_s: float) -> str | None:
         """Blocks until a learner is lost, up to `timeout_s`; returns `lost`."""
         self._has_lost.wait(timeout_s)
         return self.lost

@@ -27,7 +27,7 @@ def workers(stop: Stop) -> MultiWorkerGroup:
 
 def agree(workers: MultiWorkerGroup) -> None:
     """As a call of the training graph does in which another learner wants to stop."""
-    workers._agreed.assign(1.0)
+    workers._all_votes.assign(1.0)
 
 
 def test_without_a_vote_to_stop_training_continues(workers: MultiWorkerGroup, stop: Stop) -> None:

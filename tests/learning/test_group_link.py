@@ -202,7 +202,7 @@ def test_the_peers_report_which_learner_died(three: Group, dead: int, eventually
             name = "learner" if dead == 0 else "learner-1"
             lost = f"{name} at {three.addresses[dead]} was lost (its connection was closed): restart all"
             assert why.startswith(lost)
-            assert learner.link.loss(0.0) == why
+            assert learner.link.wait_for_loss(0.0) == why
             assert not learner.stop.requested
 
 
@@ -226,7 +226,7 @@ def test_a_failure_is_reported_and_a_role_that_ends_by_itself_is_not_killed(
     learners = three.gathered()
     learners[1].link.close("the environment is broken")
     for learner in (learners[0], learners[2]):
-        assert learner.link.loss(PATIENCE_S) == "learner-1 failed: the environment is broken"
+        assert learner.link.wait_for_loss(PATIENCE_S) == "learner-1 failed: the environment is broken"
         learner.link.close()
         assert learner.failed == []
 
