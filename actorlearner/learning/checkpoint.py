@@ -135,7 +135,7 @@ class LearnerCheckpoint:
         """
         if self._saved < 0:
             return []
-        return read_pending_evaluations(self._pending_evaluations(self._saved), self._saved_by)
+        return read_pending_evaluations(self._unevaluated_path(self._saved), self._saved_by)
 
     def describe(self) -> str:
         """Names the newest checkpoint, for messages."""
@@ -166,7 +166,7 @@ class LearnerCheckpoint:
                 return True
             try:
                 step = self._write(graph)
-                write_pending_evaluations(self._pending_evaluations(step), pending_evaluations)
+                write_pending_evaluations(self._unevaluated_path(step), pending_evaluations)
                 facts = {"train_step": step, "generation": self.generation}
                 seal(seal_path(self._directory, _name(step)), self._files(step), facts)
             except (OSError, tf.errors.OpError) as error:
@@ -205,7 +205,7 @@ class LearnerCheckpoint:
                 )
             time.sleep(_SETTLE_INTERVAL_S)
 
-    def _pending_evaluations(self, step: int) -> Path:
+    def _unevaluated_path(self, step: int) -> Path:
         return self._directory / f"{_name(step)}{_UNEVALUATED}"
 
     def _files(self, step: int) -> list[Path]:
