@@ -24,7 +24,7 @@ from actorlearner.local.train import begin_run, watch_run
 from actorlearner.network.certificate import write_certificate
 from actorlearner.network.hidden_server import TlsProxy
 from actorlearner.network.ports import listen
-from actorlearner.network.private_network import PRIVATE, choose_network
+from actorlearner.network.private_network import PrivateNetwork, RefusedError
 from actorlearner.on_ray.collect_actor import CollectSettings
 from actorlearner.on_ray.ray_child import RayChild
 from actorlearner.process.stop import Stop
@@ -121,13 +121,15 @@ class RunActor:
             progress = begin_run(config, self._directory, console)
             if progress is None:
                 return EXIT_FINISHED
-            supervisor = self._start(config, console, TlsProxy(listener.fileno(), certificate))
+            supervisor = self._start(config, console, listener.fileno(), certificate)
             return watch_run(supervisor, progress, self._stop, console)
 
-    def _start(self, config: Config, console: Console, proxy: TlsProxy) -> Supervisor:
-        network, line = choose_network(PRIVATE)
-        if network is None:
-            proxy = dataclasses.replace(proxy, refusal=line.rpartition(": ")[2])
+    def _start(self, config: Config, console: Console, listener: int, certificate: Path) -> Supervisor:
+        network, refusal = None, ""
+        try:
+            network = PrivateNetwork()
+        except RefusedError as error:
+            refusal = str(error)
         host = ray.util.get_node_ip_address()
         address = join_address(host, self._settings.port)
         console.print(f"network: the replay server is reached by TLS, at {address}")
@@ -138,5 +140,5 @@ class RunActor:
             self._directory,
             network,
             elsewhere=lambda name, index: RayChild(name, index, settings, self._directory),
-            proxy=proxy,
+            proxy=TlsProxy(listener, certificate, refusal),
         )
