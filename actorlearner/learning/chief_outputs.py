@@ -42,7 +42,10 @@ simulator, 10,000 train steps may take an hour."""
 
 
 class ChiefOutputs(Outputs):
-    """The outputs of a learner that trains by itself, or of a group's chief."""
+    """The outputs of a learner that trains by itself, or of a group's chief.
+
+    `take_over` makes the publisher, and `begin_training` the metrics; later methods use them.
+    """
 
     def __init__(self, directory: RunDirectory, parts: AgentParts, config: Config, stop: Stop) -> None:
         """Does not restore, publish or write yet: a refused run leaves nothing behind."""
@@ -108,9 +111,9 @@ class ChiefOutputs(Outputs):
         self._publisher.publish()
         pending = self._checkpoint.pending_evaluations()
         if self._checkpoint.generation > 0:
-            self._publisher.take_over(pending, self._stop)
+            self._publisher.replace_queue(pending, self._stop)
         if self._train_step == 0 and self._config.evaluate.interval is not None and not pending:
-            self._held_back = [self._publisher.request(env_steps=0)]
+            self._held_back = [self._publisher.make_request(env_steps=0)]
 
     def check(self) -> None:
         """Raises the publisher's error, if any; training that waits for data would not notice it."""
@@ -141,10 +144,11 @@ class ChiefOutputs(Outputs):
         self._queue_held_back()
         last = self._last(train_step)
         if self._due(self._config.evaluate.interval, train_step):
-            self._held_back = [self._publisher.request(self._replay_status().inserts)]
+            self._held_back = [self._publisher.make_request(self._replay_status().inserts)]
             if not last:
                 self._queue_held_back()
-        if not last and (self._steps_per_call or self._due(learn.publish_interval, train_step)):
+        on_policy = self._steps_per_call is not None  # Then the actors need the policy of each call.
+        if not last and (on_policy or self._due(learn.publish_interval, train_step)):
             self._publisher.publish()
         self._metrics.spent("publish")
         self._metrics.add(train_step, loss, last=last)

@@ -74,7 +74,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, port: int) -> No
         return checkpoints.save(server)
 
     last_policies = LastPolicies(server.client, config.learn.train_steps, save)
-    last_policies.restored(learner_rolls_back=_learner_rolls_back(directory, config))
+    last_policies.remove_outdated(learner_rolls_back=_learner_rolls_back(directory, config))
     announce(server.client, run_id, config)
     _log.info("serving run %s on port %d, %s", run_id, port, _describe(config.replay, layout.experience))
     start_up.ended("tables")

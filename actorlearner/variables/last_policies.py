@@ -35,8 +35,8 @@ class LastPolicies:
         self._save = save
         self._retry_at = 0.0
 
-    def restored(self, *, learner_rolls_back: bool) -> None:
-        """Removes the restored policies, unless they are the last ones of the run.
+    def remove_outdated(self, *, learner_rolls_back: bool) -> None:
+        """Removes the policies of the restored checkpoint, unless they are the last ones of the run.
 
         A learner that still trains publishes its policy again, which is newer than the restored one. Until
         then, a starting actor must wait, instead of acting with the older policy.

@@ -72,13 +72,15 @@ class Publisher:
         self._train_step = parts.train_step
         self._generation = generation
         self._published = published
-        self._newest: PolicyVariables | None = None
-        self._newest_pushed: PolicyVariables | None = None
+        # Waiting to be pushed.
         self._evaluations: collections.deque[EvaluationRequest] = collections.deque()
+        self._newest: PolicyVariables | None = None
+        self._end: RunEnd | None = None
+        # Pushed, and kept for a server that restarts and loses them.
         self._evaluations_pushed: collections.deque[EvaluationRequest] = collections.deque(
             maxlen=EVALUATIONS_KEPT
         )
-        self._end: RunEnd | None = None
+        self._newest_pushed: PolicyVariables | None = None
         self._end_pushed: RunEnd | None = None
         self._versions = 0  # The number that the container should report; a smaller number shows a restart.
         self._changed = threading.Condition()
@@ -104,7 +106,7 @@ class Publisher:
             self._newest = version
             self._changed.notify_all()
 
-    def request(self, env_steps: int) -> EvaluationRequest:
+    def make_request(self, env_steps: int) -> EvaluationRequest:
         """Copies this train step's variables, for `queue`; `env_steps` are those of all actors so far.
 
         Raises:
@@ -119,7 +121,7 @@ class Publisher:
             self._evaluations.extend(requests)
             self._changed.notify_all()
 
-    def take_over(self, pending_evaluations: Sequence[EvaluationRequest], stop: Stop) -> None:
+    def replace_queue(self, pending_evaluations: Sequence[EvaluationRequest], stop: Stop) -> None:
         """Replaces the server's queue of evaluations by this learner's `pending_evaluations`.
 
         The server's queue may hold train steps after the checkpoint, which were rolled back and will be taken

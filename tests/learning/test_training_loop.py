@@ -73,7 +73,7 @@ def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, sto
     outputs._replay = SimpleNamespace(status=lambda timeout_s: ReplayStatus(0, 0, 0))
     nothing = SimpleNamespace(
         publish=lambda: True,
-        request=lambda inserts: inserts,
+        make_request=lambda inserts: inserts,
         queue=lambda requests: None,
         pending_evaluations=list,
     )
@@ -146,7 +146,7 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
 
     outputs._checkpoint.save = save
     outputs._publisher.publish = lambda: done.append(("publish", int(parts.train_step)))
-    outputs._publisher.request = lambda inserts: "request"
+    outputs._publisher.make_request = lambda inserts: "request"
     outputs._publisher.queue = lambda requests: done.extend(
         ("evaluate", int(parts.train_step)) for _ in requests
     )
@@ -166,8 +166,8 @@ def test_a_resumed_run_evaluates_its_initial_policy_once(
     queued: list[str] = []
     publisher = SimpleNamespace(
         publish=lambda: None,
-        take_over=lambda requests, stop: queued.extend(requests),
-        request=lambda env_steps: "initial",
+        replace_queue=lambda requests, stop: queued.extend(requests),
+        make_request=lambda env_steps: "initial",
         queue=queued.extend,
         pending_evaluations=lambda: queued,
     )

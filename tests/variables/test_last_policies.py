@@ -106,7 +106,7 @@ def test_only_the_last_policies_survive_a_restart(
 ) -> None:
     server.push(version(train_step))
     server.push_evaluation(EvaluationRequest(version(train_step), env_steps=1))
-    last_policies(server, Saving()).restored(learner_rolls_back=rolls_back)
+    last_policies(server, Saving()).remove_outdated(learner_rolls_back=rolls_back)
     assert server.status(TIMEOUT_S) == (kept, kept)
 
 
@@ -218,7 +218,7 @@ def _learner(
     outputs.take_over(reverb.Client(f"localhost:{free_port}"), NoReplay())
     server.stop()
     parts.train_step.assign(LAST)
-    outputs._publisher.queue([outputs._publisher.request(env_steps=0)])
+    outputs._publisher.queue([outputs._publisher.make_request(env_steps=0)])
     outputs._publisher.publish()
     ending = threading.Thread(target=lambda: outputs.end(stopped=False))
     ending.start()

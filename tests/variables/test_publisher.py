@@ -163,7 +163,7 @@ def test_every_evaluation_arrives_in_order(
 ) -> None:
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
-        publisher.queue([publisher.request(env_steps=100 + train_step)])
+        publisher.queue([publisher.make_request(env_steps=100 + train_step)])
         publisher.publish()
     container.let.release(5)
     assert publisher.flush(LONG_S)
@@ -196,7 +196,7 @@ def test_weights_that_are_not_finite_are_never_published(
     with pytest.raises(RunError, match="the policy of train step 10 has weights that are NaN or infinite"):
         publisher.publish()
     with pytest.raises(RunError):
-        publisher.queue([publisher.request(env_steps=1)])
+        publisher.queue([publisher.make_request(env_steps=1)])
     container.let.release()
     assert publisher.flush(LONG_S)
     assert container.pushed == [("newest", 10, 10.0)]
@@ -207,7 +207,7 @@ def publish_twice(parts: AgentParts, container: PausedContainer, publisher: Publ
     container.let.release(20)
     for train_step in (10, 20):
         train_to(parts, train_step)
-        publisher.queue([publisher.request(env_steps=train_step)])
+        publisher.queue([publisher.make_request(env_steps=train_step)])
         publisher.publish()
         assert publisher.flush(LONG_S)
 
@@ -238,7 +238,7 @@ def test_a_restarted_server_gets_all_evaluations_in_order(
     publish_twice(parts, container, publisher)
     container.versions, container.pushed = 0, []  # A restarted server without a checkpoint has none.
     train_to(parts, 30)
-    publisher.queue([publisher.request(env_steps=30)])
+    publisher.queue([publisher.make_request(env_steps=30)])
     assert publisher.flush(LONG_S)
     assert container.pushed == [
         *((f"evaluation after {k} env steps", k, float(k)) for k in (10, 20, 30)),
@@ -257,7 +257,7 @@ def test_a_server_that_restarts_twice_gets_all_evaluations_in_order(
     monkeypatch.setattr(publisher_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
     for train_step in (10, 20):
         train_to(parts, train_step)
-        publisher.queue([publisher.request(env_steps=train_step)])
+        publisher.queue([publisher.make_request(env_steps=train_step)])
     publisher.publish()
     for _ in range(3):
         container.let.release()
@@ -286,7 +286,7 @@ def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
 ) -> None:
     monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", 0.01)
     train_to(parts, 10)
-    publisher.queue([publisher.request(env_steps=10)])
+    publisher.queue([publisher.make_request(env_steps=10)])
     publisher.publish()
     publisher.finish()
     assert not publisher.delivered()
@@ -332,7 +332,7 @@ def test_evaluated_policies_are_freed(
     publisher.publish()
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
-        publisher.queue([publisher.request(env_steps=train_step)])
+        publisher.queue([publisher.make_request(env_steps=train_step)])
     assert publisher.flush(LONG_S)
     container.evaluated = 2
     eventually(lambda: len(publisher._evaluations_pushed) == 1)
@@ -403,7 +403,7 @@ def test_pending_evaluations_are_the_versions_not_evaluated_yet(
 ) -> None:
     for train_step in (10, 20, 30):
         train_to(parts, train_step)
-        publisher.queue([publisher.request(env_steps=train_step)])
+        publisher.queue([publisher.make_request(env_steps=train_step)])
     assert [request.version.train_step for request in publisher.pending_evaluations()] == [10, 20, 30]
     container.let.release(3)
     assert publisher.flush(LONG_S)
@@ -421,7 +421,7 @@ def test_evaluations_that_a_restarted_server_has_lost_are_pending(
     """Even before the publisher's thread knows about the restart."""
     container.let.release(2)
     train_to(parts, 10)
-    publisher.queue([publisher.request(env_steps=10)])
+    publisher.queue([publisher.make_request(env_steps=10)])
     publisher.publish()
     assert publisher.flush(LONG_S)
     monkeypatch.setattr(publisher, "_poll", lambda: None)
@@ -436,7 +436,7 @@ def test_a_takeover_replaces_the_queued_evaluations(
     train_to(parts, 50)
     request = EvaluationRequest(PolicyVariables(50, [parts.policy_variables[0].numpy()], 1), 60)
     container.let.release()
-    publisher.take_over([request], Stop())
+    publisher.replace_queue([request], Stop())
     assert publisher.flush(LONG_S)
     assert container.pushed == [("evaluation after 60 env steps", 50, 50.0)]
 
@@ -454,7 +454,7 @@ def test_a_failing_takeover_pauses_between_attempts_and_ends_at_a_stop(
 
     monkeypatch.setattr(container, "clear_evaluations", fail)
     stop = Pausing()
-    publisher.take_over([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
+    publisher.replace_queue([EvaluationRequest(PolicyVariables(50, []), 60)], stop)
     assert len(tries) == 3
     assert stop.pauses_s == [publisher_module._RETRY_S] * 3
     assert publisher.pending_evaluations() == []
@@ -481,7 +481,7 @@ def test_a_learner_takes_over_once_the_server_is_back(
     monkeypatch.setattr(container, "clear_evaluations", cleared)
     monkeypatch.setattr(publisher_module, "_RETRY_S", 0.01)
     container.let.release()
-    publisher.take_over([publisher.request(env_steps=60)], Stop())
+    publisher.replace_queue([publisher.make_request(env_steps=60)], Stop())
     assert publisher.flush(LONG_S)
     assert [what for what, _, _ in container.pushed] == ["evaluation after 60 env steps"]
     wait = "waiting for the replay server to drop the evaluations that an earlier learner queued"
