@@ -145,6 +145,7 @@ class PackedLayout:
             self.table = f"{FRAGMENTS if self.experience.iteration else SEQUENCES}{stride}"
             self.format = RowFormat(_sequence_spec(specs, length, *policy_specs))
             self.env_steps_per_item = stride
+            # `learn.batch_size` counts sequences; in iterations, it counts their env steps.
             self.samples_per_item = 1 if self.experience.iteration is None else stride
         self._rows = 1 if length else self.env_steps_per_item
 
