@@ -108,12 +108,8 @@ def load_experiment(
     if problems:
         raise ConfigurationError(problems)
     experiment = Experiment(config, sources, run_dir, pathlib.Path(arguments.config).stem)
-    own_code: tuple[CommandCheck, ...] = (callback_problems,)
-    if prepare is not None and (imports_own_code(config.environment) or config.callbacks):
-        with quiet_output():
-            own_code = (environment_problems, *own_code) if prepare(config) else ()
     with naming_sources(experiment):
-        for check in (*own_code, *checks):
+        for check in (*_own_code_checks(config, prepare), *checks):
             if found := list(check(config)):
                 raise ConfigurationError(found)
     return experiment
@@ -148,6 +144,18 @@ def callback_problems(config: Config) -> Iterator[str]:
                 find_callback(name)
         except ConfigurationError as error:
             yield from error.problems
+
+
+def _own_code_checks(config: Config, prepare: Callable[[Config], bool] | None) -> tuple[CommandCheck, ...]:
+    """Returns the checks that import the user's code; arguments as for `load_experiment`."""
+    if prepare is None:  # The environment is checked already.
+        return (callback_problems,)
+    if not (imports_own_code(config.environment) or config.callbacks):
+        return ()
+    with quiet_output():
+        if not prepare(config):
+            return ()
+    return environment_problems, callback_problems
 
 
 def _shipped_environment_problems(config: Config, broken: Collection[str] = ()) -> Iterable[str]:
