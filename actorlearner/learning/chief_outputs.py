@@ -168,7 +168,7 @@ class ChiefOutputs(Outputs):
         after it is saved, because this ends the actors and the eval actor: a learner that died before would
         need them again.
         """
-        self._metrics.write()
+        self._metrics.write(self._train_step)
         if self._last(self._train_step):
             saved = wait_for_room("the last checkpoint and policies", self._save, self._stop)
             wait_for_room("the last metrics", self._metrics.flush, self._stop)
@@ -177,7 +177,7 @@ class ChiefOutputs(Outputs):
                 self._publisher.publish()
 
     def end(self, *, stopped: bool) -> None:
-        """Writes the last checkpoint and policies, unless they are written, and delivers the last policy.
+        """Writes the last checkpoint, policies and record, unless they are written; delivers the last policy.
 
         After the last train step, blocks until the replay server has saved the policy variables, or until a
         stop: no later learner would publish them again. After a stop, waits up to _PUBLISH_TIMEOUT_S for the
@@ -195,6 +195,9 @@ class ChiefOutputs(Outputs):
             _log.info("checkpoint of train step %d written", self._train_step)
         if self._export.begun:  # Otherwise a stop would wait until the policies are traced.
             self._export.save()
+        if self._graph is not None:  # Written already, unless a call of the graph still waits for data.
+            self._metrics.spent("graph")
+            self._metrics.write(self._train_step)
         delivered = not stopped and self._deliver()
         if not delivered and not self._publisher.flush(_PUBLISH_TIMEOUT_S):
             _log.warning("the last policy was not published: the replay server does not answer")

@@ -1,5 +1,6 @@
 """The learner's records: losses, rates, shares of time and staleness, as metrics and TensorBoard curves."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -41,8 +42,10 @@ class LearnerMetrics:
         self._blocked = BlockedTime()
         self._last_step = int(graph.train_step.numpy())
         self._rate = Rate(self._last_step)
-        self._first = True
-        self._unwritten: tuple[int, LossInfo] | None = None
+        self._loss: LossInfo | None = None
+        self._written = -1
+        # At a stop the main thread writes, while the training thread may be writing as well.
+        self._lock = threading.Lock()
 
     def spent(self, phase: str | None = None) -> None:
         """Attributes the time since the last call to "graph", to "publish" or to neither."""
@@ -56,25 +59,27 @@ class LearnerMetrics:
           loss: the losses of this train step, scalars.
           last: whether this is the last train step of the run.
         """
-        self._unwritten = (train_step, loss)
-        if self._first:  # The first call also optimises the graph: rates exclude it.
-            self._first = False
-            self.write()
+        first, self._loss = self._loss is None, loss
+        if first or last or self._rate.due:
+            self.write(train_step)
+        if first:  # The first call also optimises the graph: rates exclude it.
             self.restart_rates()
-        elif self._rate.due or last:
-            self.write()
 
-    def write(self) -> None:
-        """Writes a record of the newest call of the graph, unless it is written already."""
-        if self._unwritten is None:
-            return
-        train_step, loss = self._unwritten
-        self._unwritten = None
-        record = self._record(train_step, loss)
-        self._metrics.write(record)
-        curves = {f"learner/{key}": value for key, value in record.items() if key != "train_step"}
-        self._summaries.scalars(curves, train_step)
-        self._summaries.flush()
+    def write(self, train_step: int) -> None:
+        """Writes a record of a train step, unless it is written already; no-op before the first call ends.
+
+        After a stop, the train step may be one of a call that has not ended: the losses are then those of the
+        call before.
+        """
+        with self._lock:
+            if self._loss is None or train_step == self._written:
+                return
+            self._written = train_step
+            record = self._record(train_step, self._loss)
+            self._metrics.write(record)
+            curves = {f"learner/{key}": value for key, value in record.items() if key != "train_step"}
+            self._summaries.scalars(curves, train_step)
+            self._summaries.flush()
 
     def restart_rates(self) -> None:
         """Starts the rates and shares of time again, without the time since the last record."""

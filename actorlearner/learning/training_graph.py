@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import math
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ class TrainingGraph:
         self._set_up(layout, learn)
         self._in_call = False
         # Made outside of the strategy's scope, because no replica uses them.
-        self._waiting = tf.Variable(False, trainable=False)
+        self._waiting_since = tf.Variable(0.0, dtype=tf.float64, trainable=False)  # Unix time; 0: no wait.
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self._staleness_sum = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._staleness_max = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -114,7 +115,7 @@ class TrainingGraph:
 
         Safe to read from another thread.
         """
-        return bool(self._waiting.numpy())
+        return bool(self._waiting_since.numpy() > 0.0)
 
     @property
     def in_train_step(self) -> bool:
@@ -152,10 +153,14 @@ class TrainingGraph:
         return losses
 
     def take_statistics(self) -> DataStatistics:
-        """Returns the measurements since the last call, and resets them."""
+        """Returns the measurements since the last call, and resets them.
+
+        They include a wait that lasts: a stop may have abandoned the thread that trains.
+        """
         count = int(self._staleness_count)
+        waiting_since = float(self._waiting_since)
         statistics = DataStatistics(
-            wait_s=float(self._wait_s),
+            wait_s=float(self._wait_s) + (time.time() - waiting_since if waiting_since else 0.0),
             staleness_mean=int(self._staleness_sum) / count if count else None,
             staleness_max=int(self._staleness_max) if count else None,
             dropped=self.dropped,
@@ -226,9 +231,8 @@ class TrainingGraph:
 
     def _wait_for_batch(self, batches: Iterator[Any]) -> Any:
         """Returns the next batch; measures how long it took, and waits until all learners have theirs."""
-        with tf.control_dependencies([self._waiting.assign(True)]):
-            started = tf.timestamp()
-        with tf.control_dependencies([started]):
+        started = tf.timestamp()
+        with tf.control_dependencies([self._waiting_since.assign(started)]):
             sample = next(batches)
         with tf.control_dependencies(tf.nest.flatten(sample, expand_composites=True)):
             ended = tf.timestamp()
@@ -237,7 +241,7 @@ class TrainingGraph:
         with tf.control_dependencies(waited):
             all_have_data = self._group.all_have_data()
         with tf.control_dependencies([*waited, *all_have_data]):
-            measured = [*waited, self._waiting.assign(False)]
+            measured = [*waited, self._waiting_since.assign(0.0)]
         # Training depends on the measurement: otherwise the clock might be read after the train step.
         with tf.control_dependencies(measured):
             return tf.nest.map_structure(_copy_in_place, sample, expand_composites=True)

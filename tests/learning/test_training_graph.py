@@ -216,6 +216,7 @@ def test_waiting_for_data_is_true_while_a_train_step_waits_for_its_batch(
     try:
         for done in range(3):
             eventually(lambda done=done: graph.waiting_for_data and graph.train_step.numpy() == done)
+            assert done or graph.take_statistics().wait_s > 0  # A stop reads the wait that lasts.
             batches.put(rows)
     finally:
         ended.set()

@@ -159,6 +159,27 @@ def test_the_last_policy_is_published_and_evaluated_once_it_is_saved(room: bool,
     assert len([each for each in done if each[0] == "publish"]) == 1 + room
 
 
+def test_a_learner_that_stops_while_it_waits_for_data_records_its_last_train_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(learner_metrics, "TimeShares", functools.partial(TimeShares, clock=lambda: clock.now))
+    parts, stop = make_parts(), Stop()
+    directory = RunDirectory(tmp_path)
+    outputs = make_outputs(directory, parts, Config(), stop)
+    outputs._checkpoint.save = lambda evaluations, graph: True
+    outputs._publisher.flush = lambda timeout_s: True
+    graph = FakeTrainingGraph(parts)
+    outputs.begin_training(graph)
+    for train_step in (10, 20):
+        outputs.after_call(train_step, graph.train(10))
+    graph.train(4)  # In a call that then waits for data.
+    clock.now += 5.0
+    outputs.end(stopped=True)
+    newest = read_records(directory.metrics("learner"))[-1]
+    assert (newest["train_step"], newest["loss"], newest["overhead_fraction"]) == (24, 0.5, 0.0)
+
+
 @pytest.mark.parametrize(("pending", "held_back"), [([], ["initial"]), (["restored"], [])])
 def test_a_resumed_run_evaluates_its_initial_policy_once(
     pending: list[str], held_back: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
