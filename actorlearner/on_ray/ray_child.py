@@ -12,6 +12,7 @@ from ray.exceptions import RayActorError, RayError
 from actorlearner.local.child import SupervisedProcess
 from actorlearner.on_ray.collect_actor import CollectActor, CollectSettings, Report, content
 from actorlearner.records.disk import Appender, is_full
+from actorlearner.records.events import DIED, EventLog
 from actorlearner.records.run_directory import RunDirectory
 
 _CONCURRENT_CALLS = 2  # A signal does not wait for a poll.
@@ -58,13 +59,12 @@ class RayChild(SupervisedProcess):
                 self._take(ray.get(self._report))
             except RayActorError as error:
                 if error.actor_init_failed:  # For example, this package is not installed on its node.
-                    self.error = str(error).strip().rpartition("\n")[2]
+                    self._fail(str(error).strip().rpartition("\n")[2])
                 else:
                     self._reason = "its node or its Ray actor is gone"
-                self._end(_KILLED)
+                    self._end(_KILLED)
             except RayError as error:
-                self.error = " ".join(str(error).split()) or type(error).__name__
-                self._end(_KILLED)
+                self._fail(" ".join(str(error).split()) or type(error).__name__)
 
     def _take(self, report: Report) -> None:
         self.started = min(self.started, time.monotonic())
@@ -84,6 +84,12 @@ class RayChild(SupervisedProcess):
             self._report = self._actor.poll.remote()
         else:
             self._end(report.exit_code)
+
+    def _fail(self, error: str) -> None:
+        """Ends with an error of Ray, which no role has recorded as an event."""
+        self.error = error
+        EventLog(self._directory.events, self.name).record(DIED, error)
+        self._end(_KILLED)
 
     def _end(self, code: int) -> None:
         self._exit_code = code

@@ -15,6 +15,7 @@ from actorlearner.network.certificate import make_certificate
 from actorlearner.on_ray import collect_actor, ray_child
 from actorlearner.on_ray.collect_actor import CollectActor, CollectSettings, Report
 from actorlearner.on_ray.ray_child import RayChild
+from actorlearner.records.events import DIED, read_events
 from actorlearner.records.notify import NOTIFY_VARIABLE
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.full_disk import fill, small_disk
@@ -117,19 +118,24 @@ _NOT_INSTALLED = RayTaskError(
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("error", "reason", "recorded"),
     [
-        (ActorDiedError(), "its node or its Ray actor is gone"),
-        (ActorDiedError(cause=_NOT_INSTALLED), "ModuleNotFoundError: No module named 'x'"),
+        (ActorDiedError(), "its node or its Ray actor is gone", False),
+        (ActorDiedError(cause=_NOT_INSTALLED), "ModuleNotFoundError: No module named 'x'", True),
     ],
 )
 def test_a_death_on_the_node_has_its_reason(
-    error: ActorDiedError, reason: str, tmp_path: Path, node: Node, settings: CollectSettings
+    error: ActorDiedError, reason: str, recorded: bool, tmp_path: Path, node: Node, settings: CollectSettings
 ) -> None:
-    child = RayChild(_NAME, 0, settings, RunDirectory(tmp_path))
+    """The supervisor records only deaths without an error."""
+    directory = RunDirectory(tmp_path)
+    child = RayChild(_NAME, 0, settings, directory)
     node.reports.append(pickle.loads(pickle.dumps(error)))
     child.receive()
     assert (child.exit_code, child.reason) == (-signal.SIGKILL, reason)
+    events = [(each["role"], each["event"], each["text"]) for each in read_events(directory.events)]
+    assert events == ([(_NAME, DIED, reason)] if recorded else [])
+    assert bool(child.error) == recorded
 
 
 @pytest.mark.parametrize(("left", "expected"), [(b"a heartbeat", b"a heartbeat"), (b"", b"")])
