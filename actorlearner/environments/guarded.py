@@ -6,6 +6,8 @@ import logging
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.environment import Environment, Nest, Step, Wrapper
 from actorlearner.environments.finite import all_finite
@@ -18,13 +20,15 @@ from actorlearner.records.notify import warn
 
 _log = logging.getLogger(__name__)
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 class GuardedEnvironment(Wrapper):
     """Wraps an environment and replaces it after a fault.
 
     A fault is an exception from the environment, a NaN or infinity in an action, an observation or a
-    reward, or a discount outside [0, 1]. Each fault is logged and counted. The reward -inf is no fault: it
-    means that the environment rejected the action.
+    reward (in float32), or a discount outside [0, 1]. Each fault is logged and counted. The reward -inf is no
+    fault: it means that the environment rejected the action.
 
     Attributes:
       observation_spec, action_spec: specs of the environment.
@@ -192,8 +196,8 @@ def problem_of(step: Step) -> str:
     """Returns what is wrong with an environment's answer; empty if nothing is."""
     if not all_finite(step.observation):
         return "step returned an observation that is not finite"
-    if not math.isfinite(step.reward) and step.reward != -math.inf:  # -inf: it rejected the action.
-        return f"step returned the reward {step.reward}"
+    if not abs(step.reward) <= _LARGEST and step.reward != -math.inf:  # -inf: it rejected the action.
+        return f"step returned the reward {step.reward}, which is not finite in float32"
     if not 0.0 <= step.discount <= 1.0:
         return f"step returned the discount {step.discount}"
     return ""

@@ -78,6 +78,8 @@ FAULTS = {
     "raises": (RuntimeError("physics\nexploded"), "step raised RuntimeError: physics exploded"),
     "NaN observed": (GOOD._replace(observation=NAN_OBSERVATION), "observation that is not finite"),
     "infinite reward": (GOOD._replace(reward=float("inf")), "the reward inf"),
+    "huge reward": (GOOD._replace(reward=1e39), "the reward 1e+39, which is not finite in float32"),
+    "huge loss": (GOOD._replace(reward=-1e39), "the reward -1e+39, which is not finite in float32"),
     "NaN reward": (GOOD._replace(reward=float("nan")), "the reward nan"),
     "NaN discount": (GOOD._replace(discount=float("nan")), "the discount nan"),
     "discount above 1": (GOOD._replace(discount=2.0), "the discount 2.0"),
