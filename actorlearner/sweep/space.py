@@ -83,6 +83,8 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
     """
     document = read_document(path, flag="--space")
     problems = list(document.problems)
+    if document.usable and not document.tree:
+        problems.append(problem(document.name, "has no key to search", f"a mapping of keys to {_ALLOWED}"))
     parameters = [_parameter(name, value, document, problems) for name, value in document.tree.items()]
     space = tuple(parameter for parameter in parameters if parameter is not None)
     for parameter in space:

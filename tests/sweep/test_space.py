@@ -95,6 +95,11 @@ def test_the_seed_is_not_searched(tmp_path: Path, keys: str) -> None:
     )
 
 
+def test_a_space_without_a_key_is_refused(tmp_path: Path) -> None:
+    (problem,) = _problems(tmp_path, "{}")
+    assert problem.startswith(f"{tmp_path}/space.yaml: has no key to search; allowed: a mapping of keys to ")
+
+
 @pytest.mark.parametrize("path", ["absent.yaml", "td3_pendulum", ""])
 def test_a_file_that_is_not_there(path: str) -> None:
     """The shipped configurations are no search spaces."""
