@@ -1,6 +1,7 @@
 """Flags and arguments that several commands share, and the checks of their values."""
 
 import argparse
+import functools
 import ipaddress
 import re
 from collections.abc import Sequence
@@ -28,17 +29,18 @@ def index(text: str) -> int:
     return int(text)
 
 
-def count(text: str) -> int:
-    """Parses a number of things, at least 1; raises ValueError."""
-    if not re.fullmatch(f"[0-9]{{1,{_MAX_DIGITS}}}", text) or int(text) < 1:
-        raise ValueError("an integer from 1")
+def count(text: str, at_most: int = 0) -> int:
+    """Parses a number of things, at least 1, with a limit unless `at_most` is 0; raises ValueError."""
+    if not re.fullmatch(f"[0-9]{{1,{_MAX_DIGITS}}}", text) or not 1 <= int(text) <= (at_most or int(text)):
+        raise ValueError(f"an integer from 1 to {at_most}" if at_most else "an integer from 1")
     return int(text)
 
 
-def add_count(parser: argparse.ArgumentParser, flag: str, text: str, default: int) -> None:
-    """Adds a flag for a number of things, at least 1; `text` is its help, to which the default is added."""
+def add_count(parser: argparse.ArgumentParser, flag: str, text: str, default: int, at_most: int = 0) -> None:
+    """Adds a flag for a number of things, see `count`; `text` is its help, to which the default is added."""
     text = f"{text}; default: {default}"
-    parser.add_argument(flag, metavar="N", type=parsed_by(flag, count), default=default, help=text)
+    parse = functools.partial(count, at_most=at_most)
+    parser.add_argument(flag, metavar="N", type=parsed_by(flag, parse), default=default, help=text)
 
 
 # A run directory that a command writes to.

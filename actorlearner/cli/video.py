@@ -23,7 +23,8 @@ def add_to(commands: Commands) -> None:
         example="runs/sac_halfcheetah-20261121-063535 --episodes 1",
     )
     add_policy(parser, episodes=3)
-    add_count(parser, "--fps", "frames a second of the video", 60)
+    # Each state of the episode is repeated until the next one: more frames would only fill the disk.
+    add_count(parser, "--fps", "frames a second of the video", 60, at_most=1000)
     parser.add_argument(
         "--out",
         metavar="FILE",

@@ -275,6 +275,13 @@ def test_experiment_is_named_after_the_file(
             ],
         ),
         (
+            ["video", "nowhere", "--fps", "1001"],
+            [
+                "--fps: '1001' cannot be used; allowed: an integer from 1 to 1000",
+                "RUN_DIR|POLICY_DIR|CHECKPOINT: 'nowhere' does not exist",
+            ],
+        ),
+        (
             ["local", "--config", "exp.yaml", "--quiet", "--verbose"],
             ["--quiet: cannot be used with --verbose; allowed: one of them"],
         ),
