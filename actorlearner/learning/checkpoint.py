@@ -5,7 +5,6 @@ import logging
 import re
 import shutil
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.errors import RunError, one_line
 from actorlearner.learning.complete_restore import read_completely
 from actorlearner.learning.pending_evaluations import read_pending_evaluations, write_pending_evaluations
+from actorlearner.learning.settled import is_settled, settled_step
 from actorlearner.learning.training_graph import TrainingGraph
 from actorlearner.records.disk import Outage, write_atomically
 from actorlearner.records.notify import warn
@@ -31,9 +31,6 @@ _UNEVALUATED = ".unevaluated.npz"
 _GENERATION = "generation.json"
 _GENERATION_MARGIN = 100
 """Generations skipped if the file cannot be read: more than the learners that began without saving."""
-
-_SETTLE_S = 30.0
-_SETTLE_INTERVAL_S = 0.01
 
 _FILES = (".data", ".index", _UNEVALUATED)
 
@@ -148,7 +145,7 @@ class LearnerCheckpoint:
     ) -> bool:
         """Writes a checkpoint of this train step, unless it is written already.
 
-        Blocks while `graph` takes a train step, up to _SETTLE_S.
+        Blocks while `graph` takes a train step, see `settled_step`.
 
         Args:
           pending_evaluations: the policies whose evaluation is pending.
@@ -158,7 +155,7 @@ class LearnerCheckpoint:
           Whether it exists. A disk that is full or fails is logged, and earlier checkpoints are kept.
 
         Raises:
-          RunError: a train step did not end in time, or failed; nothing was saved.
+          RunError: a train step failed, or did not end in time; nothing was saved.
         """
         with self._lock:
             step = int(self._train_step.numpy())
@@ -180,30 +177,16 @@ class LearnerCheckpoint:
             return True
 
     def _write(self, graph: TrainingGraph | None) -> int:
-        """Writes the variables; returns their train step.
-
-        After a stop, the training thread may still wait for data and may get it during the write. The file
-        then mixes two train steps and is written again. This happens once: the thread ends after its call.
-        """
+        """Writes the variables; returns their train step."""
         while True:
-            self._wait_for_the_train_step(graph)
-            step = int(self._train_step.numpy())
+            try:
+                step = settled_step(self._train_step, graph)
+            except RunError as error:
+                raise RunError(f"{error}: nothing was saved since {self.describe()}") from error
             self._checkpoint.write(str(self._directory / _name(step)))
-            in_train_step = graph is not None and graph.in_train_step
-            # Read last: otherwise a train step could end unnoticed between the two checks.
-            if not in_train_step and int(self._train_step.numpy()) == step:
+            if is_settled(step, self._train_step, graph):
                 return step
             self._remove(_name(step))
-
-    def _wait_for_the_train_step(self, graph: TrainingGraph | None) -> None:
-        deadline = time.monotonic() + _SETTLE_S
-        while graph is not None and graph.in_train_step:
-            if time.monotonic() >= deadline:
-                raise RunError(
-                    f"a train step failed, or did not end within {_SETTLE_S:.0f} s of the stop: nothing was "
-                    f"saved since {self.describe()}"
-                )
-            time.sleep(_SETTLE_INTERVAL_S)
 
     def _unevaluated_path(self, step: int) -> Path:
         return self._directory / f"{_name(step)}{_UNEVALUATED}"

@@ -187,14 +187,14 @@ class ChiefOutputs(Outputs):
           stopped: whether a signal ends the learner, instead of its last train step.
 
         Raises:
-          RunError: a train step is in progress and does not end, or has failed.
+          RunError: a train step has failed, or is in progress and does not end.
         """
         beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()
         if self._checkpoint.save(self._pending_evaluations(), self._graph):
             _log.info("checkpoint of train step %d written", self._train_step)
         if self._export.begun:  # Otherwise a stop would wait until the policies are traced.
-            self._export.save()
+            self._export.save(self._graph)
         if self._graph is not None:  # Written already, unless a call of the graph still waits for data.
             self._metrics.spent("graph")
             self._metrics.write(self._train_step)

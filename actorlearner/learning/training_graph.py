@@ -48,7 +48,12 @@ class DataStatistics:
 
 
 class TrainingGraph:
-    """Takes train steps. A train step decodes its batch on each replica and calls the agent's `train`."""
+    """Takes train steps. A train step decodes its batch on each replica and calls the agent's `train`.
+
+    Attributes:
+      train_step: the agent's.
+      failed: whether a call of `train` has failed.
+    """
 
     train_steps_per_call: int | None = None
     """The train steps that each call must take; None: any number."""
@@ -89,6 +94,7 @@ class TrainingGraph:
         self._xla = learn.xla
         self._set_up(layout, learn)
         self._in_call = False
+        self.failed = False
         # Made outside of the strategy's scope, because no replica uses them.
         self._waiting_since = tf.Variable(0.0, dtype=tf.float64, trainable=False)  # Unix time; 0: no wait.
         self._wait_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -140,12 +146,13 @@ class TrainingGraph:
         try:
             with self._training_context():
                 losses, keys_and_errors = self._train_steps(tf.constant(train_steps), self._batches)
-        except tf.errors.InvalidArgumentError as error:
+            if not math.isfinite(mean := float(np.mean(losses.loss))):
+                raise _diverged(begin, str(mean))
+        except Exception as error:
+            self.failed = True
             if re.search("Tensor had (NaN|Inf|-Inf)", str(error)):  # From tf.debugging.check_numerics.
                 raise _diverged(begin, "not finite") from error
             raise
-        if not math.isfinite(mean := float(np.mean(losses.loss))):
-            raise _diverged(begin, str(mean))
         for write in self._write_priorities:
             keys, errors = keys_and_errors
             write(keys.numpy().ravel(), errors.numpy().ravel())

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from actorlearner.agents.td3 import Td3Config
 from actorlearner.config.schema import AgentConfig, Config
 from actorlearner.environments.specs import EnvironmentSpecs
 from actorlearner.errors import RunError
-from actorlearner.learning import checkpoint as checkpoint_module
+from actorlearner.learning import settled
 from actorlearner.learning.checkpoint import KEPT, LearnerCheckpoint
 from actorlearner.learning.group import variables_of
 from actorlearner.replay.packed import PackedLayout
@@ -217,12 +218,17 @@ def test_a_checkpoint_is_written_again_if_train_steps_were_taken_meanwhile(
     assert int(restored.train_step) == 8
 
 
-def test_a_train_step_that_does_not_end_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_module, "_SETTLE_S", 0.0)
-    with pytest.raises(
-        RunError, match=r"a train step failed, or did not end within .*: nothing was saved since the start"
-    ):
-        LearnerCheckpoint(tmp_path, make_parts()).save(graph=SimpleNamespace(in_train_step=True))
+@pytest.mark.parametrize(
+    ("failed", "settle_s", "why"),
+    [(True, 60.0, "a train step failed after the stop"), (False, 0.0, "a train step did not end within 0 s")],
+)
+def test_a_train_step_that_has_failed_or_does_not_end_is_not_saved(
+    failed: bool, settle_s: float, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settled, "_SETTLE_S", settle_s)
+    graph: Any = SimpleNamespace(in_train_step=True, failed=failed)
+    with pytest.raises(RunError, match=f"{why}.*: nothing was saved since the start"):
+        LearnerCheckpoint(tmp_path, make_parts()).save(graph=graph)
     assert not list(tmp_path.glob("*"))
 
 

@@ -136,6 +136,33 @@ def test_two_threads_do_not_save_at_the_same_time(tmp_path: Path) -> None:
     assert saving == [0, 5]
 
 
+def test_saved_policies_never_mix_two_train_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data comes while a stop's policies are written, and the train step outlasts the first write."""
+    parts = make_parts()
+    change(parts, 7)
+    export = PolicyExport(tmp_path, parts, CONFIG)
+    assert export.save()
+    change(parts, 20)
+    graph: Any = SimpleNamespace(in_train_step=False, failed=False)
+    save = policy_saver.PolicySaver.save_checkpoint
+
+    def train_meanwhile(self: policy_saver.PolicySaver, path: str) -> None:
+        if int(parts.train_step) == 20 and not graph.in_train_step:
+            parts.policy_variables[0].assign(tf.zeros_like(parts.policy_variables[0]))
+            graph.in_train_step = True
+            threading.Timer(0.3, end_the_train_step).start()
+        save(self, path)
+
+    def end_the_train_step() -> None:
+        change(parts, 21)
+        graph.in_train_step = False
+
+    monkeypatch.setattr(policy_saver.PolicySaver, "save_checkpoint", train_meanwhile)
+    assert export.save(graph)
+    assert not graph.in_train_step
+    check_saved(tmp_path, parts)
+
+
 def test_a_full_disk_keeps_earlier_policies(tmp_path: Path) -> None:
     parts = make_parts()
     change(parts, 7)

@@ -239,9 +239,11 @@ def test_after_a_divergence_the_variables_stay_unsafe_to_save(
     monkeypatch.setattr(parts.agent, "train", diverge)
     graph = make_training_graph(tmp_path, parts, lambda: fixed_dataset(BATCH, 2))
     assert not graph.in_train_step
+    assert not graph.failed
     with pytest.raises(RunError, match="training has diverged: after train step 0 the loss was n"):
         graph.train(1)
     assert graph.in_train_step
+    assert graph.failed
 
 
 def test_a_checkpoint_never_mixes_two_train_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def make_outputs(directory: RunDirectory, parts: AgentParts, config: Config, sto
     )
     outputs._publisher = nothing
     outputs._checkpoint = SimpleNamespace(save=lambda evaluations: True, generation=0)
-    outputs._export = SimpleNamespace(save=lambda: True, begun=True)
+    outputs._export = SimpleNamespace(save=lambda *graph: True, begun=True)
     return outputs
 
 
