@@ -1,10 +1,13 @@
 """Runs a sweep: opens or continues its Optuna study, runs trials, and writes the results."""
 
+import contextlib
+import fcntl
 import json
 import logging
 import os
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +51,8 @@ def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None)
     stop.install()
     directory.mkdir(parents=True, exist_ok=True)
     print(f"sweep directory: {directory}", flush=True)
-    study = _open(settings, directory, storage_url)
+    with _alone(directory):
+        study = _open(settings, directory, storage_url)
     objective = Objective(settings, directory, stop)
     while len(_ended(study)) < settings.trials and not stop.requested:
         trial = _run_trial(study, objective)
@@ -81,6 +85,18 @@ def _run_trial(study: optuna.Study, objective: Objective) -> FrozenTrial | None:
         RetryHeartbeatStaleTrialCallback()(study, trial)
         return None
     return trial
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Waits until no other session of this machine opens the study: Optuna would make its tables twice."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # A file system without locks.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # Until the descriptor is closed.
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _open(settings: SweepSettings, directory: Path, storage_url: str | None) -> optuna.Study:

@@ -2,6 +2,8 @@
 
 import json
 import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -339,6 +341,28 @@ def test_a_study_of_other_settings_is_refused(run: Callable[..., list[Path]], tm
     )
     with pytest.raises(ConfigurationError, match=r'--config: agent.name: "sac" here, "td3" there'):
         run(lambda gamma, seed: (0, 1, 1, 1, 1), trials=1, config="sac_pendulum")
+
+
+def test_sessions_that_start_at_once_open_the_study_one_after_the_other(
+    run: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_opens, first_has_opened = threading.Event(), threading.Event()
+    storage = sweep.RDBStorage
+
+    def slow_storage(*arguments: object, **options: object) -> optuna.storages.RDBStorage:
+        if not first_opens.is_set():
+            first_opens.set()
+            time.sleep(0.3)
+            first_has_opened.set()
+        assert first_has_opened.is_set()
+        return storage(*arguments, **options)
+
+    monkeypatch.setattr(sweep, "RDBStorage", slow_storage)
+    first = threading.Thread(target=run, args=(lambda gamma, seed: range(5), 1))
+    first.start()
+    assert first_opens.wait(60)
+    run(lambda gamma, seed: range(5), trials=1)
+    first.join()
 
 
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path: Path) -> None:
