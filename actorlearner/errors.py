@@ -1,5 +1,6 @@
 """The errors that end a command, and the exit codes."""
 
+import re
 from collections.abc import Sequence
 
 EXIT_FINISHED = 0
@@ -12,14 +13,34 @@ ERROR_PREFIX = "actorlearner: error: "
 """A command reports an error in a line that starts with this."""
 
 
+_HEADING = re.compile(
+    r"Graph execution error:|Detected at node |<stack traces unavailable>|  File |Exception encountered when "
+)
+"""Begins the lines that TensorFlow and Keras put before the reason of an error."""
+
+
 def one_line(error: BaseException) -> str:
     """Returns the class and message of an error of foreign code, as one line of at most 200 characters."""
+    return _with_class(error, _lines(error))[:200]
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the class of an error of foreign code and the first line of its message."""
+    return _with_class(error, _lines(error)[:1])
+
+
+def _with_class(error: BaseException, lines: Sequence[str]) -> str:
     name = type(error).__name__
+    return " ".join(" ".join([f"{name}:", *lines] if lines else [name]).split())
+
+
+def _lines(error: BaseException) -> Sequence[str]:
+    """Returns the lines of an error's message that are not empty, without headings if there are others."""
     try:
-        message = str(error)
+        lines = [line for line in str(error).splitlines() if line.strip()]
     except Exception:  # The error's own code is broken, too.
-        message = ""
-    return " ".join((f"{name}: {message}" if message else name).split())[:200]
+        return []
+    return [line for line in lines if not _HEADING.match(line)] or lines
 
 
 class ConfigurationError(Exception):

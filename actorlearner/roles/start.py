@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from actorlearner.config.problems import Sources, with_source
 from actorlearner.config.schema import Config
-from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError
+from actorlearner.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, RunError, first_line
 from actorlearner.learning.cluster import learner_cluster
 from actorlearner.network.hidden_server import TlsProxy
 from actorlearner.network.tls import open_tunnels
@@ -90,8 +90,7 @@ def start_role(request: RoleRequest) -> NoReturn:
         process.fail([str(error)], EXIT_FAILED)
     except (Exception, SystemExit) as error:  # The user's code may raise anything.
         traceback.print_exc()  # Standard error is the log file by now.
-        first_line = (str(error).strip().splitlines() or [""])[0]
-        process.fail([f"{type(error).__name__}: {first_line}"], EXIT_FAILED, crashed=True)
+        process.fail([first_line(error)], EXIT_FAILED, crashed=True)
     _log.info("ended, exit code %d", stop.exit_code)
     process.end(stop.exit_code, ENDED, f"exit code {stop.exit_code}")
 
