@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(argv)
         add_working_directory()
         code: int = arguments.start(arguments, take_problems(arguments))
-        sys.stdout.flush()
+        print(end="", flush=True)  # `sys.stdout` is None if it was closed.
         return code
     except ConfigurationError as error:
         for line in error.problems:

@@ -405,6 +405,11 @@ def test_errors_of_a_role(
     )
 
 
+def test_standard_output_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["configs"]) == 0
+
+
 def test_a_disk_that_is_full_is_one_line(
     calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
