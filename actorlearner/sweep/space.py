@@ -1,5 +1,6 @@
 """The search space: a YAML file with the values that each key may take."""
 
+import collections
 import dataclasses
 import json
 import math
@@ -87,7 +88,11 @@ def read_space(path: str, check: Check) -> tuple[Parameter, ...]:
         problems.append(problem(document.name, "has no key to search", f"a mapping of keys to {_ALLOWED}"))
     parameters = [_parameter(name, value, document, problems) for name, value in document.tree.items()]
     space = tuple(parameter for parameter in parameters if parameter is not None)
+    counts = collections.Counter(key for parameter in space for key in parameter.keys)
     for parameter in space:
+        for key in parameter.keys:
+            if counts[key] > 1:
+                problems.append(problem(key, "is searched twice", "once", source=parameter.source))
         for value in parameter.to_check():
             problems += _problems(value, parameter, check)
     if problems:

@@ -100,6 +100,13 @@ def test_a_space_without_a_key_is_refused(tmp_path: Path) -> None:
     assert problem.startswith(f"{tmp_path}/space.yaml: has no key to search; allowed: a mapping of keys to ")
 
 
+def test_a_key_that_is_searched_twice_is_refused(tmp_path: Path) -> None:
+    problems = _problems(tmp_path, "agent.gamma: [0.9]\nagent.actor_learning_rate, agent.gamma: [0.5]\n")
+    assert [problem.partition("; ")[0] for problem in problems] == [
+        f"agent.gamma: is searched twice ({tmp_path}/space.yaml:{line})" for line in (1, 2)
+    ]
+
+
 @pytest.mark.parametrize("path", ["absent.yaml", "td3_pendulum", ""])
 def test_a_file_that_is_not_there(path: str) -> None:
     """The shipped configurations are no search spaces."""
