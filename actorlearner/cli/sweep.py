@@ -18,7 +18,7 @@ from actorlearner.config.checks import cannot_work
 from actorlearner.config.schema import Config
 from actorlearner.environments.checks import environment_problems
 from actorlearner.errors import ConfigurationError
-from actorlearner.records.run_directory import NEW_RUNS, new_run_directory
+from actorlearner.records.run_directory import NEW_RUNS, RunDirectory, new_run_directory
 from actorlearner.replay.checks import replay_problems
 from actorlearner.sweep.space import read_space
 
@@ -78,7 +78,12 @@ def _start(arguments: argparse.Namespace, problems: list[str]) -> int:
     settings = SweepSettings(
         arguments.config, overrides, experiment.config, space, arguments.trials, arguments.seeds
     )
-    return run_sweep(settings, _directory(directory, experiment), arguments.storage)
+    made = _make_directory(directory, experiment)
+    try:
+        return run_sweep(settings, made.path, arguments.storage)
+    except ConfigurationError:
+        made.discard()
+        raise
 
 
 def _evaluation_problems(config: Config, broken: Collection[str] = ()) -> Iterator[str]:
@@ -87,5 +92,10 @@ def _evaluation_problems(config: Config, broken: Collection[str] = ()) -> Iterat
         yield cannot_work(config, "evaluate.interval", "an integer: a sweep compares evaluations")
 
 
-def _directory(directory: str | None, experiment: Experiment) -> Path:
-    return Path(directory) if directory is not None else new_run_directory(f"{experiment.name}-sweep").path
+def _make_directory(directory: str | None, experiment: Experiment) -> RunDirectory:
+    """Returns the sweep's directory, which `discard` removes if it was made here and is empty."""
+    if directory is None:
+        return new_run_directory(f"{experiment.name}-sweep")
+    made = RunDirectory(Path(directory))
+    made.make()
+    return made

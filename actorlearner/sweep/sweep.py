@@ -37,7 +37,7 @@ def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None)
 
     Args:
       settings: what is searched.
-      directory: where the runs and the results are written; its name is the study's.
+      directory: where the runs and the results are written, made already; its name is the study's.
       storage_url: the study's database, for several machines; None for a file in the directory.
 
     Returns:
@@ -49,10 +49,9 @@ def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None)
     """
     stop = Stop()
     stop.install()
-    directory.mkdir(parents=True, exist_ok=True)
-    print(f"sweep directory: {directory}", flush=True)
     with _alone(directory):
         study = _open(settings, directory, storage_url)
+    print(f"sweep directory: {directory}", flush=True)
     objective = Objective(settings, directory, stop)
     while len(_ended(study)) < settings.trials and not stop.requested:
         trial = _run_trial(study, objective)

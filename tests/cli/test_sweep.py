@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from actorlearner.cli import main as cli
+from actorlearner.process.stop import Stop
 
 _ERROR = "actorlearner: error: "
 
@@ -60,3 +61,12 @@ def test_a_group_of_learners(capsys: pytest.CaptureFixture[str]) -> None:
         "learn.strategy: multi_worker_mirrored cannot work with a command that starts one learner (--set); "
         "allowed: default, mirrored, mirrored:N or tpu"
     )
+
+
+@pytest.mark.parametrize("flags", [(), ("--sweep_dir", "new/sweep")])
+def test_a_database_that_cannot_be_opened_leaves_no_directory(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(Stop, "install", lambda self: None)
+    refused = _refused(capsys, "--storage", "nonsense://x", *flags)
+    assert refused.startswith("--storage: 'nonsense://x' cannot be opened (")

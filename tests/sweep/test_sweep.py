@@ -102,6 +102,7 @@ def _run(
 
         monkeypatch.setattr(trial, "LocalCommand", start)
         settings = SweepSettings(config, overrides, load_config(config, overrides), space, trials, seeds)
+        directory.mkdir(exist_ok=True)
         sweep.run_sweep(settings, directory, None)
         return started
 
@@ -368,7 +369,7 @@ def test_sessions_that_start_at_once_open_the_study_one_after_the_other(
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path: Path) -> None:
     settings = SweepSettings("td3_pendulum", (), load_config("td3_pendulum"), (_GAMMA,), trials=1, seeds=1)
     with pytest.raises(ConfigurationError) as error:
-        sweep.run_sweep(settings, tmp_path / "s", "nosuchdatabase://me:secret@host/db")
+        sweep.run_sweep(settings, tmp_path, "nosuchdatabase://me:secret@host/db")
     (line,) = error.value.problems
     assert line.startswith("--storage: 'nosuchdatabase://me:***@host/db' cannot be opened (")
     assert "secret" not in line
