@@ -24,7 +24,7 @@ def add_to(commands: Commands) -> None:
     )
     add_policy(parser, episodes=3)
     # Each state of the episode is repeated until the next one: more frames would only fill the disk.
-    add_count(parser, "--fps", "frames a second of the video", 60, at_most=1000)
+    add_count(parser, "--fps", "frames a second of the video, at most 1000", 60, at_most=1000)
     parser.add_argument(
         "--out",
         metavar="FILE",
