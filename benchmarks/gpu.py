@@ -54,6 +54,7 @@ def run(env_steps: int = 50_000, turns: int = 5, round_s: float = 1.0) -> tuple[
     """
     if not tf.config.list_physical_devices("GPU"):
         raise SystemExit("benchmarks gpu: TensorFlow sees no GPU; `actorlearner doctor` says what is missing")
+    publishing = f"both: publishing every {configuration().learn.publish_interval}"
     sizes = (env_steps, turns, round_s)
     gpu = measured(None, *sizes)
     processor = {threads: measured(threads, *sizes) for threads in sorted({1, cores()})}
@@ -61,7 +62,7 @@ def run(env_steps: int = 50_000, turns: int = 5, round_s: float = 1.0) -> tuple[
     for case, rates in gpu.items():
         threads = max(processor, key=lambda threads: processor[threads][case][_PLAIN])
         beside = processor[threads][case][_PLAIN]
-        settings = f"both: publishing every 20; beside: {cores()} cores, {threads} intra-op"
+        settings = f"{publishing}; beside: {cores()} cores, {threads} intra-op"
 
         def row(what: str, name: str, beside: float, settings: str, case: str = case) -> Row:
             ratio = gpu[case][name] / beside
@@ -70,7 +71,7 @@ def run(env_steps: int = 50_000, turns: int = 5, round_s: float = 1.0) -> tuple[
         rows += [
             row("ratio to the processor", _PLAIN, beside, settings),
             row("learn.xla, ratio to the processor", _XLA, beside, settings),
-            row("learn.xla, ratio to one fixed batch", _XLA, rates[_FIXED], "both: publishing every 20"),
+            row("learn.xla, ratio to one fixed batch", _XLA, rates[_FIXED], publishing),
         ]
     return rows, {"gpu": gpu, "processor": processor}
 
