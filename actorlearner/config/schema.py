@@ -225,9 +225,9 @@ class LearnConfig:
 
     train_steps: int = setting(100_000, "Train steps after which the run has finished.", at_least=1)
     batch_size: int = setting(256, "Transitions in one train step, over all replicas together.", at_least=1)
-    train_steps_per_call: int = setting(50, "Train steps in one call of the training graph.", at_least=1)
+    train_steps_per_call: int = setting(10, "Train steps in one call of the training graph.", at_least=1)
     publish_interval: int = setting(
-        50, "Train steps between two publications of the policy variables.", at_least=1
+        20, "Train steps between two publications of the policy variables.", at_least=1
     )
     checkpoint_interval: int = setting(
         10_000,
