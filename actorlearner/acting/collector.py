@@ -72,7 +72,7 @@ class Collector:
 
     @property
     def ended(self) -> bool:
-        """Whether collecting is over: at a stop, or when the policy of the last train step has arrived.
+        """True once a stop is requested or the policy of the last train step has arrived.
 
         Raises:
           RunError: a server of another run has replaced this run's.

@@ -29,14 +29,17 @@ def index(text: str) -> int:
     return int(text)
 
 
-def count(text: str, at_most: int = 0) -> int:
-    """Parses a number of things, at least 1, with a limit unless `at_most` is 0; raises ValueError."""
-    if not re.fullmatch(f"[0-9]{{1,{_MAX_DIGITS}}}", text) or not 1 <= int(text) <= (at_most or int(text)):
-        raise ValueError(f"an integer from 1 to {at_most}" if at_most else "an integer from 1")
-    return int(text)
+def count(text: str, at_most: int | None = None) -> int:
+    """Parses a number of things, from 1 to `at_most`, or from 1 without a limit; raises ValueError."""
+    number = int(text) if re.fullmatch(f"[0-9]{{1,{_MAX_DIGITS}}}", text) else 0
+    if number < 1 or (at_most is not None and number > at_most):
+        raise ValueError("an integer from 1" if at_most is None else f"an integer from 1 to {at_most}")
+    return number
 
 
-def add_count(parser: argparse.ArgumentParser, flag: str, text: str, default: int, at_most: int = 0) -> None:
+def add_count(
+    parser: argparse.ArgumentParser, flag: str, text: str, default: int, at_most: int | None = None
+) -> None:
     """Adds a flag for a number of things, see `count`; `text` is its help, to which the default is added."""
     text = f"{text}; default: {default}"
     parse = functools.partial(count, at_most=at_most)

@@ -1,8 +1,10 @@
 """Environments: loading by suite and name, one light interface for all, and their tensor specs.
 
-Interface: environment; the adapters (adapter, and one file for each library) implement it, with array_specs,
-spaces and rendering; specs has the tensor specs.
-Loading: load makes an environment with its wrappers and seeds; checks and quiet help.
-Acting: batch steps several environments; guarded checks their answers (finite) and replaces those that fail;
-process_environment runs them in processes of their own; info makes metrics of what they report.
+- environment: the interface. An adapter for each library implements it (adapter, gym_adapter, ...).
+- array_specs, spaces, rendering: what the adapters share. specs: the tensor specs.
+- load: makes an environment with its wrappers and seed. checks: refuses names and arguments that cannot work.
+- batch: steps several environments together.
+- guarded: replaces an environment that fails or returns numbers that are not finite.
+- process_environment: runs an environment in a process of its own.
+- info: makes metrics of an environment's `info`.
 """

@@ -20,7 +20,7 @@ from actorlearner.records.notify import warn
 
 _log = logging.getLogger(__name__)
 
-_LARGEST = float(np.finfo(np.float32).max)
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class GuardedEnvironment(Wrapper):
@@ -196,7 +196,7 @@ def problem_of(step: Step) -> str:
     """Returns what is wrong with an environment's answer; empty if nothing is."""
     if not all_finite(step.observation):
         return "step returned an observation that is not finite"
-    if not abs(step.reward) <= _LARGEST and step.reward != -math.inf:  # -inf: it rejected the action.
+    if not abs(step.reward) <= _FLOAT32_MAX and step.reward != -math.inf:  # -inf: it rejected the action.
         return f"step returned the reward {step.reward}, which is not finite in float32"
     if not 0.0 <= step.discount <= 1.0:
         return f"step returned the discount {step.discount}"

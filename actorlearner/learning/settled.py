@@ -1,4 +1,4 @@
-"""Detects train steps of another thread, so that variables are saved between two of them.
+"""Waits for a train step on another thread to end, so that all saved variables are of one train step.
 
 After a stop, the training thread may still wait for data. If it gets some while the main thread saves, what
 was saved mixes two train steps and has to be saved again. This happens once: the thread ends after its call.

@@ -1,8 +1,9 @@
 """Replay: how transitions are packed, written, limited in rate and sampled.
 
-Table: experience_table and rate_limit make it; item_size, capacity and checks bound its size.
-Layouts: layout is their interface; packed (with rows) and trajectories are the two.
-Actors: n_step and sequences make units of experience from env steps, and writer sends them.
-Learner: dataset samples batches.
-Server: connection, identity, status, watched_servers and reverb_calls; checkpoints saves and restores it.
+- experience_table, rate_limit: make the table. item_size, capacity, checks: bound its size.
+- layout: the interface of the two layouts, packed (with rows) and trajectories.
+- n_step, sequences: make units of experience from env steps. writer: sends them to the server.
+- dataset: samples batches for the learner.
+- connection, identity, status, watched_servers, reverb_calls: reach a server of this run.
+- checkpoints: saves and restores a server.
 """

@@ -47,10 +47,10 @@ def run_sweep(settings: SweepSettings, directory: Path, storage_url: str | None)
       ConfigurationError: the study was begun with other settings, or its database cannot be opened.
       RunError: the first trials, or all, failed.
     """
+    with _alone(directory):  # Before signals are handled: Ctrl-C ends this wait.
+        study = _open(settings, directory, storage_url)
     stop = Stop()
     stop.install()
-    with _alone(directory):
-        study = _open(settings, directory, storage_url)
     print(f"sweep directory: {directory}", flush=True)
     objective = Objective(settings, directory, stop)
     while len(_ended(study)) < settings.trials and not stop.requested:

@@ -363,7 +363,8 @@ def test_sessions_that_start_at_once_open_the_study_one_after_the_other(
     first.start()
     assert first_opens.wait(60)
     run(lambda gamma, seed: range(5), trials=1)
-    first.join()
+    first.join(60)
+    assert not first.is_alive()
 
 
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path: Path) -> None:
