@@ -53,7 +53,8 @@ def continuous_action(algorithm: str, specs: "EnvironmentSpecs") -> "tensor_spec
 
     flat = tf.nest.flatten(specs.action)
     if all(spec.dtype.is_integer for spec in flat):
-        raise _refusal(algorithm, "continuous actions", flat, ": use dqn")
+        one_number = len(flat) == 1 and flat[0].shape.rank == 0
+        raise _refusal(algorithm, "continuous actions", flat, ": use dqn" if one_number else "")
     nested = tf.nest.is_nested(specs.action)
     if nested or flat[0].dtype != tf.float32 or flat[0].shape.rank != 1:
         raise _refusal(algorithm, "continuous actions in one float vector", flat)

@@ -107,6 +107,7 @@ def spec(shape, dtype, low, high):
     ("action", "reason"),
     [
         (spec([], tf.int64, 0, 1), "; this environment's are int64 in 0..1: use dqn"),
+        (spec([2], tf.int64, 0, 1), "; this environment's are int64[2] in 0..1"),  # No algorithm takes them.
         (
             (spec([1], tf.float32, -1, 1), spec([2], tf.float32, -1, 1)),
             " in one float vector; this environment's are float32[1] in -1..1, float32[2] in -1..1",
