@@ -54,6 +54,8 @@ def load_with_sources(
     config = Config(agent=(agent_class or AgentConfig)())
     broken = set()
     for key, (value, source) in merged.items():
+        if value is None and source == _FLAG and keys[key].kind is str and not keys[key].optional:
+            value = ""  # `--set environment.name=`: a shell removes the quotes of name=''.
         if complaint := keys[key].complaint(value):
             broken.add(key)
             problems.append(problem(key, f"{show(value)} {complaint}", str(keys[key]), source=source))

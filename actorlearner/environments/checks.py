@@ -162,7 +162,7 @@ def _misfit(environment: EnvironmentConfig, kwargs_key: str, reason: str, known:
     meant = [close for name in environment.kwargs if name not in known for close in closest(name, known)]
     allowed = f"any of {', '.join(known)}" if known else "nothing"
     if not environment.kwargs:
-        allowed = '"", or a callable that takes a name'
+        allowed = "empty (environment.name=), or a callable that takes a name"
     return problem(key, wrong, allowed, meant)
 
 

@@ -58,6 +58,11 @@ def test_null_where_it_is_declared(load_text) -> None:
     assert load_text("agent: {name: fake, clipping: 1}", "agent.clipping=").agent.clipping is None
 
 
+def test_an_override_without_a_value_is_empty_text(load_text) -> None:
+    text = "environment: {suite: my_robots:make, name: A}"
+    assert load_text(text, "environment.name=").environment.name == ""
+
+
 def test_override_inside_a_mapping_keeps_its_other_entries(load_text) -> None:
     text = "environment:\n  kwargs: {render: true, size: {width: 3}}\n"
     config = load_text(text, "environment.kwargs.render=false", "environment.kwargs.size.height=4")

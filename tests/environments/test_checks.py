@@ -129,7 +129,7 @@ def test_broken_custom_environment(module, text: str, expected: str) -> None:
         ("my_environments:make", "A", {"sped": 1}, "; did you mean speed? allowed: any of speed, mode"),
         ("my_environments:make", "A", {"name": 1}, "multiple values for argument 'name'; all"),
         ("my_environments:bare", "A", {}, 'environment.name: "A" cannot be passed to my_environments:bare: '),
-        ("my_environments:bare", "A", {}, '; allowed: "", or a callable that takes a name'),
+        ("my_environments:bare", "A", {}, "; allowed: empty (environment.name=), or a callable that takes a"),
         ("my_environments:bare", "", {"a": 1}, "keyword argument 'a'; allowed: nothing"),
     ],
 )
