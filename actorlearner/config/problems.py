@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,10 +24,20 @@ def show(value: Any) -> str:
 
 
 def closest(name: str, candidates: Iterable[str], count: int = 1) -> list[str]:
-    """Returns the candidates most similar to `name`, best first, ignoring case; none if nothing is close."""
+    """Returns the candidates that have all words of `name`, then the most similar ones, ignoring case.
+
+    For `agent.tau` the first is `agent.target_update_tau`. Returns none if nothing is close.
+    """
     by_lower_case = {candidate.lower(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(name.lower(), by_lower_case, n=count)
-    return [by_lower_case[match] for match in close]
+    name = name.lower()
+    words = _words(name)
+    close = [each for each in by_lower_case if words <= _words(each)]
+    close += difflib.get_close_matches(name, by_lower_case, n=count)
+    return [by_lower_case[match] for match in dict.fromkeys(close)][:count]
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split("[._]", name))
 
 
 def with_source(line: str, sources: Sources) -> str:
@@ -70,7 +81,7 @@ def problem(key: str, wrong: str, allowed: str = "", meant: Iterable[str] = (), 
 
 def unknown_agent(name: object, names: Iterable[str]) -> str:
     """Returns the problem of a value of `agent.name` that names no algorithm; `names` are the known ones."""
-    allowed = f"{', '.join(names)}, or module:Builder of an own algorithm"
+    allowed = f"{', '.join(names)}, or module:Builder of your own"
     if name == "":
         return problem("agent.name", "is not given", allowed)
     if not isinstance(name, str):

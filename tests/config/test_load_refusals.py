@@ -134,6 +134,7 @@ def test_unknown_key(problems_of, text: str, expected: str) -> None:
     [
         ("lern.batch_size=1", "lern.batch_size: unknown key with value 1 (--set); did you mean learn."),
         ("agent.gama=1", "agent.gama: unknown key with value 1 (--set); did you mean agent.gamma?"),
+        ("learn.interval=1", "learn.interval: unknown key with value 1 (--set); did you mean learn.pub"),
         ("learn.batch_size.x=1", "learn.batch_size.x: unknown key (--set); allowed: learn.batch_size itself"),
         ("learn=3", "learn: 3 given for a whole section (--set); allowed: a mapping with any of train_steps"),
         ("learn={batch_size: 3}", 'learn: {"batch_size": 3} given for a whole section (--set)'),
