@@ -27,7 +27,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises a ConfigurationError."""
-        raise ConfigurationError([f"{message}; see '{self.prog} --help'"])
+        unknown = message.removeprefix("unrecognized arguments: ")
+        is_override = unknown != message and "=" in unknown and "--" not in unknown
+        advice = "KEY=VALUE has to follow --set" if is_override else f"see '{self.prog} --help'"
+        raise ConfigurationError([f"{message}; {advice}"])
 
 
 def add_command(

@@ -39,6 +39,7 @@ _USAGE = {
     "no configuration": (("local",), "the following arguments are required: --config"),
     "--config without a file": (("local", "--config"), "argument --config: expected one argument"),
     "abbreviated flag": (("local", "--conf", "{config}"), "the following arguments are required: --config"),
+    "no --set": ((*LOCAL, "seed=1"), "unrecognized arguments: seed=1; KEY=VALUE has to follow --set"),
     "unknown flag": ((*LOCAL, "--faster"), "unrecognized arguments: --faster"),
     "flag in capitals": ((*LOCAL, "--RUN_DIR", "x"), "unrecognized arguments: --RUN_DIR x"),
     "flag with hyphens": ((*LOCAL, "--run-dir", "x"), "unrecognized arguments: --run-dir x"),
