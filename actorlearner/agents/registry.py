@@ -37,10 +37,10 @@ def agent_classes() -> dict[str, type[AgentConfig]]:
 
 
 def find_builder(name: Any) -> AgentBuilder[Any]:
-    """Returns the builder of an algorithm. The import of an own algorithm may print.
+    """Returns the builder of an algorithm. Importing the user's own module may print.
 
     Args:
-      name: `agent.name`: the name of an algorithm of this package, or module:Builder of an own one.
+      name: `agent.name`: the name of an algorithm of this package, or module:Builder of your own.
 
     Raises:
       ConfigurationError: there is no such algorithm, or it cannot be imported.

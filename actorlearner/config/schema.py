@@ -46,9 +46,9 @@ class EnvironmentConfig:
     )
     max_faults: int = setting(
         10,
-        "Consecutive faults of an environment (an error, NaN or infinity) after which it is created again; "
-        "one more fault ends the run. A completed episode resets the count, and so do 1,000 env steps of a "
-        "collect actor.",
+        "Faults of an environment in a row (an error, NaN or infinity) that a run survives: it is created "
+        "again after each. One more ends the run. A completed episode resets the count, and so do 1,000 env "
+        "steps of a collect actor.",
         at_least=0,
         at_most=100,
     )
@@ -59,7 +59,7 @@ class AgentConfig:
     """The algorithm. Each has a subclass with further keys; replay needs only these."""
 
     name: str = setting(
-        "", "The algorithm: sac, ppo, dqn or another of docs/agents.md, or module:Builder of an own one."
+        "", "The algorithm: sac, ppo, dqn or another of docs/agents.md, or module:Builder of your own."
     )
     gamma: float = setting(0.99, "Discount of the next env step's value.", at_least=0, at_most=1)
     n_step: int = setting(
@@ -174,8 +174,8 @@ class CollectConfig:
     )
     envs_per_actor: int | None = setting(
         None,
-        "Environments of one actor, which acts in all of them with one policy call. Null: eight, divided "
-        "equally among collect.actors.",
+        "Environments of one actor, which acts in all of them with one policy call. Null: eight in all, "
+        "divided among collect.actors and rounded up.",
         at_least=1,
         at_most=10_000,
     )

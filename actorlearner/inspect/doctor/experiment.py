@@ -94,8 +94,8 @@ def check_agent(experiment: CheckedExperiment) -> Result:
     Raises:
       ConfigurationError: the algorithm cannot.
     """
-    numbers = sum(int(np.prod(variable.shape)) for variable in experiment.agent.agent.variables)
-    return ok(f"{experiment.config.agent.name}, with {numbers:,} numbers in its networks")
+    parameters = sum(int(np.prod(variable.shape)) for variable in experiment.agent.agent.variables)
+    return ok(f"{experiment.config.agent.name}, with {parameters:,} parameters in its networks")
 
 
 _OTHER_ROLES = 3
