@@ -71,7 +71,7 @@ class GuardedEnvironment(Wrapper):
             try:
                 observation = self._environment.reset()
             except Exception as error:  # User code may raise anything.
-                self._replace(f"reset raised {one_line(error)}")
+                self._replace(f"reset raised {one_line(error)}", error)
                 continue
             if all_finite(observation):
                 return observation
@@ -92,7 +92,7 @@ class GuardedEnvironment(Wrapper):
         try:
             step = self._environment.step(action)
         except Exception as error:  # User code may raise anything.
-            self._replace(f"step raised {one_line(error)}")
+            self._replace(f"step raised {one_line(error)}", error)
             return None
         if step.reward == -math.inf:
             step = step._replace(reward=0.0, rejected=True)
@@ -122,8 +122,8 @@ class GuardedEnvironment(Wrapper):
         except Exception as error:  # User code may raise anything.
             _log.info("%s: close raised %s", self._title, one_line(error))
 
-    def _replace(self, reason: str) -> None:
-        """Counts a fault and replaces the environment."""
+    def _replace(self, reason: str, error: Exception | None = None) -> None:
+        """Counts a fault and replaces the environment; logs the traceback of the first fault only."""
         self.faults += 1
         self._in_a_row += 1
         self._good_steps = 0
@@ -138,12 +138,13 @@ class GuardedEnvironment(Wrapper):
             reason,
             self._in_a_row,
             self._max_faults,
+            exc_info=error if self.faults == 1 else None,
         )
         self.close()
         try:
             self._environment = self._make(self.faults)
-        except Exception as error:
-            self._replace(f"it cannot be replaced: {one_line(error)}")
+        except Exception as again:
+            self._replace(f"it cannot be replaced: {one_line(again)}", again)
 
 
 @functools.cache

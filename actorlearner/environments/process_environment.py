@@ -6,6 +6,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import traceback
 from typing import Any
 
 from actorlearner.config.schema import EnvironmentConfig
@@ -133,6 +134,7 @@ def _serve(
             answer: Any = tuple(environment.step(action)) if what == "step" else environment.reset()
         except Exception as error:  # User code may raise anything, also what cannot be pickled.
             answer = RunError(f"{type(error).__name__}: {error}")
+            answer.add_note(traceback.format_exc())  # For the actor's log.
         connection.send(answer)
     with contextlib.suppress(Exception):  # User code may raise anything, and must not keep us here.
         environment.close()

@@ -105,6 +105,16 @@ def test_a_fault_is_logged_and_the_environment_is_recreated(
     assert len(made) == 2
 
 
+def test_the_log_has_the_traceback_of_the_first_exception(
+    guard: Guard, caplog: pytest.LogCaptureFixture
+) -> None:
+    environment, _ = guard(*[{"steps": [RuntimeError("physics")]}] * 2)
+    for _ in range(2):
+        environment.reset()
+        assert environment.step(ACTION) is None
+    assert caplog.text.count("raise scripted") == 1
+
+
 def test_an_action_that_is_not_finite_never_reaches_the_environment(guard: Guard) -> None:
     environment, made = guard({"steps": [AssertionError("stepped")]})
     environment.reset()

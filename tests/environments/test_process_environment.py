@@ -206,3 +206,17 @@ def test_an_environment_may_start_processes_and_has_the_threads_of_its_actor(mon
     config = EnvironmentConfig(suite=suite, name="")
     with contextlib.closing(ProcessEnvironment(config, 0, "collect-actor", 0)) as environment:
         assert environment.reset().tolist() == [-signal.SIGTERM, -signal.SIGTERM, 3]
+
+
+class Falling(Meeting):
+    """Fails in its env steps."""
+
+    def step(self, action):
+        raise ValueError("fell over")
+
+
+def test_the_log_of_the_actor_names_the_line_of_the_environment_that_failed(caplog):
+    environment = guarded(dataclasses.replace(OWN, suite=OWN.suite.replace("Meeting", "Falling")))
+    with closing(environment):
+        assert environment.step(np.array(0)) is None
+    assert "in step\n    raise ValueError" in caplog.text
