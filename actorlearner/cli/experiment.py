@@ -47,7 +47,7 @@ class Experiment:
 def add_experiment(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Adds --config, --set and --run_dir; --config is required where it has no default."""
     add_config(parser, default, required=default is None)
-    text = f"where everything is written; without it a new directory under {NEW_RUNS}/"
+    text = f"the run directory; a run in it is resumed. Without it, a new directory under {NEW_RUNS}/"
     parser.add_argument("--run_dir", metavar="DIR", help=text)
 
 

@@ -39,8 +39,8 @@ def add_to(commands: Commands) -> None:
         "--space",
         metavar="FILE",
         required=True,
-        help="a YAML file: key to a list of values, or to {low: A, high: B, log: true}; several keys with "
-        "commas between them get one value",
+        help="a YAML file: key to a list of values, or to {low: A, high: B, log: true}; keys "
+        "separated by commas get the same value",
     )
     add_count(parser, "--trials", "how many sets of values are tried in all", 20)
     seeds = "runs in each trial; the first one has the seed of the configuration, the next the seed after it"
@@ -48,7 +48,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--sweep_dir",
         metavar="DIR",
-        help=f"where everything is written; without it a new directory under {NEW_RUNS}/",
+        help=f"the sweep's directory; a sweep in it is continued. Without it, a new one under {NEW_RUNS}/",
     )
     parser.add_argument(
         "--storage",

@@ -110,7 +110,7 @@ def _learning(learner: Mapping[str, Any]) -> str:
     shown = "-" if loss is None else f"{loss:.4g}"
     if mean is None or highest is None:
         return f"loss {shown}"
-    return f"loss {shown}, staleness {mean:,.0f} train steps in the mean, {highest:,} at most"
+    return f"loss {shown}, staleness {mean:,.0f} train steps on average, {highest:,} at most"
 
 
 def _returns(status: RunStatus) -> str:

@@ -186,7 +186,7 @@ def test_the_printed_lines_show_every_figure(directory: RunDirectory) -> None:
         "100 train steps/s, 101 env steps/s",
         "50,000 of 100,000 transitions (50 %)",
         "250.5 samples per insert (256.0 wanted); blocks inserts 60 %, sampling 1 % of the time",
-        "loss -1.235e+04, staleness 1,234 train steps in the mean, 8,999 at most",
+        "loss -1.235e+04, staleness 1,234 train steps on average, 8,999 at most",
         "last -1,500.50 (train step 8,000), best -100.25 (train step 0), collecting -1,234.50",
         "6 faults of environments, 2 restarts",
         "learner: train step 9,000, 1 s ago, up 1:01:01, 500 MiB",
