@@ -133,7 +133,7 @@ def _explanation(groups: Sequence[RunGroup]) -> str:
     texts = {
         f"interquartile mean over runs with its {band}": any(n >= MIN_BAND_SAMPLES for n in counts),
         "a line for each run": any(1 < n < MIN_BAND_SAMPLES for n in counts),
-        f"the mean of one run's episodes with its {band}": 1 in counts,
+        f"the mean of one run's episodes, with its {band} if they are five or more": 1 in counts,
     }
     shown = [text for text, holds in texts.items() if holds]
     return f"returns: {', or '.join(shown)}" if shown else ""

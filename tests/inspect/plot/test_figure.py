@@ -106,7 +106,7 @@ def test_the_legend_names_what_differs(runs: list[RecordedRun]) -> None:
     ]
     assert legends[0].get_title().get_text() == (
         "returns: interquartile mean over runs with its 95 % bootstrap band, "
-        "or the mean of one run's episodes with its 95 % bootstrap band"
+        "or the mean of one run's episodes, with its 95 % bootstrap band if they are five or more"
     )
 
 
