@@ -75,8 +75,8 @@ def server_rows(status: Any) -> Iterator[Row]:
     newest = f"train step {_number(status.train_step)} first seen {since}"
     age = f"{newest}{status.variables_age_s:.0f} s ago" if status.versions else "none yet"
     yield Row("policies", f"{status.versions:,} published, {age}; {status.evaluations_waiting} to evaluate")
-    if status.replay["capacity"] is None:
-        return  # The server cannot know whether the actors wait for the learner.
+    if status.replay["capacity"] is None or not status.versions:
+        return  # Actors may wait for a policy, and the server cannot know it.
     who = {None: "neither side waits for long", "learner": "the learner's side: the actors wait for it"}
     yield Row("bottleneck", who.get(status.held_back_by, "the actors' side: the learner waits for it"))
 

@@ -67,7 +67,9 @@ def test_the_status_has_replay_variables_and_rates(
     first = reader.read()
     assert (first.run_id, first.train_step, first.versions) == ("abc", None, 0)
     assert (first.env_steps_per_s, first.replay["inserts_barred_fraction"]) == (None, None)
-    assert "none yet" in rendered(server_rows(first), 80).plain
+    shown = rendered(server_rows(first), 80).plain
+    assert "none yet" in shown
+    assert "bottleneck" not in shown
 
     container = VariableContainer(replay.client)
     container.push(PolicyVariables(30, values, generation=2))
