@@ -24,14 +24,15 @@ def show(value: Any) -> str:
 
 
 def closest(name: str, candidates: Iterable[str], count: int = 1) -> list[str]:
-    """Returns the candidates that have all words of `name`, then the most similar ones, ignoring case.
+    """Returns the candidates that have all words of `name`, then similar ones, ignoring case; perhaps none.
 
-    For `agent.tau` the first is `agent.target_update_tau`. Returns none if nothing is close.
+    Candidates that end with the name come first: `target_update_tau` for `tau`.
     """
     by_lower_case = {candidate.lower(): candidate for candidate in candidates}
     name = name.lower()
     words = _words(name)
     close = [each for each in by_lower_case if words <= _words(each)]
+    close.sort(key=lambda each: not each.endswith(name.rpartition(".")[2]))
     close += difflib.get_close_matches(name, by_lower_case, n=count)
     return [by_lower_case[match] for match in dict.fromkeys(close)][:count]
 

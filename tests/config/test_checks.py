@@ -3,7 +3,7 @@
 import pytest
 
 from actorlearner.config.checks import can_be_looked_up, cross_problems, mirrored_replicas
-from actorlearner.config.problems import with_source
+from actorlearner.config.problems import closest, with_source
 from actorlearner.config.schema import Config, EnvironmentConfig
 from tests.support.configs import config_with
 
@@ -37,6 +37,15 @@ def test_a_source_is_added_to_what_was_found_without_one(before: str, after: str
 )
 def test_a_line_that_does_not_begin_with_a_key_gets_no_source(line: str) -> None:
     assert with_source(line, {"seed": "default", "learn.xla": "default"}) == line
+
+
+def test_a_key_with_all_words_is_close_and_closest_if_it_ends_with_them() -> None:
+    names = "gamma", "learning_rate_decay", "actor_learning_rate", "target_update_tau"
+    keys = [f"agent.{name}" for name in names]
+    assert closest("agent.tau", keys) == ["agent.target_update_tau"]
+    assert closest("learning_rate", keys, 2) == ["agent.actor_learning_rate", "agent.learning_rate_decay"]
+    assert closest("agent.gama", keys) == ["agent.gamma"]
+    assert closest("agent.ent_coef", keys[:1]) == []
 
 
 @pytest.mark.parametrize(
