@@ -88,7 +88,7 @@ def _iteration_problems(config: Config, iteration: Iteration, length: int) -> It
     keys, values = config_keys(type(config.agent)), declared_values(config)
     for key in _UNUSED_ON_POLICY:
         if values[key] != keys[key].default:
-            yield _Problem(key, f"nothing: agent.name {config.agent.name} consumes its experience once")
+            yield _Problem(key, f"its default: agent.name {config.agent.name} consumes its experience once")
     yield from _size_problems(config, iteration, length)
     if config.learn.strategy == MULTI_WORKER:
         yield _Problem("learn.strategy", f"the others, with agent.name {config.agent.name}")
