@@ -197,7 +197,8 @@ def _report_end(supervisor: Supervisor, progress: Progress, console: Console) ->
         _print(
             console,
             f"stopped at train step {train_step:,}; saved: train step {saved.train_step:,}, with "
-            f"{saved.transitions:,} transitions in replay",
+            f"{saved.transitions:,} transitions in replay; resume it with --run_dir "
+            f"{progress.directory.path}",
         )
     for line in summary_lines(progress, supervisor.start_ups):
         _print(console, line)

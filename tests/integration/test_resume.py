@@ -156,6 +156,7 @@ def _check_stopped(run: Path, stopped_at: int, out: str) -> None:
     """Checks what the stopped run has saved, and what it printed."""
     assert _column(run, "learner", "train_step")[-1] == stopped_at
     assert f"stopped at train step {stopped_at:,}; saved: train step {stopped_at:,}, with " in out
+    assert "; resume it with --run_dir " in out
     policy = tf.train.load_checkpoint(plain_path(run / "policies" / "policy" / "variables" / "variables"))
     assert policy.get_tensor("train_step/.ATTRIBUTES/VARIABLE_VALUE") == stopped_at
     assert "bottleneck     environments: the actors step environments " in out
