@@ -1,5 +1,6 @@
 """What is consumed once, through a real server: nothing twice, nothing too old, all in iterations."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,9 +104,11 @@ class Run:
         with self.strategy.scope():
             parts = make_agent(self.config, SPECS)
         prepare = parts.agent.prepare
+        trained = self.trained
 
+        # TensorFlow keeps it for good: it must not hold this object, and so the samplers.
         def remember(numbers: np.ndarray) -> None:
-            self.trained.append(sorted(numbers.ravel().astype(int).tolist()))
+            trained.append(sorted(numbers.ravel().astype(int).tolist()))
 
         def seen(sequences):
             tf.numpy_function(remember, [sequences.reward], [])
@@ -150,6 +153,12 @@ class Run:
         assert self.writer.flush(LONG_S, pending_items=0)
         return numbers
 
+    def close(self) -> None:
+        """Ends the samplers, which would poll the stopped server until pytest ends, and the server."""
+        del self.graph
+        gc.collect()
+        self.server.stop()
+
 
 @pytest.fixture(params=[0, 1])
 def lag(request: pytest.FixtureRequest) -> int:
@@ -160,7 +169,7 @@ def lag(request: pytest.FixtureRequest) -> int:
 def run(lag: int, free_port: int, tmp_path: Path) -> Iterator[Run]:
     run = Run(config_of(lag), free_port, tmp_path)
     yield run
-    run.server.stop()
+    run.close()
 
 
 ROUNDS = FRAGMENTS // ENVIRONMENTS
@@ -246,7 +255,7 @@ def test_an_iteration_with_xla(lstm_units: int | None, free_port: int, tmp_path:
     assert np.isfinite(run.graph.train(STEPS).loss)
     assert run.trained[-1] == numbers
     assert int(run.graph.train_step) == STEPS
-    run.server.stop()
+    run.close()
 
 
 def test_minibatches_of_an_lstm_are_whole_sequences(
@@ -263,7 +272,7 @@ def test_minibatches_of_an_lstm_are_whole_sequences(
     run = Run(config_of(lag=0, lstm_units=3), free_port, tmp_path)
     numbers = run.collect(ROUNDS, train_step=0)
     assert np.isfinite(run.graph.train(STEPS).loss)
-    run.server.stop()
+    run.close()
     assert {batch.shape for batch in trained} == {(BATCH // LENGTH, LENGTH)}
     sequences = np.concatenate(trained)
     assert sorted(sequences.ravel()) == sorted(numbers * EPOCHS)
