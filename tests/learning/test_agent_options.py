@@ -12,8 +12,8 @@ from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config, LearnConfig
 from actorlearner.errors import ConfigurationError
 from actorlearner.learning.checkpoint import LearnerCheckpoint
-from actorlearner.learning.policy_export import PolicyExport
 from actorlearner.learning.warm_start import warm_start
+from actorlearner.records.policy_directory import PolicyDirectory
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.training import DQN, SPECS, fixed_dataset, make_training_graph
 
@@ -85,10 +85,12 @@ def test_a_warm_start_copies_the_weights_of_a_saved_policy(tmp_path: Path) -> No
     trained = parts_of()
     for variable in trained.policy_variables:
         variable.assign_add(tf.ones_like(variable))
-    config = Config(agent=DQN)
-    assert PolicyExport(tmp_path, trained, config).save()
+    policy = tmp_path / "policy"
+    saved = PolicyDirectory(policy, trained.agent.policy, trained.train_step, Config(agent=DQN))
+    saved.prepare({})
+    saved.replace()
     fresh = parts_of()
-    warm_start(str(tmp_path / "greedy_policy"), fresh, SPECS, DEFAULT)
+    warm_start(str(policy), fresh, SPECS, DEFAULT)
     for ours, theirs in zip(fresh.policy_variables, trained.policy_variables, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     for target, own in zip(
@@ -96,7 +98,7 @@ def test_a_warm_start_copies_the_weights_of_a_saved_policy(tmp_path: Path) -> No
     ):
         np.testing.assert_array_equal(target, own)
     with pytest.raises(ConfigurationError):
-        warm_start(str(tmp_path / "greedy_policy"), parts_of(layers=[9]), SPECS, DEFAULT)
+        warm_start(str(policy), parts_of(layers=[9]), SPECS, DEFAULT)
     with pytest.raises(ConfigurationError) as refusal:
         warm_start(str(tmp_path / "absent"), fresh, SPECS, DEFAULT)
     assert refusal.value.problems[0].startswith("agent.start_from: ")

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,6 +18,7 @@ from actorlearner.agents.make import AgentParts
 from actorlearner.agents.precision import use_bfloat16
 from actorlearner.config.schema import Config
 from actorlearner.learning.policy_export import PolicyExport
+from actorlearner.records.policy_directory import PolicyDirectory
 from tests.support.full_disk import fill, small_disk
 from tests.support.saved_variables import saved_variables
 from tests.support.training import DQN, make_parts
@@ -41,10 +43,10 @@ def contents(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def check_saved(directory: Path, parts: AgentParts) -> None:
+def check_saved(directory: Path, parts: AgentParts, names: Sequence[str] = NAMES) -> None:
     expected = actions(parts.agent.policy)
     assert len(set(expected)) > 1
-    for name in NAMES:  # The agent collects without exploring, so all three act the same.
+    for name in names:  # The agent collects without exploring, so all three act the same.
         saved = tf.saved_model.load(str(directory / name))
         np.testing.assert_array_equal(actions(saved), expected, err_msg=name)
         np.testing.assert_array_equal(actions(saved, 1), actions(parts.agent.policy, 1), err_msg=name)
@@ -105,8 +107,10 @@ def test_saved_policies_are_replaced_by_newer_ones(tmp_path: Path, full_saves: l
     (directory / "policy").rename(directory / ".policy.old")
     (directory / ".policy.new" / "variables").mkdir(parents=True)
     change(parts, 40)
-    PolicyExport(directory, parts, CONFIG).save()
-    check_saved(directory, parts)
+    resumed = PolicyDirectory(directory / "policy", parts.agent.policy, parts.train_step, CONFIG)
+    resumed.prepare({})
+    resumed.replace()
+    check_saved(directory, parts, ["policy"])
     assert sorted(path.name for path in directory.iterdir()) == NAMES
 
 
