@@ -12,6 +12,7 @@ from tf_agents.trajectories import time_step
 
 from actorlearner.agents.registry import agent_classes, find_builder
 from actorlearner.errors import ConfigurationError
+from actorlearner.learning.group import variables_of
 from tests.support.algorithms import NEEDS_CONTINUOUS_ACTIONS
 
 DISCOUNT = [1.0, 0.0, 1.0, 1.0, 0.0]
@@ -30,9 +31,15 @@ def specs(name, continuous, discrete):
 
 
 def trained(agent, experience):
+    """The loss and all variables after a train step; the agent is then as it was before."""
+    variables = variables_of(agent)
+    initial = [variable.numpy() for variable in variables]
     tf.random.set_seed(9)
     loss = agent.train(experience).loss.numpy()
-    return loss, [variable.numpy() for variable in agent.variables]
+    found = [variable.numpy() for variable in variables]
+    for variable, value in zip(variables, initial, strict=True):
+        variable.assign(value)
+    return loss, found
 
 
 @pytest.mark.usefixtures("eagerly")
@@ -40,9 +47,10 @@ def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batc
     """The value of the next observation counts unless the episode terminated."""
     batch = batches(specs, DISCOUNT)
     truncated = np.array([False, False, True, False, False])
+    agent = agents(name, specs)
 
-    loss, variables = trained(agents(name, specs), batch.transition())
-    stock_loss, stock_variables = trained(agents(name, specs), batch.two_step_trajectory(truncated))
+    loss, variables = trained(agent, batch.transition())
+    stock_loss, stock_variables = trained(agent, batch.two_step_trajectory(truncated))
 
     assert loss == stock_loss
     assert len(variables) > 4
@@ -52,7 +60,7 @@ def test_transitions_train_as_two_step_trajectories_do(name, specs, agents, batc
     def loss_with_another_next_observation(row):
         batch = batches(specs, DISCOUNT)
         batch.next_observation[row] += 1.0
-        return trained(agents(name, specs), batch.transition())[0]
+        return trained(agent, batch.transition())[0]
 
     assert loss_with_another_next_observation(1) == loss  # discount 0
     assert loss_with_another_next_observation(2) != loss  # discount 1
