@@ -20,7 +20,7 @@ def test_a_nan_ends_the_run_and_spoils_neither_policy_nor_checkpoint(
     settings = (
         *("environment.suite=tests.support.exploding:make", "environment.name=''"),
         *("environment.kwargs={harmless_steps: 100}", "collect.actors=1", "collect.envs_per_actor=8"),
-        *("learn.train_steps=100000", "learn.checkpoint_interval=100", "evaluate.interval=100000"),
+        *("learn.train_steps=100000", "learn.checkpoint_interval=100", "evaluate.interval=null"),
     )
     command = start(
         *("-m", "actorlearner", "local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml")),
