@@ -205,7 +205,7 @@ def check_video(path: Path, fps: int, frames: int) -> None:
 def test_a_video_shows_whole_episodes(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "policies" / "best", tmp_path / "moved")
     video = ("video", "moved", "--episodes", "1", "--fps", "15", "--out", "a/b.mp4")
-    ended = actorlearner(tmp_path, *video, fresh=True)
+    ended = actorlearner(tmp_path, *video)
     assert (ended.process.returncode, ended.err) == (0, "")
     assert "video: a/b.mp4, 500x500, 2.6 s, 15 frames a second\nstill: a/b.png\n" in ended.out
     check_video(tmp_path / "a" / "b.mp4", 15, 39)  # 51 states, one in 0.05 s of Pendulum-v1's world.
@@ -220,6 +220,13 @@ def test_training_was_filmed(run: Path) -> None:
     assert (left_out in (run / "logs" / "eval-actor.log").read_text()) == (videos == ["0"])
     for train_step in videos:
         check_video(run / "videos" / f"{train_step}.mp4", 30, 77)
+
+
+@pytest.mark.long
+def test_tensorflow_prints_nothing_where_a_command_imports_it(run: Path) -> None:
+    ended = actorlearner(run.parent, "rollout", "run", "--episodes", "1", fresh=True)
+    assert (ended.process.returncode, ended.err) == (0, "")
+    assert "tensorflow" not in ended.out.lower()
 
 
 def test_what_cannot_be_loaded_is_refused_in_one_line(run: Path, tmp_path: Path) -> None:
