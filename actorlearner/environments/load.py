@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from actorlearner.config.checks import SUITES
+from actorlearner.config.own_code import raised_at
 from actorlearner.config.problems import problem, show
 from actorlearner.config.schema import EnvironmentConfig
 from actorlearner.environments.adapter import Adapter
@@ -169,7 +170,8 @@ def _attempt(call: Callable[[], Any], key: str, wrong: str) -> Any:
     except ConfigurationError:
         raise
     except Exception as error:  # User code may raise anything.
-        raise ConfigurationError([problem(key, f"{wrong}: {type(error).__name__}: {error}")]) from error
+        reason = f"{type(error).__name__}: {error}{raised_at(error)}"
+        raise ConfigurationError([problem(key, f"{wrong}: {reason}")]) from error
 
 
 def _title(config: EnvironmentConfig) -> str:

@@ -152,7 +152,11 @@ def test_a_constructor_that_raises_is_refused(module):
 
     module.make = make
     line = refusal(f"{module.__name__}:make", "moon", kwargs={"gravity": 1})
-    assert line == 'environment.kwargs: "moon" cannot be made with {"gravity": 1}: ValueError: no gravity'
+    number = make.__code__.co_firstlineno + 1
+    assert line == (
+        'environment.kwargs: "moon" cannot be made with {"gravity": 1}: ValueError: no gravity '
+        f"at {__file__}:{number}"
+    )
 
 
 def test_a_reset_that_raises_is_refused(module):
@@ -169,7 +173,8 @@ def test_a_reset_that_raises_is_refused(module):
     module.make = Broken
     line = refusal(SUITE, "")
     assert len(closed) == 1
-    assert line == f'environment.name: "{SUITE}" cannot be reset: RuntimeError: no display found'
+    reason = f"cannot be reset: RuntimeError: no display found at {__file__}:"
+    assert line.startswith(f'environment.name: "{SUITE}" {reason}')
 
 
 def test_an_observation_outside_its_spec_is_refused(module):
