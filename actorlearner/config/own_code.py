@@ -11,9 +11,9 @@ from actorlearner.errors import ConfigurationError, one_line
 
 _OTHERS_CODE = (
     "<",  # Code without a file, such as <frozen importlib>.
-    str(Path(__file__).parents[1]),
-    sysconfig.get_path("stdlib"),
-    sysconfig.get_path("purelib"),
+    f"{Path(__file__).parents[1]}/",
+    f"{sysconfig.get_path('stdlib')}/",
+    f"{sysconfig.get_path('purelib')}/",
 )
 
 
