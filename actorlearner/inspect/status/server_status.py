@@ -46,8 +46,9 @@ class ServerStatus:
         `sampling_barred_fraction` since the last reading.
       train_steps_per_s, env_steps_per_s: since the last reading, by the samples and inserts of this server.
       time_left_s: seconds to the last train step at that rate; with several servers, too many.
-      held_back_by: the slower side, "learner" or "actors"; None if neither is blocked, or if experience is
-        consumed once: then actors also wait for policies, which the server does not see.
+      held_back_by: the slower side, "learner" or "actors"; None if neither is blocked, after the last train
+        step, or if experience is consumed once: then actors also wait for policies, which the server does not
+        see.
     """
 
     replay_address: str
@@ -132,7 +133,7 @@ class ServerStatusReader:
             train_steps_per_s=train_rate,
             env_steps_per_s=env_rate,
             time_left_s=left / train_rate if left is not None and train_rate else None,
-            held_back_by=None if blocked is None or self._consumed_once else _held_back_by(blocked),
+            held_back_by=None if self._consumed_once or left == 0 else _held_back_by(blocked),
         )
 
     def _replay(self, status: ReplayStatus, blocked: BlockedFractions | None) -> dict[str, Any]:
@@ -204,7 +205,7 @@ def _holds_experience(table: str) -> bool:
     return table in (PACKED, TrajectoryLayout.table) or table.startswith((SEQUENCES, FRAGMENTS))
 
 
-def _held_back_by(blocked: BlockedFractions) -> str | None:
-    if max(blocked) < _HELD_BACK:
+def _held_back_by(blocked: BlockedFractions | None) -> str | None:
+    if blocked is None or max(blocked) < _HELD_BACK:
         return None
     return "learner" if blocked.inserts > blocked.sampling else "actors"

@@ -96,6 +96,9 @@ def test_the_status_has_replay_variables_and_rates(
     assert ("the learner's side" in shown) == packed
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
 
+    container.push(PolicyVariables(100, values, generation=2))  # The last train step: nothing is held back any more.
+    assert reader.read().held_back_by is None
+
 
 def test_a_resume_with_more_train_steps_is_noticed(
     replay: Replay, config: Config, values: list[np.ndarray]
