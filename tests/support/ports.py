@@ -1,15 +1,13 @@
 """TCP ports for tests: none is given out twice, also not by processes of pytest that run side by side."""
 
-import os
+import socket
+from collections.abc import Iterator
 
 from actorlearner.errors import RunError
 from actorlearner.network.ports import check_port
 
-_FIRST, _PER_WORKER = 20_000, 1_000
-"""Room for twelve workers of pytest-xdist. Ray gives its workers lower ports; Linux chooses higher ones."""
-
-_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_untried = iter(range(_FIRST + _worker * _PER_WORKER, _FIRST + (_worker + 1) * _PER_WORKER))
+_FIRST, _LAST, _PER_PROCESS = 20_000, 32_000, 1_000
+"""Room for twelve processes of pytest. Ray gives its workers lower ports; Linux chooses higher ones."""
 
 
 def unused_port() -> int:
@@ -19,6 +17,20 @@ def unused_port() -> int:
     each would receive some of the other's calls.
     """
     return next(port for port in _untried if _is_unused(port))
+
+
+def _own_ports() -> Iterator[int]:
+    """Yields ports that no other process of pytest on this machine has: it holds a name until it ends."""
+    with socket.socket(socket.AF_UNIX) as holder:
+        for first in range(_FIRST, _LAST, _PER_PROCESS):
+            try:
+                holder.bind(f"\0actorlearner-test-ports-{first}")
+            except OSError:
+                continue  # Another process has it.
+            yield from range(first, first + _PER_PROCESS)
+
+
+_untried = _own_ports()
 
 
 def _is_unused(port: int) -> bool:
