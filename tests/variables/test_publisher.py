@@ -297,6 +297,7 @@ def test_the_end_is_announced_last_and_delivered_once_it_is_saved(
     assert not publisher.delivered()  # The server has not saved it.
     container.versions, container.run_end = 0, None  # It was started again, and begins with nothing.
     eventually(lambda: len(container.pushed) == 6)
+    assert publisher.flush(LONG_S)
     assert [what for what, _, _ in container.pushed[3:]] == all_pushed
     assert container.run_end is not None
     container.run_end = container.run_end._replace(saved=True)
@@ -461,8 +462,10 @@ def test_a_failing_takeover_pauses_between_attempts_and_ends_at_a_stop(
 
 
 def test_a_learner_takes_over_once_the_server_is_back(
-    parts: AgentParts, container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+    parts: AgentParts, container: PausedContainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Its thread leaves the tries alone.
+    publisher = Publisher(None, parts)
     status = container.status
     tries = []
 
