@@ -35,7 +35,10 @@ def test_without_a_vote_to_stop_training_continues(workers: MultiWorkerGroup, st
     assert not stop.requested
 
 
-def test_a_stop_report_after_the_vote_sets_the_exit_code(workers: MultiWorkerGroup, stop: Stop) -> None:
+def test_a_stop_report_after_the_vote_sets_the_exit_code(
+    workers: MultiWorkerGroup, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group, "_REPORT_S", 60.0)
     agree(workers)
     report = threading.Timer(0.3, stop.request, [signal.SIGINT])
     report.start()
