@@ -12,7 +12,14 @@ from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.status import BlockedFractions, BlockedTime, ReplayStatus
 from tests.conftest import Eventually
-from tests.support.replay import SPECS, Replay, numbered, sample_until_blocked, with_replay
+from tests.support.replay import (
+    SPECS,
+    Replay,
+    numbered,
+    sample_until_blocked,
+    sample_until_inserted,
+    with_replay,
+)
 
 
 @pytest.fixture
@@ -36,6 +43,7 @@ def test_only_the_side_that_waits_is_blocked(replay: Replay, eventually: Eventua
     assert status.inserts < written
     assert status.sampling_blocked_s == 0.0
 
+    sample_until_inserted(replay, written)
     sample_until_blocked(replay)
     eventually(lambda: replay.status().sampling_blocked_s > 0.1)
     assert replay.status().inserts == written

@@ -12,7 +12,7 @@ from actorlearner.replay.experience_table import experience_table
 from actorlearner.replay.layout import make_layout
 from actorlearner.replay.rate_limit import plan_rate_limit
 from actorlearner.replay.reverb_calls import within
-from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_blocked, with_replay
+from tests.support.replay import LONG_S, SHORT_S, SPECS, Replay, numbered, sample_until_inserted, with_replay
 
 
 @pytest.fixture
@@ -39,15 +39,13 @@ def test_the_end_of_an_episode_waits_for_the_rate_limiter_with_a_deadline(
     limit = plan_rate_limit(config, Experience(), replay.layout.env_steps_per_item)
     assert limit.samples_per_insert is not None
     accepted = round(limit.min_size + limit.error_buffer / limit.samples_per_insert)
-    written = 0
-    while writer.flush(SHORT_S) or replay.status().inserts < accepted:
-        writer.write(numbered(np.array([written])))  # An episode of one env step.
-        written += 1
-        assert written < 10_000
+    for number in range(accepted):
+        writer.write(numbered(np.array([number])))  # An episode of one env step.
+        assert writer.flush(LONG_S)
+    writer.write(numbered(np.array([accepted])))
     assert not writer.flush(SHORT_S)
     assert not within(LONG_S, lambda: writer.flush(0.0))  # Whose milliseconds would be no deadline at all.
-    assert replay.status().inserts < written
-    sample_until_blocked(replay)
+    assert replay.status().inserts == accepted
+    sample_until_inserted(replay, accepted + 1)
     assert writer.flush(LONG_S)
-    assert replay.status().inserts == written
     assert writer.close(LONG_S)

@@ -140,3 +140,9 @@ def sample_until_blocked(replay: Replay) -> int:
         rate_limiter_timeout_ms=round(SHORT_S * 1000),
     )
     return sum(1 for _ in dataset)
+
+
+def sample_until_inserted(replay: Replay, inserts: int) -> None:
+    """Samples items one by one until the rate limiter has accepted so many transitions."""
+    while replay.status().inserts < inserts:
+        list(replay.client.sample(replay.layout.table, 1))

@@ -79,8 +79,10 @@ def test_the_status_has_replay_variables_and_rates(
     writer = replay.layout.writer(replay.client, 8)
     for number in range(0, 20 * 64 if packed else 8, 8):
         writer.write(numbered(np.arange(number, number + 8)))
-    eventually(lambda: replay.status().inserts_blocked_s > 0.5 or not packed)
-    eventually(lambda: replay.status().inserts > 0)
+    if packed:
+        eventually(lambda: replay.status().inserts_blocked_s > 0.5)
+    else:
+        eventually(lambda: replay.status().inserts == 8)
     second = reader.read()
     assert (second.train_step, second.generation, second.versions) == (30, 2, 1)
     assert second.variables_new
@@ -96,7 +98,8 @@ def test_the_status_has_replay_variables_and_rates(
     assert ("the learner's side" in shown) == packed
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
 
-    container.push(PolicyVariables(100, values, generation=2))  # The last train step: nothing is held back any more.
+    # After the last train step, nothing is held back any more.
+    container.push(PolicyVariables(100, values, generation=2))
     assert reader.read().held_back_by is None
 
 
