@@ -26,18 +26,19 @@ def _python(code: str, network: PrivateNetwork | None) -> str:
     return done.stdout.strip()
 
 
-def test_processes_in_it_reach_each_other_and_nobody_else_does(network: PrivateNetwork) -> None:
+def test_processes_in_it_reach_each_other_and_nobody_else_does(
+    network: PrivateNetwork, free_port: int
+) -> None:
     connect = "import socket; print(socket.socket().connect_ex(('127.0.0.1', {})))"
-    serve = (
-        "import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); s.accept()"
-    )
+    # A port that Linux chooses in the network may be another test's outside of it.
+    serve = f"import socket; s = socket.create_server(('', {free_port})); print(flush=True); s.accept()"
     with subprocess.Popen(
         [sys.executable, "-c", serve], preexec_fn=network.enter, stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
-        port = int(server.stdout.readline())
-        assert socket.socket().connect_ex(("127.0.0.1", port)) != 0
-        assert _python(connect.format(port), network) == "0"
+        assert server.stdout.readline() == "\n"
+        assert socket.socket().connect_ex(("127.0.0.1", free_port)) != 0
+        assert _python(connect.format(free_port), network) == "0"
         assert server.wait(timeout=60) == 0
     with socket.create_server(("127.0.0.1", 0)) as outside:
         port = outside.getsockname()[1]
