@@ -8,6 +8,7 @@ import collections
 import errno
 import io
 import os
+import secrets
 import sys
 import time
 from pathlib import Path
@@ -133,9 +134,10 @@ def _append(path: Path, data: bytes) -> None:
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Writes a file (text in UTF-8) completely or not at all, even if the machine crashes."""
-    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    # Not named after the process: two threads, or processes in two containers, may write at once.
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())

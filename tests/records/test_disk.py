@@ -1,9 +1,11 @@
 """Writing to a disk that is full, with a real one."""
 
+import concurrent.futures
 import errno
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,6 +158,19 @@ def test_output_to_a_closed_terminal_is_dropped() -> None:
         os.write(terminal, b"raw")
     print("unseen", file=stream)
     os.close(terminal)
+
+
+def test_two_atomic_writes_at_once_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of two threads, or of two containers that share a volume: their processes may have the same id."""
+    together = threading.Barrier(2)
+    monkeypatch.setattr(disk.os, "fsync", lambda descriptor: together.wait(30))
+    path, contents = tmp_path / "file", ["one" * 1_000, "other"]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(lambda content: write_atomically(path, content), contents))
+    assert path.read_text() in contents
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_failed_atomic_write_keeps_the_old_file(tmp_path: Path) -> None:

@@ -359,8 +359,6 @@ def test_sessions_that_start_at_once_open_the_study_one_after_the_other(
         return storage(*arguments, **options)
 
     monkeypatch.setattr(sweep, "RDBStorage", slow_storage)
-    # Real sessions are processes: their temporary files have names of their own, those of threads do not.
-    monkeypatch.setattr(sweep, "write_results", lambda *arguments: None)
     first = threading.Thread(target=run, args=(lambda gamma, seed: range(5), 1))
     first.start()
     assert first_opens.wait(60)
