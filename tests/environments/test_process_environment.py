@@ -168,7 +168,8 @@ class Aborting(Meeting):
         os.abort()
 
 
-def test_a_crash_in_a_constructor_is_reported_with_what_has_died():
+def test_a_crash_in_a_constructor_is_reported_with_what_has_died(monkeypatch):
+    monkeypatch.setattr(process_environment, "_END_S", 60.0)
     config = dataclasses.replace(OWN, suite=OWN.suite.replace("Meeting", "Aborting"))
     with pytest.raises(RunError, match=r"^the environment's process has died, exit code -6"):
         ProcessEnvironment(config, 0, "collect-actor", 0)

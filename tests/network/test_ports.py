@@ -11,7 +11,7 @@ from actorlearner.network.ports import check_port
 IPV4, IPV6 = socket.AF_INET, socket.AF_INET6
 
 
-def listener(family: socket.AddressFamily, address: str, port: int = 0) -> socket.socket:
+def listener(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
     """A server that would share its port, as Reverb's does."""
     server = socket.socket(family, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -36,26 +36,24 @@ def listener(family: socket.AddressFamily, address: str, port: int = 0) -> socke
         (IPV6, "::1", "IPv6"),
     ],
 )
-def test_a_port_in_use(family: socket.AddressFamily, address: str, named: str) -> None:
+def test_a_port_in_use(family: socket.AddressFamily, address: str, named: str, free_port: int) -> None:
     try:
-        server = listener(family, address)
+        server = listener(family, address, free_port)
     except OSError as error:
         pytest.skip(f"{address} cannot be bound here: {error.strerror}")
-    with server:
-        port = server.getsockname()[1]
-        with pytest.raises(RunError, match=f"port {port} cannot be listened on with {named}: Address"):
-            check_port(port)
-    check_port(port)
+    refusal = f"port {free_port} cannot be listened on with {named}: Address"
+    with server, pytest.raises(RunError, match=refusal):
+        check_port(free_port)
+    check_port(free_port)
 
 
-def test_leftovers_of_a_connection_do_not_matter() -> None:
-    with listener(IPV4, "127.0.0.1") as server:
-        port = server.getsockname()[1]
-        client = socket.create_connection(("127.0.0.1", port))
+def test_leftovers_of_a_connection_do_not_matter(free_port: int) -> None:
+    with listener(IPV4, "127.0.0.1", free_port) as server:
+        client = socket.create_connection(("127.0.0.1", free_port))
         connection, _ = server.accept()
         connection.close()  # Closed first at this end, which then waits on its port for a while.
         client.close()
-    check_port(port)
+    check_port(free_port)
 
 
 @pytest.mark.parametrize("missing", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
