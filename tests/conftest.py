@@ -72,7 +72,7 @@ def _time_limit_s(item: pytest.Item) -> float:
 def eventually() -> Eventually:
     """A function that waits until a condition holds, and fails the test if it does not in time."""
 
-    def eventually(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+    def eventually(condition: Callable[[], object], timeout_s: float = 120.0) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
             assert time.monotonic() < deadline, f"did not happen within {timeout_s:g} s"
