@@ -104,7 +104,11 @@ def _container(monkeypatch: pytest.MonkeyPatch) -> PausedContainer:
 
 
 @pytest.fixture(name="publisher")
-def _publisher(parts: AgentParts, container: PausedContainer) -> Iterator[Publisher]:
+def _publisher(
+    parts: AgentParts, container: PausedContainer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Publisher]:
+    """One that polls the server only before it pushes."""
+    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)
     publisher = Publisher(None, parts)
     yield publisher
     container.let.release(10)  # So that the thread is not left in a push.
@@ -349,7 +353,6 @@ def warnings_of_slow_evaluations(
     """Queues two policies more than the server keeps, of which so many are evaluated by then."""
     warnings: list[str] = []
     monkeypatch.setattr(publisher_module, "warn", warnings.append)
-    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Only what the warning asks for.
     container.let.release(EVALUATIONS_KEPT + 2)
     container.versions = 1
     publisher.queue([EvaluationRequest(PolicyVariables(0, [np.zeros(1)]), 0)] * EVALUATIONS_KEPT)
@@ -462,10 +465,8 @@ def test_a_failing_takeover_pauses_between_attempts_and_ends_at_a_stop(
 
 
 def test_a_learner_takes_over_once_the_server_is_back(
-    parts: AgentParts, container: PausedContainer, monkeypatch: pytest.MonkeyPatch
+    parts: AgentParts, container: PausedContainer, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher_module, "_POLL_INTERVAL_S", LONG_S)  # Its thread leaves the tries alone.
-    publisher = Publisher(None, parts)
     status = container.status
     tries = []
 
