@@ -10,7 +10,7 @@ from actorlearner.errors import EXIT_FINISHED, ConfigurationError, RunError
 from actorlearner.local.progress import Progress
 from actorlearner.local.resume import read_state, roll_back
 from actorlearner.local.supervisor import Supervisor
-from actorlearner.local.view import View, summary_lines
+from actorlearner.local.view import View, print_evaluations, summary_lines
 from actorlearner.network.private_network import choose_network
 from actorlearner.process.cores import describe
 from actorlearner.process.role_process import Verbosity
@@ -185,9 +185,9 @@ def _print_logs(logs: Mapping[str, Tail], console: Console) -> None:
 
 
 def _report_end(supervisor: Supervisor, progress: Progress, console: Console) -> None:
-    """Records the end of the run and prints its summary."""
+    """Records the end of the run; prints its last evaluations and its summary."""
     progress.update()
-    progress.new_evaluations()
+    print_evaluations(console, progress)  # Those that ended after the last poll.
     saved = read_state(progress.directory, check=False)
     # A learner that was killed, or that waited for data, may have saved later than its last record.
     train_step = max(progress.train_step, saved.train_step)

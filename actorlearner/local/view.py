@@ -41,13 +41,7 @@ class View:
 
     def update(self, unready: list[str]) -> None:
         """Prints new evaluations; at intervals, also the run's newest figures and the `unready` roles."""
-        for evaluation in self._progress.new_evaluations():
-            self._console.print(
-                f"train step {evaluation['train_step']:,}: "
-                f"AverageReturn {return_text(evaluation['average_return'])}, "
-                f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}",
-                soft_wrap=True,
-            )
+        print_evaluations(self._console, self._progress)
         if time.monotonic() - self._shown_at < self._interval_s:
             return
         self._shown_at = time.monotonic()
@@ -96,6 +90,17 @@ class View:
             return "last return -"
         newest = self._progress.evaluations[-1]
         return f"last return {return_text(newest['average_return'])} (train step {newest['train_step']:,})"
+
+
+def print_evaluations(console: Console, progress: Progress) -> None:
+    """Prints the evaluations since the last call of `progress.new_evaluations`."""
+    for evaluation in progress.new_evaluations():
+        console.print(
+            f"train step {evaluation['train_step']:,}: "
+            f"AverageReturn {return_text(evaluation['average_return'])}, "
+            f"AverageEpisodeLength {evaluation['average_episode_length']:.1f}",
+            soft_wrap=True,
+        )
 
 
 def summary_lines(progress: Progress, start_ups: Mapping[str, str]) -> Iterator[str]:
