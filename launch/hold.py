@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 _USAGE_ERROR = 2
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,15 +27,18 @@ def main(arguments: Sequence[str]) -> int:
     until one of these signals arrives.
     """
     stopped = threading.Event()
-    with subprocess.Popen(arguments) as role:
+    # A signal that arrives during the start waits until the role can get it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    with subprocess.Popen(arguments, preexec_fn=_unblock) as role:
 
         def stop(number: int, frame: FrameType | None) -> None:
             stopped.set()
             if role.returncode is None:
                 os.kill(role.pid, number)
 
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _SIGNALS:
             signal.signal(number, stop)
+        _unblock()
         code = role.wait()
     if code == _USAGE_ERROR and not stopped.is_set():
         print(
@@ -44,6 +48,10 @@ def main(arguments: Sequence[str]) -> int:
         )
         stopped.wait()
     return code if code >= 0 else 128 - code
+
+
+def _unblock() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 if __name__ == "__main__":

@@ -60,3 +60,23 @@ def test_signals_are_for_the_role(number: signal.Signals) -> None:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         assert process.wait(60) == number
+
+
+_SIGNALLED_AT_ONCE = """
+import os, signal, subprocess, sys
+from launch import hold
+
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Popen
+sys.exit(hold.main(["sleep", "1000"]))
+"""
+
+
+def test_a_signal_right_after_the_start_reaches_the_role() -> None:
+    command = [sys.executable, "-c", _SIGNALLED_AT_ONCE]
+    done = subprocess.run(command, cwd=REPOSITORY, timeout=60, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
