@@ -45,6 +45,7 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("local", "--config", str(REPOSITORY / "configs" / "td3_pendulum.yaml"), "--run_dir", "run"),
         *("--set", *TINY_RUN, "learn.train_steps=1000", "learn.profile=500,520", "agent.n_step=3"),
         *("collect.actors=2", "collect.envs_per_actor=2", f"environment.max_episode_steps={_LENGTH}"),
+        "collect.variables_interval_s=0.02",  # Training may take less than a second.
         *("evaluate.interval=500", f"evaluate.episodes={_EPISODES}", "evaluate.video_interval=1000"),
         **{MARK_VARIABLE: mark, "TMPDIR": str(temporary)},
     )
@@ -94,11 +95,13 @@ def test_the_run_trained_and_evaluated_and_has_its_files(run: Path) -> None:
 
 
 def _check_actors(metrics: Path) -> None:
-    """Each actor began with random actions and ended with newer variables than its first ones."""
-    for index in range(2):
-        versions = [record["policy_train_step"] for record in records(metrics / f"collect-{index}.jsonl")]
-        assert versions == sorted(versions)
-        assert versions[-1] > max(0, versions[0])
+    """The versions of an actor's variables only grow; one actor may have done all the work of the other."""
+    versions = [
+        [record["policy_train_step"] for record in records(metrics / f"collect-{index}.jsonl")]
+        for index in range(2)
+    ]
+    assert versions == [sorted(each) for each in versions]
+    assert max(each[-1] for each in versions) > 0
 
 
 def _check_one_update_an_env_step(metrics: Path) -> None:
