@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from actorlearner.agents.configuration import load_config
+from actorlearner.local import fork_server
 from actorlearner.local.child import Child
 from actorlearner.local.fork_server import ForkServer, Options
 from actorlearner.records.run_directory import RunDirectory
 from tests.support.processes import wait_for
+
+_WAIT_S = 150.0
+"""Includes the imports of a fork server."""
 
 _SIMULATOR = """
 import os, pathlib, subprocess
@@ -70,8 +74,8 @@ def serving(server: ForkServer, directory: RunDirectory, port: int) -> Child:
     return fork(server, "replay-server", directory, {"port": port})
 
 
-def exit_code(child: Child, timeout_s: float = 60.0) -> int | None:
-    child.wait(timeout_s)
+def exit_code(child: Child) -> int | None:
+    child.wait(_WAIT_S)
     return child.exit_code
 
 
@@ -103,7 +107,7 @@ def test_a_role_is_a_process_of_its_own(server: ForkServer, directory: RunDirect
     assert role.exit_code is None
     assert not role.wait(0.01)
     role.send(signal.SIGTERM)
-    assert exit_code(role, 30) == 143
+    assert exit_code(role) == 143
 
 
 def test_a_signal_to_all_processes_of_a_run_leaves_it_to_the_roles_to_save(
@@ -113,7 +117,7 @@ def test_a_signal_to_all_processes_of_a_run_leaves_it_to_the_roles_to_save(
     wait_for(lambda: role.receive() or role.ready, "the role to be ready")
     for pid in (server._process.pid, role.pid):
         os.kill(pid, signal.SIGTERM)
-    assert exit_code(role, 30) == 143
+    assert exit_code(role) == 143
     assert server.alive
 
 
@@ -133,16 +137,20 @@ def test_a_killed_fork_has_its_signal_as_exit_code_and_others_live_on(
     server: ForkServer, directory: RunDirectory, free_port: int
 ) -> None:
     role = serving(server, directory, free_port)
+    assert role.pid  # Blocks until it is forked: a signal before would end the server.
     role.kill()
     assert role.exit_code == -signal.SIGKILL
     assert exit_code(refused(server, directory)) == 2
 
 
-def test_a_signal_before_the_imports_are_done_ends_all(tmp_path: Path, directory: RunDirectory) -> None:
+def test_a_signal_before_the_imports_are_done_ends_all(
+    tmp_path: Path, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork_server, "module_command", lambda *_: ["sleep", "1000"])  # Imports for ever.
     server = ForkServer(tmp_path / "fork-server.log")
     forks = [refused(server, directory) for _ in range(3)]
     forks[0].send(signal.SIGTERM)
-    assert [exit_code(each, 10) for each in forks] == [-signal.SIGKILL] * 3
+    assert [exit_code(each) for each in forks] == [-signal.SIGKILL] * 3
     with pytest.raises(ProcessLookupError):
         _ = forks[1].pid
     assert not server.alive
@@ -154,6 +162,6 @@ def test_forks_die_with_the_server(server: ForkServer, directory: RunDirectory, 
     pid = role.pid
     server.kill()
     assert not server.alive
-    assert exit_code(role, 10) == -signal.SIGKILL
+    assert exit_code(role) == -signal.SIGKILL
     wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the fork to be gone")
-    assert exit_code(refused(server, directory), 10) == -signal.SIGKILL  # A late request has ended, too.
+    assert exit_code(refused(server, directory)) == -signal.SIGKILL  # A late request has ended, too.
