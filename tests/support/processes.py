@@ -1,5 +1,6 @@
 """Starts commands as real processes, and finds every process that they start."""
 
+import contextlib
 import json
 import os
 import signal
@@ -49,15 +50,24 @@ def marked_processes(mark: str) -> list[int]:
     return found
 
 
-def kill_role(mark: str, role: str) -> None:
-    """Waits for the process of a role of this session's local run, and kills it."""
+def signal_role(mark: str, role: str, number: signal.Signals) -> None:
+    """Waits for the process of a role of this session's local run, and sends it a signal."""
 
     def find() -> list[int]:
-        titles = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in marked_processes(mark)}
-        return [pid for pid, title in titles.items() if title.startswith(f"{role} (actorlearner)")]
+        found = []
+        for pid in marked_processes(mark):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It has just ended.
+                if Path(f"/proc/{pid}/cmdline").read_text().startswith(f"{role} (actorlearner)"):
+                    found.append(pid)
+        return found
 
     (pid,) = wait_for(find, f"the process of the {role}")
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, number)
+
+
+def kill_role(mark: str, role: str) -> None:
+    """Waits for the process of a role of this session's local run, and kills it."""
+    signal_role(mark, role, signal.SIGKILL)
 
 
 def run_script(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
