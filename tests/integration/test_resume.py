@@ -1,5 +1,6 @@
 """A run that ended before its last train step goes on where it was: TD3 with n-step returns."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -25,6 +26,7 @@ from tests.support.processes import (
     marked_processes,
     records,
     saved_train_step,
+    signal_role,
     status_of,
     wait_for,
 )
@@ -71,11 +73,17 @@ def _wait_for_train_step(command: Command, run: Path, train_step: int) -> None:
     wait_for(reached, f"train step {train_step}")
 
 
-def _kill(command: Command, mark: str) -> None:
-    """Kills local mode; all roles die with it."""
+def _train_and_kill(start: Start, mark: str, run: Path, *settings: str) -> None:
+    """Kills local mode after some checkpoints, before its last train step; all roles die with it."""
+    command = _local(start, _TRAIN_STEPS, *settings)
+    _wait_for_train_step(command, run, 900)
+    # Without this actor, the rate limiter blocks training: the run cannot end before it is killed.
+    signal_role(mark, "collect-actor-0", signal.SIGSTOP)
+    wait_for(lambda: len(sealed(run / "checkpoints" / "replay")) >= 2, "two checkpoints of replay")
+    assert len(marked_processes(mark)) == 6
     command.process.kill()
     command.finish()
-    wait_for(lambda: not marked_processes(mark), "the end of all roles", timeout_s=10)
+    wait_for(lambda: not marked_processes(mark), "the end of all roles")
 
 
 def _column(run: Path, name: str, key: str) -> list[Any]:
@@ -101,9 +109,10 @@ def test_a_run_is_watched_and_stopped_by_a_signal_and_resumes_where_it_stopped(
     reachable = is_reachable(run)
     began = time.monotonic()
     for pid in marked_processes(mark):  # As a service manager or a cluster's scheduler does.
-        os.kill(pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # It has ended already.
+            os.kill(pid, signal.SIGTERM)
     assert command.finish() == 143, command.err
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert marked_processes(mark) == []
     assert list((tmp_path / "temporary").iterdir()) == []
     assert f"run directory: {run}\n" in command.out
@@ -215,11 +224,8 @@ def _curve(run: Path, role: str, tag: str) -> list[int]:
 @pytest.mark.long
 def test_a_killed_run_resumes_from_its_checkpoints(start: Start, mark: str, tmp_path: Path) -> None:
     run = tmp_path / _RUN
-    settings = (*_BULLET, "replay.checkpoint_interval_s=1")
-    command = _local(start, _TRAIN_STEPS, *settings)
-    _wait_for_train_step(command, run, 900)
-    assert len(marked_processes(mark)) == 6
-    _kill(command, mark)
+    settings = (*_BULLET, "replay.checkpoint_interval_s=1", "collect.actors=1")
+    _train_and_kill(start, mark, run, *settings)
     sampled = _sampled_steps(run, sealed(run / "checkpoints" / "replay")[-1])
     command = _local(start, _TRAIN_STEPS, *settings)
     assert command.finish() == 0, command.err
@@ -244,13 +250,10 @@ def test_damaged_checkpoints_are_reported_and_older_ones_restored(
     start: Start, mark: str, tmp_path: Path
 ) -> None:
     run = tmp_path / _RUN
-    settings = (*_BULLET, "replay.checkpoint_interval_s=1")
-    command = _local(start, _TRAIN_STEPS, *settings)
-    _wait_for_train_step(command, run, 900)
-    replay = run / "checkpoints" / "replay"
-    wait_for(lambda: len(sealed(replay)) >= 2, "two checkpoints of replay")
-    _kill(command, mark)
+    settings = (*_BULLET, "replay.checkpoint_interval_s=1", "collect.actors=1")
+    _train_and_kill(start, mark, run, *settings)
 
+    replay = run / "checkpoints" / "replay"
     *_, (before, newest) = itertools.pairwise(sealed(run / "checkpoints" / "learner"))
     (data,) = (run / "checkpoints" / "learner").glob(f"{newest}.data*")
     truncate(data)
