@@ -37,7 +37,7 @@ def test_roles_that_were_killed_are_started_again_and_the_run_finishes(
     command = start(
         *("-m", "actorlearner", "local", "--config", config, "--run_dir", "run", "--quiet"),
         *("--set", *TINY_RUN, f"learn.train_steps={_TRAIN_STEPS}", "evaluate.interval=1000"),
-        *("learn.checkpoint_interval=200", "replay.checkpoint_interval_s=1"),
+        *("collect.actors=1", "learn.checkpoint_interval=200", "replay.checkpoint_interval_s=1"),
         "environment.max_episode_steps=50",  # For a short video.
     )
 
@@ -110,8 +110,8 @@ def _check_page(start: Callable[..., Command], run: Path) -> None:
         average = _shown(record["average_return"])
         assert f" {record['train_step']:,} {record['env_steps']:,} {average} " in text
     assert re.search(r" collect-actor-0 died killed by signal 9 ", text)
-    assert re.search(r" collect-actor-0 2 1 0 [\d,]+ env steps/s [\d,]+ MiB ", text)
-    assert re.search(r" learner 2 1 0 [\d,]+ train steps/s ", text)
+    assert re.search(r" collect-actor-0 2 1 0 [\d,.]+ env steps/s [\d,]+ MiB ", text)
+    assert re.search(r" learner 2 1 0 [\d,.]+ train steps/s ", text)
     assert " learn.train_steps 3000 100000 " in text
     manifest = json.loads((run / "manifest.json").read_text())
     assert f" run id {manifest['run_id']} " in text
