@@ -37,7 +37,8 @@ def test_four_roles_with_four_run_directories_train(
     assert learner.finish() == 0, learner.err
     assert evaluator.finish() == 0, evaluator.err
     assert actor.finish() == 0, actor.err
-    wait_for(lambda: scrape(metrics_port)["actorlearner_replay_samples_total"] >= 500 * 64, "all samples")
+    total = "actorlearner_replay_samples_total"
+    wait_for(lambda: scrape(metrics_port).get(total, 0) >= 500 * 64, "all samples")
     server.interrupt(signal.SIGTERM)
     assert server.finish() == 143, server.err
     assert marked_processes(mark) == []
@@ -67,7 +68,7 @@ def _check_report(start: Callable[..., Command], path: Path) -> None:
     assert " on_learner td3 on Pendulum-v1, seed 0 finished " in text
     assert " train steps 500 100 % of 500 " in text
     assert " best policy " in text
-    rates = {"collect-actor-0": r"[\d,]+ env steps/s", "learner": r"[\d,]+ train steps/s"}
+    rates = {"collect-actor-0": r"[\d,.]+ env steps/s", "learner": r"[\d,.]+ train steps/s"}
     for role in ("collect-actor-0", "eval-actor", "learner", "replay-server"):
         assert re.search(rf" {role} 1 0 \d+ {rates.get(role, '-')} [\d,]+ MiB ", text), text
     (video,) = (path / "on_evaluator" / "videos").glob("best-*.mp4")
