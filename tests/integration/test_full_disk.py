@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tests.support.full_disk import fill, unshare
 from tests.support.processes import (
+    PATIENCE_S,
     REPOSITORY,
     TINY_RUN,
     Command,
@@ -95,9 +96,7 @@ def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tm
         ) == set(everything)
 
     wait_for(
-        lambda: saved(300) and (run / "policies" / "policy").exists(),
-        "the first checkpoint and policies",
-        240,
+        lambda: saved(300) and (run / "policies" / "policy").exists(), "the first checkpoint and policies"
     )
     wait_for(lambda: records(run / "metrics" / "eval.jsonl"), "the first evaluation")
     processes = sorted(marked_processes(mark))
@@ -105,9 +104,9 @@ def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tm
         path = run / "metrics" / f"{name}.jsonl"
         wait_for(lambda path=path: path.exists() and records(path), f"the first record of {name}")
         _use_up_the_page(path)
-    fill(run)
     full = time.time()
-    wait_for(is_full, "all roles to find the disk full", 120)
+    fill(run)
+    wait_for(is_full, "all roles to find the disk full")
     kept, curves = saved_train_step(run), {name: _events(run / "summaries" / name) for name in _CURVES}
     for name in _METRICS:
         for line in (run / "metrics" / f"{name}.jsonl").read_text().splitlines():
@@ -116,10 +115,12 @@ def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tm
     (run / "filler").unlink()
 
     wait_for(lambda: recorded_since(freed), "all metrics to go on")
-    meanwhile = [
-        record for record in records(run / "metrics" / "learner.jsonl") if full < record["time"] < freed
-    ]
-    assert meanwhile[-1]["train_step"] > meanwhile[0]["train_step"]
+    learned = records(run / "metrics" / "learner.jsonl")
+    before, meanwhile = (
+        [record["train_step"] for record in learned if since < record["time"] < until]
+        for since, until in ((0.0, full), (full, freed))
+    )
+    assert meanwhile[-1] > before[-1]
     wait_for(
         lambda: all(_events(run / "summaries" / name) > curves[name] for name in _CURVES),
         "the curves to go on",
@@ -132,7 +133,7 @@ def test_a_run_survives_a_full_disk(start: Callable[..., Command], mark: str, tm
     assert (run / "policies").stat().st_mtime > freed
     assert sorted(marked_processes(mark)) == processes
     os.kill(command.process.pid, signal.SIGTERM)
-    assert command.process.wait(30) == 143, console.read_text()
+    assert command.process.wait(PATIENCE_S) == 143, console.read_text()
     output = console.read_text()
     assert "died" not in output
     assert sorted(_printed_outputs(console, "the disk is full: the {} are not written to ")) == everything, (
