@@ -57,7 +57,7 @@ def test_a_run_survives_the_loss_of_a_node_and_of_its_command(
     # Only now: the run is on the head then, and its collect actors wait for nodes.
     wait_for((tmp_path / "run" / "logs" / "ray.log").exists, "the run")
     nodes = [cluster.add_node(num_cpus=_ACTORS) for _ in range(2)]
-    wait_for(lambda: _while_running(first, records(metrics)), "train steps", timeout_s=100)
+    wait_for(lambda: _while_running(first, records(metrics)), "train steps")
     first.process.kill()
     first.finish()
     _check_refusals(tmp_path)
@@ -106,7 +106,7 @@ def test_a_ray_of_this_machine_alone_ends_with_the_command(
     arguments = ("--config", "sac_pendulum", "--run_dir", "run", "--collect_actors", "1", "--set", *TINY_RUN)
     run = start("-m", "actorlearner", "ray", *arguments, RAY_TMPDIR="/tmp")  # Its sockets need a short path.
     metrics = tmp_path / "run" / "metrics" / "learner.jsonl"
-    wait_for(lambda: _while_running(run, records(metrics)), "train steps", timeout_s=100)
+    wait_for(lambda: _while_running(run, records(metrics)), "train steps")
     run.process.send_signal(signal.SIGTERM)  # Ray has a handler of its own for it.
     assert run.finish() == 143, run.err
     assert "stopped at train step" in run.out

@@ -32,12 +32,12 @@ def test_a_sweep_is_stopped_in_a_trial_and_continues_it(
     learner = second / "metrics" / "learner.jsonl"
     wait_for(lambda: any(record["train_step"] > 0 for record in records(learner)), "the second trial")
     command.interrupt()
-    assert command.finish(timeout_s=120) == 130, command.out + command.err
+    assert command.finish() == 130, command.out + command.err
     assert "stopped after 1 of 2 trials; the same command with --sweep_dir continues" in command.out
     assert marked_processes(mark) == []
 
     command = _sweep(start)
-    assert command.finish(timeout_s=120) == 0, command.out + command.err
+    assert command.finish() == 0, command.out + command.err
     assert command.out.splitlines()[-1] == "2 trials complete, 0 pruned"
     events = [json.loads(line)["event"] for line in (second / "events.jsonl").read_text().splitlines()]
     assert events[0] == "run began"
