@@ -26,7 +26,7 @@ def test_a_run_trains_and_plays(start: Start, tmp_path: Path) -> None:
     doctor = start("-m", "actorlearner", "doctor", "--config", own, fresh=True)
     train = start(
         *("-m", "actorlearner", "local", "--config", own, "--run_dir", "run", "--set", *TINY_RUN),
-        *("learn.train_steps=100", "evaluate.interval=100", "learn.strategy=mirrored:2"),
+        *("learn.train_steps=100", "evaluate.interval=100", "learn.strategy=mirrored:2", "collect.actors=1"),
         fresh=True,  # As for a user: local mode itself creates a tensor, and its roles are not forks of it.
     )
     assert train.finish() == 0, train.err
