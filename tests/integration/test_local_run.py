@@ -33,7 +33,7 @@ def test_ctrl_c_while_replay_fills_ends_in_time(start: Start, mark: str, tmp_pat
     began = time.monotonic()
     command.interrupt()
     assert command.finish() == 130, command.err
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert marked_processes(mark) == []
 
 
