@@ -34,6 +34,8 @@ def test_roles_report_their_health_while_actors_come_and_go(
     start: Callable[..., Command], mark: str, tmp_path: Path, free_port: int
 ) -> None:
     settings = ("collect.actors=1", "learn.train_steps=1000000", "evaluate.interval=1000000")
+    # While it writes a checkpoint, a replay server that does not answer is healthy.
+    settings += ("replay.checkpoint_interval_s=null",)
     cluster = Cluster(start, tmp_path, f"localhost:{free_port}", 0.02, *settings)
     server, *staying = _start_and_check_health(cluster, tmp_path, f"localhost:{free_port}")
     cluster.wait_for("collect-0", "policy_train_step", 1, *staying)
