@@ -40,7 +40,7 @@ def test_large_networks(start: Start, tmp_path: Path) -> None:
 
 
 def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
-    """A batch takes 25 ms to arrive, and a train step much less; nobody waits for the rate limiter."""
+    """A batch takes 50 ms to arrive, and a train step much less; nobody waits for the rate limiter."""
     port = unused_port()
 
     def role(name: str, folder: str, *more: str) -> Command:
@@ -51,7 +51,7 @@ def test_a_slow_network_to_the_learner(start: Start, tmp_path: Path) -> None:
 
     server = role("replay-server", "server", "--port", str(port))
     actor = role("collect-actor", "actor", "--replay_address", f"127.0.0.1:{port}", "--actor_index", "0")
-    with slow_link(port, bytes_per_s=100_000) as address:
+    with slow_link(port, bytes_per_s=50_000) as address:
         learner = role("learner", "learner", "--replay_address", address)
         metrics = tmp_path / "learner" / "metrics" / "learner.jsonl"
         wait_for(lambda: len(records(metrics)) >= 1, "training")
