@@ -13,6 +13,7 @@ from actorlearner.replay.reverb_calls import UNREACHABLE
 from tests.support import knock, numbered_run
 from tests.support.processes import (
     MARK_VARIABLE,
+    PATIENCE_S,
     REPOSITORY,
     TINY_RUN,
     Command,
@@ -66,7 +67,8 @@ def test_a_run_survives_the_loss_of_a_node_and_of_its_command(
     for node in nodes:  # One of them may have none of the actors.
         cluster.remove_node(node, allow_graceful=False)
         cluster.add_node(num_cpus=_ACTORS)
-    cluster.wait_for_nodes()  # Ray may still list the removed node, and a command would connect to it.
+    # Ray may still list the removed node, and a command would connect to it.
+    cluster.wait_for_nodes(PATIENCE_S)
     wait_for(lambda: records(metrics)[-1]["train_step"] > before + 100, "training without the command")
     second = command()
     assert second.finish() == 0, second.err
