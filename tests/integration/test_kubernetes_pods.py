@@ -69,8 +69,7 @@ def test_the_pods_of_a_run(image: str, pods: Cluster, tmp_path: Path) -> None:
     learner = _restart(pods, learner)
     pods.train_on(learner)
     evaluator = _restart(pods, evaluator)
-    evaluations = evaluator.execute("cat", "/run_dir/metrics/eval.jsonl").splitlines()
-    assert [json.loads(line)["train_step"] for line in evaluations] == [0]
+    pods.wait(lambda: _evaluated(evaluator) == [0], "the evaluation of train step 0, once")
     first = _restart(pods, first)
     pods.wait(lambda: _indices(first) == [f"collect-{_index(first)}.jsonl"], "env steps")
     pods.train_on(learner)
@@ -86,6 +85,11 @@ def _index(actor: Pod) -> int:
 
 def _indices(actor: Pod) -> list[str]:
     return actor.execute("ls", "/run_dir/metrics").split()
+
+
+def _evaluated(evaluator: Pod) -> list[int]:
+    lines = evaluator.execute("cat", "/run_dir/metrics/eval.jsonl").split("\n")[:-1]
+    return [json.loads(line)["train_step"] for line in lines]
 
 
 def _restart(pods: Cluster, pod: Pod) -> Pod:
