@@ -191,13 +191,19 @@ def _sampled_steps(run: Path, checkpoint: str) -> int:
     return int(sealed_facts(seal_path(run / "checkpoints" / "replay", checkpoint))["samples"]) // _BATCH_SIZE
 
 
-def _check_curves(run: Path, train_steps: int, uncounted: int = 1000) -> None:
+def _miscounted(train_step: int, sampled: int) -> tuple[int, int]:
+    """How far the replay server's count may be behind and ahead, after both were restored at these steps."""
+    return max(0, train_step - sampled) + 400, max(0, sampled - train_step) + 400
+
+
+def _check_curves(run: Path, train_steps: int, uncounted: int = 1000, overcounted: int = 400) -> None:
     """Every train step is reported once, in order, and so is every evaluation.
 
     Args:
       run: the run directory.
       train_steps: of the whole run.
       uncounted: the most train steps whose batches the replay server sampled and does not know of.
+      overcounted: the most whose batches it sampled ahead, or for train steps that were rolled back.
     """
     steps = _column(run, "learner", "train_step")
     assert steps == sorted(set(steps))
@@ -212,7 +218,7 @@ def _check_curves(run: Path, train_steps: int, uncounted: int = 1000) -> None:
     acting, handed_out = _curve(run, "collect-0", "collect/env_steps"), _curve(run, "replay", "replay/size")
     assert acting == sorted(acting)
     assert train_steps - 1000 < acting[-1] <= train_steps
-    assert train_steps - uncounted < handed_out[-1] <= train_steps + 400
+    assert train_steps - uncounted < handed_out[-1] <= train_steps + overcounted
 
 
 def _curve(run: Path, role: str, tag: str) -> list[int]:
@@ -233,14 +239,14 @@ def test_a_killed_run_resumes_from_its_checkpoints(start: Start, mark: str, tmp_
     train_step = int(line.split()[4].replace(",", ""))
     assert train_step >= 900
     assert train_step % 300 == 0
-    _check_curves(run, _TRAIN_STEPS, max(0, train_step - sampled) + 400)
+    _check_curves(run, _TRAIN_STEPS, *_miscounted(train_step, sampled))
 
     manifest = json.loads((run / "manifest.json").read_text())
     command = _local(start, _TRAIN_STEPS + 500, *settings)
     assert command.finish() == 0, command.err
     assert f"resuming at train step {_TRAIN_STEPS:,}" in command.out
     assert "; this part took 0:0" in command.out
-    _check_curves(run, _TRAIN_STEPS + 500, max(0, train_step - sampled) + 400)
+    _check_curves(run, _TRAIN_STEPS + 500, *_miscounted(train_step, sampled))
     after = json.loads((run / "manifest.json").read_text())
     assert {key for key in after if after[key] != manifest[key]} == {"fingerprint"}
 
@@ -261,11 +267,11 @@ def test_damaged_checkpoints_are_reported_and_older_ones_restored(
     corrupt(max((replay / damaged).iterdir(), key=lambda file: file.stat().st_size))
 
     train_step = int(before.removeprefix("ckpt-"))
-    uncounted = max(0, train_step - _sampled_steps(run, sealed(replay)[-2]))
+    sampled = _sampled_steps(run, sealed(replay)[-2])
 
     command = _local(start, _TRAIN_STEPS, *settings)
     assert command.finish() == 0, command.err
     assert f"resuming at train step {train_step:,}, with " in command.out
     assert f"learner: the checkpoint {newest} is skipped: " in command.out
     assert f"replay-server: the replay checkpoint {damaged} is skipped: " in command.out
-    _check_curves(run, _TRAIN_STEPS, uncounted + 400)
+    _check_curves(run, _TRAIN_STEPS, *_miscounted(train_step, sampled))
