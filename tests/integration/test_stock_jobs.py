@@ -73,8 +73,10 @@ def test_a_stock_train_job_works_with_our_collect_actor(role: Role, address: str
     parts = make_agent(config, load_specs(config.environment))
     job = TrainJob(parts.agent, parts.train_step, address, tmp_path / "stock", config.learn.batch_size)
     before = [variable.numpy() for variable in parts.policy_variables]
+    stored = tmp_path / "replay-server" / "metrics" / "replay.jsonl"
     collected = tmp_path / "collect-actor" / "metrics" / "collect-0.jsonl"
-    wait_for(lambda: records(collected), "the first env steps")
+    enough = config.replay.min_size
+    wait_for(lambda: any(record["inserts"] >= enough for record in records(stored)), "enough to train on")
     actor.freeze()  # Without a rate limiter, it would take a core while the job traces its graph.
     for _ in range(_TRAIN_STEPS // 2):
         job.step()
