@@ -163,7 +163,7 @@ def test_output_to_a_closed_terminal_is_dropped() -> None:
 def test_two_atomic_writes_at_once_do_not_disturb_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of two threads, or of two containers that share a volume: their processes may have the same id."""
+    """Two threads may do this, and two containers, whose processes can have the same id."""
     together = threading.Barrier(2)
     monkeypatch.setattr(disk.os, "fsync", lambda descriptor: together.wait(30))
     path, contents = tmp_path / "file", ["one" * 1_000, "other"]
