@@ -18,7 +18,6 @@ measured size.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import tree
@@ -78,7 +77,7 @@ def experience_bytes(capacity: int, layout: ReplayLayout) -> int:
     The trajectory layout also stores the last time step of each episode n times. That is left out: it matters
     only if episodes are not much longer than n.
     """
-    return items(capacity, layout.env_steps_per_item) * _item_bytes(_columns(layout))
+    return items(capacity, layout.env_steps_per_item) * _item_bytes(layout)
 
 
 def checkpoint_bytes(capacity: int, layout: ReplayLayout) -> int:
@@ -89,7 +88,7 @@ def checkpoint_bytes(capacity: int, layout: ReplayLayout) -> int:
 
 def max_capacity(memory_bytes: int, layout: ReplayLayout) -> int:
     """Returns the transitions that fit into `memory_bytes`, rounded down to two digits."""
-    largest = max(0, memory_bytes) // _item_bytes(_columns(layout)) * layout.env_steps_per_item
+    largest = max(0, memory_bytes) // _item_bytes(layout) * layout.env_steps_per_item
     unit = 10 ** max(0, len(str(largest)) - 2)
     return largest // unit * unit
 
@@ -143,8 +142,9 @@ def _columns(layout: ReplayLayout) -> list[_Column]:
     ]
 
 
-def _item_bytes(columns: Sequence[_Column]) -> int:
+def _item_bytes(layout: ReplayLayout) -> int:
     """Returns the bytes that one item takes, including the one step it adds to each column."""
+    columns = _columns(layout)
     references = sum(column.references for column in columns)
     steps = sum(
         (_SMALL_STEP if data <= _MAX_SMALL_STEP else _STEP) + _ALLOCATED * data for _, data in columns
