@@ -87,13 +87,14 @@ class ServerStatusReader:
         """
         self._address = address
         self._client = reverb.Client(address)
-        run_id = run_id_of(self._tables())
+        tables = self._tables()
+        run_id = run_id_of(tables)
         if run_id is None:
             raise ConfigurationError(
                 [f"--replay_address: {address} is a Reverb server, but not a replay server of a run"]
             )
         self._run_id = run_id
-        self._table = next(table for table in self._tables() if _holds_experience(table))
+        self._table = next(table for table in tables if _holds_experience(table))
         self._blocked = BlockedTime()
         self._last: tuple[float, ReplayStatus] | None = None
         self._versions: int | None = None
