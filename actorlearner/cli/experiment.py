@@ -132,7 +132,7 @@ def one_learner_problems(config: Config) -> Iterator[str]:
         yield problem("learn.strategy", wrong, "default, mirrored, mirrored:N or tpu")
 
 
-def callback_problems(config: Config) -> Iterator[str]:
+def _callback_problems(config: Config) -> Iterator[str]:
     """A CommandCheck: every callback can be imported."""
     if not config.callbacks:
         return
@@ -149,13 +149,13 @@ def callback_problems(config: Config) -> Iterator[str]:
 def _own_code_checks(config: Config, prepare: Callable[[Config], bool] | None) -> tuple[CommandCheck, ...]:
     """Returns the checks that import the user's code; arguments as for `load_experiment`."""
     if prepare is None:  # The environment is checked already.
-        return (callback_problems,)
+        return (_callback_problems,)
     if not (imports_own_code(config.environment) or config.callbacks):
         return ()
     with quiet_output():
         if not prepare(config):
             return ()
-    return environment_problems, callback_problems
+    return environment_problems, _callback_problems
 
 
 def _shipped_environment_problems(config: Config, broken: Collection[str] = ()) -> Iterable[str]:

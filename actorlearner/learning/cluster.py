@@ -10,11 +10,10 @@ from actorlearner.config.checks import MULTI_WORKER
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
 
-VARIABLE = "TF_CONFIG"
-
+_TF_CONFIG = "TF_CONFIG"
 _CHIEF, _WORKER = "chief", "worker"
 _FORM = (
-    f'{VARIABLE}={{"cluster": {{"worker": ["HOST:PORT", ...]}}, "task": {{"type": "worker", "index": I}}}} '
+    f'{_TF_CONFIG}={{"cluster": {{"worker": ["HOST:PORT", ...]}}, "task": {{"type": "worker", "index": I}}}} '
     "in the environment of each learner, with I from 0"
 )
 
@@ -57,7 +56,7 @@ def learner_cluster(config: Config) -> Cluster | None:
     Raises:
       ConfigurationError: TF_CONFIG does not describe a group with this learner.
     """
-    return read_cluster(os.environ.get(VARIABLE)) if config.learn.strategy == MULTI_WORKER else None
+    return read_cluster(os.environ.get(_TF_CONFIG)) if config.learn.strategy == MULTI_WORKER else None
 
 
 def read_cluster(text: str | None) -> Cluster:
@@ -113,5 +112,5 @@ def _addresses(cluster: dict[str, Any], job: str) -> list[str]:
 
 def _refuse(wrong: str) -> NoReturn:
     raise ConfigurationError(
-        [f"learn.strategy: {MULTI_WORKER} cannot work: {VARIABLE} {wrong}; allowed: {_FORM}"]
+        [f"learn.strategy: {MULTI_WORKER} cannot work: {_TF_CONFIG} {wrong}; allowed: {_FORM}"]
     )

@@ -13,7 +13,7 @@ from actorlearner.config.resolved import to_yaml
 from actorlearner.config.schema import Config
 from actorlearner.records.run_directory import CONFIG_IN_POLICY
 
-EXTRAS = CONFIG_IN_POLICY.parent
+_EXTRAS = CONFIG_IN_POLICY.parent
 """Folder in a SavedModel for files that are not TensorFlow's."""
 
 
@@ -42,7 +42,7 @@ class PolicyDirectory:
         The first call writes the whole SavedModel and takes seconds; later calls write only its variables.
 
         Args:
-          extras: contents of more files in the folder EXTRAS, by name. They are written last.
+          extras: contents of more files in the folder _EXTRAS, by name. They are written last.
 
         Raises:
           OSError, tf.errors.OpError: the policy cannot be written.
@@ -53,13 +53,13 @@ class PolicyDirectory:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._written and self._path.exists():
             # The graph never changes, and a saver's checkpoint has the form of a SavedModel's variables.
-            shutil.copytree(self._path, fresh, ignore=shutil.ignore_patterns(EXTRAS.name))
+            shutil.copytree(self._path, fresh, ignore=shutil.ignore_patterns(_EXTRAS.name))
             self._saver.save_checkpoint(str(fresh))
         else:
             self._saver.save(str(fresh))
-        (fresh / EXTRAS).mkdir()
+        (fresh / _EXTRAS).mkdir()
         for name, text in {CONFIG_IN_POLICY.name: to_yaml(self._config), **extras}.items():
-            (fresh / EXTRAS / name).write_text(text, encoding="utf-8")
+            (fresh / _EXTRAS / name).write_text(text, encoding="utf-8")
 
     def replace(self) -> None:
         """Moves the prepared policy to its final directory.

@@ -58,10 +58,10 @@ def write_results(study: optuna.Study, settings: SweepSettings, directory: Path)
     if not _complete(trials):
         return
     write_atomically(directory / PICTURE, _picture(trials, settings))
-    write_atomically(directory / BEST, best_yaml(study.best_trial, settings).encode())
+    write_atomically(directory / BEST, _best_yaml(study.best_trial, settings).encode())
 
 
-def best_yaml(best: FrozenTrial, settings: SweepSettings) -> str:
+def _best_yaml(best: FrozenTrial, settings: SweepSettings) -> str:
     """Returns the configuration of a trial, with a comment that says where it comes from."""
     drawn = []
     for parameter in settings.space:

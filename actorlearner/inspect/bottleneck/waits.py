@@ -19,7 +19,7 @@ SAMPLING = "sampling"
 PUBLISHING = "publishing"
 SAVING = "saving"
 
-WINDOW_S = 60.0
+_WINDOW_S = 60.0
 """The window of newest records that counts: long enough for several records and for bursts."""
 
 _LIMITER_KEY = "rate_limiter_wait_fraction"
@@ -50,7 +50,7 @@ class Waits:
 
 
 def recent_waits(learner: Records, actors: Sequence[Records]) -> Waits:
-    """Returns the shares of time over the WINDOW_S seconds before the newest record.
+    """Returns the shares of time over the _WINDOW_S seconds before the newest record.
 
     Args:
       learner: records of the learner.
@@ -59,7 +59,7 @@ def recent_waits(learner: Records, actors: Sequence[Records]) -> Waits:
     newest = [records[-1]["time"] for records in (learner, *actors) if records]
     if not newest:
         return Waits(None, None)
-    since = max(max(newest) - WINDOW_S, _trains_since(learner))
+    since = max(max(newest) - _WINDOW_S, _trains_since(learner))
     if learner and learner[-1].get(_LIMITER_KEY) is None:  # Its first record, see _trains_since.
         return Waits(None, None)
     means = [_mean(_acting(records), list(_ACTOR_KEYS.values()), since) for records in actors]

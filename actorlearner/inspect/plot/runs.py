@@ -15,7 +15,7 @@ from actorlearner.records.manifest import created_at
 from actorlearner.records.metrics import read_records, without_rolled_back
 from actorlearner.records.run_directory import RunDirectory
 
-PAUSE_S = 60.0
+_PAUSE_S = 60.0
 """Gaps longer than this, in seconds, count as pauses."""
 
 
@@ -32,7 +32,7 @@ class RunningTime:
         self._moments = np.unique(np.asarray(moments, np.float64))
         passed = np.diff(self._moments)
         if steady:
-            passed[passed > PAUSE_S] = 0.0
+            passed[passed > _PAUSE_S] = 0.0
         self._seconds = np.concatenate([np.zeros(min(1, len(self._moments))), np.cumsum(passed)])
 
     def at(self, moments: Numbers) -> Numbers:
