@@ -46,14 +46,15 @@ class MetricsWriter:
         self._file = Appender(path, "metrics")
         self._name = path.stem
 
-    def write(self, record: dict[str, Any]) -> bool:
-        """Appends `record` with the time; returns whether it is in the file.
+    def write(self, record: dict[str, Any]) -> None:
+        """Appends `record` with the time; while the disk is full, it stays in memory and is written later.
 
-        While the disk is full, it stays in memory and is written later.
+        Raises:
+          OSError: writing failed for another reason than a full disk.
         """
         line = {"time": round(time.time(), 3)} | {key: _plain(value) for key, value in record.items()}
         _written[self._name] = line
-        return self._file.append((json.dumps(line) + "\n").encode())
+        self._file.append((json.dumps(line) + "\n").encode())
 
     def flush(self) -> bool:
         """Appends the records kept in memory; returns whether all are in the file."""
