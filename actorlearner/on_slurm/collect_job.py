@@ -17,7 +17,7 @@ from actorlearner.records.metrics import MetricsWriter
 from actorlearner.records.run_directory import RunDirectory
 
 _AGAIN_S = 60.0
-_ASK_S = 5.0
+_POLL_INTERVAL_S = 5.0
 _SAVE_S = 30.0
 
 
@@ -49,8 +49,8 @@ class _CollectJob:
         self._actor: RoleStep | None = None
         self._address = self._state = ""
         # Limits the load on Slurm: one request per second from all actors together, at most.
-        self._ask_every_s = max(_ASK_S, actors)
-        self._ask_at = -math.inf
+        self._poll_interval_s = max(_POLL_INTERVAL_S, actors)
+        self._poll_at = -math.inf
 
     def run(self) -> int:
         """Blocks until the main job has ended, the actor cannot go on, or a signal arrives."""
@@ -66,9 +66,9 @@ class _CollectJob:
 
     def _follow(self) -> int | None:
         """Polls the main job if a poll is due; returns an exit code if that job has ended."""
-        if time.monotonic() < self._ask_at:
+        if time.monotonic() < self._poll_at:
             return None
-        self._ask_at = time.monotonic() + self._ask_every_s
+        self._poll_at = time.monotonic() + self._poll_interval_s
         main = find(self._main_id)
         if main is None:  # Slurm does not answer.
             return None
