@@ -75,5 +75,5 @@ class RecentEpisodes:
 
     @property
     def average_info(self) -> dict[str, float | None]:
-        """Mean of each metric of `info` over the episodes that have it; None if none has."""
+        """Mean of each of the `info_metrics` over the episodes that have it; None if none has."""
         return average_info(info_of_episodes(self._info_metrics, [each.info for each in self._newest]))

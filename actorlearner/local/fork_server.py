@@ -98,9 +98,9 @@ class ForkServer:
 
         Args:
           name: of the process, and of its log.
-          role: see `start_role`.
+          role: the role, see `RoleRequest`.
           directory: the run directory, whose config.yaml is the role's configuration.
-          options: the role's own options, for `start_role`.
+          options: the keyword arguments of the role's `run`.
           notify_fd: the file descriptor to which the role reports its state.
         """
         directory.log(name).parent.mkdir(parents=True, exist_ok=True)

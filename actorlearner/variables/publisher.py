@@ -47,7 +47,7 @@ class Publisher:
 
     Methods do not block unless their docstring says so. An error of the thread is raised by the next call of
     `check`, `publish`, `queue`, `finish`, `delivered` or `flush`; it is a RunError if another learner has
-    taken over the run.
+    taken over the run. Methods that poll the server raise a RunError if it serves another run now.
     """
 
     def __init__(
