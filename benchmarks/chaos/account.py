@@ -110,7 +110,7 @@ def make_account(
 
 
 def _read(stored: Iterable[StoredTransition], n_step: int) -> tuple[list[tuple[int, int]], int]:
-    """(identity, number) of each transition, and how many were torn."""
+    """Returns the (identity, number) of each transition, and how many were torn."""
     found: list[tuple[int, int]] = []
     torn = 0
     for transitions in stored:

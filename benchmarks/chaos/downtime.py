@@ -14,7 +14,7 @@ from benchmarks.chaos.numbered import Produced
 from benchmarks.chaos.watch import Watch
 
 
-def signs_of_work(
+def working_times(
     config: Config,
     directory: RunDirectory,
     produced: Sequence[Produced],
@@ -35,18 +35,18 @@ def signs_of_work(
       done: all harms.
     """
     roles = watch.roles
-    signs: dict[str, list[float]] = {
+    times: dict[str, list[float]] = {
         "replay-server": [record["time"] for record in read_records(directory.metrics("replay"))],
         "learner": [record["time"] for record in read_records(directory.metrics("learner"))],
         **{f"collect-actor-{i}": [] for i in range(collect_actors(config.collect))},
         "eval-actor": [each.ended for each in done if each.ended is not None and each.harm.length_s > 0],
     }
     for each in produced:
-        signs[roles[each.pid]] += each.times.tolist()
+        times[roles[each.pid]] += each.times.tolist()
     for role, time in watch.ready:
         if role in ("replay-server", "eval-actor"):
-            signs[role].append(time)
-    return {role: sorted(times) for role, times in signs.items()}
+            times[role].append(time)
+    return {role: sorted(of_role) for role, of_role in times.items()}
 
 
 class Downtime(NamedTuple):
@@ -62,7 +62,7 @@ class Downtime(NamedTuple):
 
 
 def downtimes(
-    done: Sequence[Done], signs: Mapping[str, Sequence[float]], ended: float
+    done: Sequence[Done], working: Mapping[str, Sequence[float]], ended: float
 ) -> dict[str, list[Downtime]]:
     """Returns the downtime from the start of each harm until its role works again after the harm.
 
@@ -70,12 +70,12 @@ def downtimes(
 
     Args:
       done: the harms.
-      signs: of `signs_of_work`.
+      working: the result of `working_times`.
       ended: when the run ended, in Unix seconds: the end of the downtime of a role that was not seen again.
     """
-    result: dict[str, list[Downtime]] = {role: [] for role in signs}
+    result: dict[str, list[Downtime]] = {role: [] for role in working}
     for each in done:
-        times = signs[each.harm.role]
+        times = working[each.harm.role]
         after = bisect.bisect_right(times, ended if each.ended is None else each.ended)
         back = times[after] if after < len(times) else ended
         result[each.harm.role].append(Downtime(each.began, back))

@@ -16,12 +16,12 @@ from actorlearner.replay.checkpoints import newest_checkpoint
 from actorlearner.replay.layout import ReplayLayout, make_layout
 from actorlearner.replay.rate_limit import items
 from benchmarks.chaos.account import Account, Writing, make_account
-from benchmarks.chaos.downtime import Downtime, downtimes, signs_of_work
+from benchmarks.chaos.downtime import Downtime, downtimes, working_times
 from benchmarks.chaos.harm import Done, Harmer
 from benchmarks.chaos.numbered import read_produced
 from benchmarks.chaos.policies import all_steps_back
 from benchmarks.chaos.store import read_items
-from benchmarks.chaos.watch import Watch, still_there
+from benchmarks.chaos.watch import Watch, still_running
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Findings:
       account: of the transitions.
       policy_records: records in which the order of the policies was checked.
       policies_back: where they went backwards.
-      left: processes that are still there.
+      left: the ids of the processes that still run.
       problems: all other failures, one sentence each.
     """
 
@@ -70,20 +70,20 @@ def find(
     Args:
       config: the experiment.
       directory: of the run.
-      steps: the directory in which env steps are noted.
-      watch: what was seen of the processes.
-      harmer: what was done to them.
-      problems: what is known to have gone wrong.
+      steps: the directory of the logs of env steps.
+      watch: the observations of the processes.
+      harmer: the harms.
+      problems: the failures of the run that are known already.
     """
     limit_tensorflow(threads=1)
     roles = watch.roles
     produced = [each for each in read_produced(steps) if roles[each.pid].startswith("collect-actor")]
-    signs = signs_of_work(config, directory, produced, watch, harmer.done)
+    working = working_times(config, directory, produced, watch, harmer.done)
     layout = make_layout(config, load_specs(config.environment))
     size = layout.env_steps_per_item
     stored = _stored(directory, layout)
     writing = Writing(size, shared=config.replay.layout == "packed", n_step=config.agent.n_step)
-    problems = [*problems, *watch.unasked]
+    problems = [*problems, *watch.unplanned_deaths]
     if stored is None:
         problems.append("there is no complete checkpoint of replay")
     elif sum(len(part.reward) for part in stored) > (items(config.replay.capacity, size) - 1) * size:
@@ -96,13 +96,13 @@ def find(
         elapsed_s=watch.elapsed_s,
         done=harmer.done,
         not_done=harmer.left,
-        downtimes=downtimes(harmer.done, signs, watch.ended),
+        downtimes=downtimes(harmer.done, working, watch.ended),
         account=make_account(
             produced, stored or [], writing=writing, killed=harmer.killed, losses=watch.losses
         ),
         policy_records=checked,
         policies_back=back,
-        left=still_there(set(roles)),
+        left=still_running(set(roles)),
         problems=problems,
     )
 

@@ -4,8 +4,8 @@ An observation holds integers below 2**24 as multiples of 2**-24: exact in float
 network. They are the identity of the environment, which no other has, the number of the env step that it is
 acted on in, and the number of the episode.
 
-Every env step is also noted in a file of the environment's own, before anything else learns of it; what was
-written there survives the death of the process.
+Every env step is also recorded in a file of the environment's own, before the environment returns its result.
+These records survive the death of the process.
 """
 
 import dataclasses
@@ -70,7 +70,7 @@ def read_observations(observations: npt.NDArray[np.float32]) -> Numbers:
 
 
 def read_produced(directory: Path) -> list[Produced]:
-    """Reads what all environments have noted in `directory`, those without an env step left out."""
+    """Reads the records in `directory` of all environments that have taken an env step."""
     produced = []
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         pid, _, identity = path.name.removesuffix(_SUFFIX).split("-")
@@ -90,13 +90,13 @@ class Pace:
         self._due = 0.0
 
     def wait(self) -> None:
-        """Blocks until the next env step may come. Time that was lost is not made up for."""
+        """Blocks until the next env step is due. Lost time is not made up for."""
         time.sleep(max(0.0, self._due - time.monotonic()))
         self._due = max(self._due, time.monotonic()) + self._interval_s
 
 
 class Steps:
-    """The numbers of one environment, and the file in which it notes them."""
+    """The numbers of one environment, and the file in which it records them."""
 
     def __init__(self, directory: Path) -> None:
         """Makes no file before the first env step."""
@@ -119,7 +119,7 @@ class Steps:
         self._left = least + (self.identity + 17 * self.episode) % (most - least + 1)
 
     def take(self) -> bool:
-        """Takes an env step and notes it; returns whether it ends the episode."""
+        """Takes an env step and records it; returns whether it ends the episode."""
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

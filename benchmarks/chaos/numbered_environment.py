@@ -64,7 +64,7 @@ def make(directory: str, interval_s: float, acts_as: dict[str, Any]) -> Numbered
     """Makes a numbered environment.
 
     Args:
-      directory: where the env steps are noted.
+      directory: of the logs of env steps.
       interval_s: least seconds between two env steps of this process.
       acts_as: the environment section of the configuration whose action space it has.
     """
@@ -75,7 +75,7 @@ def make(directory: str, interval_s: float, acts_as: dict[str, Any]) -> Numbered
 
 @functools.cache
 def _pace(interval_s: float) -> Pace:
-    """One for all environments of a process, which steps them in turn."""
+    """Returns the pace of this process: its environments, which step in turn, share it."""
     return Pace(interval_s)
 
 

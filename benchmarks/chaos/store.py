@@ -89,7 +89,7 @@ def _write(path: Path, messages: Sequence[Any]) -> None:
 
 
 def _table(description: Any) -> reverb.Table:
-    """A table for Reverb to restore: all but the name comes from the checkpoint."""
+    """Returns a table for Reverb to restore: all but the name comes from the checkpoint."""
     return reverb.Table(
         name=description.table_name,
         sampler=reverb.selectors.Uniform(),

@@ -32,7 +32,7 @@ class Watch:
     Attributes:
       ready: (role, Unix seconds) of each process that became ready.
       losses: the deaths of replay servers.
-      unasked: a line for each death that was not caused on purpose.
+      unplanned_deaths: a line for each death that was not caused on purpose.
       elapsed_s: how long the run took; 0 before its end.
       ended: the end of the run, in Unix seconds; 0 before.
     """
@@ -45,7 +45,7 @@ class Watch:
         self._seen_ended: set[SupervisedProcess] = set()
         self.ready: list[tuple[str, float]] = []
         self.losses: list[ServerLoss] = []
-        self.unasked: list[str] = []
+        self.unplanned_deaths: list[str] = []
         self.elapsed_s = 0.0
         self.ended = 0.0
         self._began = time.monotonic()
@@ -86,7 +86,7 @@ class Watch:
             self.losses.append(ServerLoss(_saved_at(checkpoint[0]) if checkpoint else 0.0, time.time()))
         if child.exit_code != 0 and not on_purpose:
             child.receive()  # Reads its last messages.
-            self.unasked.append(f"{child.name} died by itself: {child.reason}")
+            self.unplanned_deaths.append(f"{child.name} died by itself: {child.reason}")
 
 
 def _pid(child: SupervisedProcess) -> int | None:
@@ -97,8 +97,8 @@ def _pid(child: SupervisedProcess) -> int | None:
         return None
 
 
-def still_there(sessions: set[int]) -> list[int]:
-    """Returns the processes of these sessions, without zombies."""
+def still_running(sessions: set[int]) -> list[int]:
+    """Returns the ids of the processes of these sessions, without zombies."""
     found = []
     for entry in Path("/proc").iterdir():
         try:

@@ -49,7 +49,7 @@ def test_problems_and_losses(
         roles={PID: "collect-actor-0"},
         ready=[],
         losses=[],
-        unasked=["learner died"],
+        unplanned_deaths=["learner died"],
         ended=0.0,
         elapsed_s=1.0,
     )

@@ -12,7 +12,7 @@ from actorlearner.records.run_directory import RunDirectory
 from benchmarks.chaos.harm import Harmer
 from benchmarks.chaos.link import Links
 from benchmarks.chaos.schedule import SERVER, Harm, Kind
-from benchmarks.chaos.watch import Watch, still_there
+from benchmarks.chaos.watch import Watch, still_running
 from tests.conftest import Eventually
 from tests.support.processes import sleeper
 
@@ -101,12 +101,12 @@ def test_the_end_of_a_run_ends_all_harm(
 def test_deaths_are_seen_and_told_apart(supervisor: Any, tmp_path: Path) -> None:
     watch = Watch(supervisor, RunDirectory(tmp_path))
     watch.poll(set())
-    assert watch.unasked == []
+    assert watch.unplanned_deaths == []
     for role in (SERVER, "learner"):
         supervisor.child(role).kill()
     for _ in range(2):
         watch.poll({supervisor.child(SERVER).pid})
-    assert watch.unasked == ["learner died by itself: killed by signal 9"]
+    assert watch.unplanned_deaths == ["learner died by itself: killed by signal 9"]
     (loss,) = watch.losses
     assert loss.saved_at == 0  # There is no checkpoint.
     assert set(watch.roles.values()) == {SERVER, "learner"}
@@ -114,6 +114,6 @@ def test_deaths_are_seen_and_told_apart(supervisor: Any, tmp_path: Path) -> None
 
 def test_a_process_that_is_left_is_found(supervisor: Any) -> None:
     sessions = {child.pid for child in supervisor.started}
-    assert set(still_there(sessions)) == sessions
+    assert set(still_running(sessions)) == sessions
     supervisor.child("learner").kill()
-    assert still_there(sessions) == [supervisor.child(SERVER).pid]
+    assert still_running(sessions) == [supervisor.child(SERVER).pid]

@@ -76,8 +76,8 @@ def test_without_a_fault_it_is_good() -> None:
 
 
 def test_downtimes_last_until_the_role_is_seen_to_work_after_the_harm() -> None:
-    signs = {"learner": [1_000.0, 1_001.05, 1_021.0, 1_052.0, 1_056.0], "collect-actor-10": [1_062.0]}
-    found = downtimes(DONE, signs, ended=2_000.0)
+    working = {"learner": [1_000.0, 1_001.05, 1_021.0, 1_052.0, 1_056.0], "collect-actor-10": [1_062.0]}
+    found = downtimes(DONE, working, ended=2_000.0)
     assert {role: [downtime.seconds for downtime in each] for role, each in found.items()} == {
         "learner": [20.0, 6.0],
         "collect-actor-10": [940.0],
