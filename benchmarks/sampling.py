@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 from tf_agents.agents import data_converter, tf_agent
-from tf_agents.replay_buffers import reverb_replay_buffer
 from tf_agents.trajectories import trajectory
 
 from actorlearner.agents.experience import StoredTransition, as_transition
@@ -84,12 +83,7 @@ def stock_batches(agent: tf_agent.TFAgent, address: str) -> tuple[tf.data.Datase
     The buffer keeps its defaults: other values of max_cycle_length, dataset_buffer_size and
     num_workers_per_iterator changed the rate by no more than it changes from round to round.
     """
-    replay = reverb_replay_buffer.ReverbReplayBuffer(
-        agent.collect_data_spec,
-        sequence_length=2,
-        table_name=stock.EXPERIENCE_TABLE,
-        server_address=address,
-    )
+    replay = stock.replay_buffer(agent, server_address=address)
     dataset = replay.as_dataset(sample_batch_size=_BATCH, num_steps=2).prefetch(3)
     return dataset, data_converter.AsTransition(agent.data_context, squeeze_time_dim=True)
 

@@ -52,6 +52,13 @@ def tables(
     ]
 
 
+def replay_buffer(agent: tf_agent.TFAgent, **server: Any) -> reverb_replay_buffer.ReverbReplayBuffer:
+    """Makes the buffer that samples an agent's transitions from `server_address` or `local_server`."""
+    return reverb_replay_buffer.ReverbReplayBuffer(
+        agent.collect_data_spec, sequence_length=2, table_name=EXPERIENCE_TABLE, **server
+    )
+
+
 def ratio_limiter(samples_per_insert: float, min_size: int) -> reverb.rate_limiters.SampleToInsertRatio:
     """Makes the limiter that keeps a ratio, with the tolerance of a tenth that Acme's agents have."""
     return reverb.rate_limiters.SampleToInsertRatio(
@@ -216,12 +223,7 @@ class TrainJob:
         self._variables = _variables(agent.collect_policy, train_step)
         self._container = reverb_variable_container.ReverbVariableContainer(address, [VARIABLES_TABLE])
         self.push()
-        replay = reverb_replay_buffer.ReverbReplayBuffer(
-            agent.collect_data_spec,
-            sequence_length=2,
-            table_name=EXPERIENCE_TABLE,
-            server_address=address,
-        )
+        replay = replay_buffer(agent, server_address=address)
         self._learner = learner.Learner(
             str(root_dir),
             train_step,

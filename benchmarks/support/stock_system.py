@@ -16,7 +16,6 @@ from pathlib import Path
 
 import reverb
 from tf_agents.environments import suite_pybullet
-from tf_agents.replay_buffers import reverb_replay_buffer
 from tf_agents.train import actor, learner
 
 from actorlearner.agents.make import AgentParts, make_agent
@@ -118,12 +117,7 @@ def tutorial_loop(
 ) -> Callable[[], None]:
     """Returns a function that takes an env step in each environment and as many train steps."""
     server = reverb.Server(stock.tables(parts.agent, parts.train_step, _CAPACITY)[:1])
-    replay = reverb_replay_buffer.ReverbReplayBuffer(
-        parts.agent.collect_data_spec,
-        sequence_length=2,
-        table_name=stock.EXPERIENCE_TABLE,
-        local_server=server,
-    )
+    replay = stock.replay_buffer(parts.agent, local_server=server)
     environment = stock.batched(lambda: suite_pybullet.load(NAME), settings.environments)
     observer = stock.make_observer(replay.py_client, environment)
     stock.collect_randomly(environment, parts.train_step, observer, RANDOM_STEPS)
