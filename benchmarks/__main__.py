@@ -83,7 +83,7 @@ def _print_errors(lines: Sequence[str]) -> None:
 
 
 def _table(name: str, rows: Sequence[report.Row]) -> Table:
-    """The rows as a table that is legible in 80 columns."""
+    """Returns the rows as a table that is legible in 80 columns."""
     table = Table(title=name)
     _, what, _, *figures = report.HEADER
     table.add_column(what, min_width=28)

@@ -124,11 +124,11 @@ class Training:
 
 
 def replay(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:
-    """Batches from replay, for ever."""
+    """Returns an endless dataset of batches from replay."""
     batch = config.learn.batch_size
     return experience_dataset([address], make_layout(config, specs), batch, batch)
 
 
 def fixed_batch(config: Config, specs: EnvironmentSpecs, address: str) -> tf.data.Dataset:
-    """The first batch from replay, for ever."""
+    """Returns an endless dataset of the first batch from replay."""
     return replay(config, specs, address).take(1).cache().repeat()

@@ -70,7 +70,7 @@ def _rate(learner: Training, train_steps: int, publisher: Publisher | None, inte
 
 @contextlib.contextmanager
 def _listening_actors(count: int, address: str, interval_s: float) -> Iterator[None]:
-    """Processes that pull every new version, as collect actors do."""
+    """Context manager; in it, processes pull every new version, as collect actors do."""
     command = [sys.executable, "-m", "benchmarks.publish", address, str(interval_s)]
     actors = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -73,7 +73,7 @@ def run(
 
 @contextlib.contextmanager
 def _tunnel(address: str) -> Iterator[str]:
-    """A tunnel in this process to a proxy in front of a server; the proxy is another process."""
+    """Context manager; yields the address of a tunnel to a proxy, another process, in front of a server."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server((LOOPBACK, 0)) as listener:
         certificate = Path(folder) / "run.pem"
         write_certificate(certificate, make_certificate())

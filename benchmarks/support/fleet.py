@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 
 def configuration(wait_s: float) -> Config:
-    """SAC with the networks of HalfCheetah, in one environment an actor, from its first env step on."""
+    """Returns `sac_halfcheetah` with one environment an actor, which waits, and without random actions."""
     settings = (
         f"environment.suite={waiting.SUITE}",
         "environment.name=''",
@@ -51,7 +51,7 @@ def configuration(wait_s: float) -> Config:
 
 
 class Fleet:
-    """A replay server, and as many collect actors as are asked for."""
+    """A replay server, and a number of collect actors that grows on request."""
 
     def __init__(self, config: Config, directory: Path) -> None:
         """Starts the replay server, and blocks until it serves."""
@@ -116,7 +116,7 @@ class Fleet:
         return self.records(index)[0]["time"] - began, late.start_up
 
     def records(self, index: int) -> list[Record]:
-        """The metrics of a collect actor so far."""
+        """Returns the metrics of a collect actor so far."""
         return read_records(self._directory.metrics(f"collect-{index}"))
 
     def close(self) -> None:

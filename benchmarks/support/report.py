@@ -47,7 +47,7 @@ class Row:
 
     @property
     def missed(self) -> str | None:
-        """A line that names the row, its figure and its goal; None where the goal was reached."""
+        """A line with the row, its figure and its goal; None where the goal was reached."""
         if self.reached:
             return None
         _, what, settings, *_, figure, goal, _ = cells(self)
@@ -59,7 +59,7 @@ HEADER = ("benchmark", "what", "settings", "baseline", "ours", "figure", "goal",
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """The row as text, in the order of HEADER."""
+    """Returns the row as text, in the order of HEADER."""
     bound = "≥" if row.at_least else "≤"
     return (
         row.benchmark,
@@ -120,18 +120,18 @@ def _load(directory: Path, name: str = "*") -> list[dict[str, Any]]:
 
 
 def machine() -> str:
-    """The processor and the number of cores."""
+    """Returns the number of cores and the name of the processor."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{os.cpu_count()} cores, {models[0] if models else platform.machine()}"
 
 
 def commit() -> str:
-    """The short name of this checkout's commit."""
+    """Returns the short name of this checkout's commit."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Returns the rows as a Markdown table."""
     return "\n".join(table(HEADER, map(cells, rows)))

@@ -37,7 +37,7 @@ def rate(step: Callable[[], object], seconds: float, per_step: int = 1) -> float
 
 
 def cpu_seconds(steps: Callable[[], object]) -> float:
-    """CPU seconds of all threads of this process while `steps` runs."""
+    """Returns the CPU seconds of all threads of this process while `steps` runs."""
     began = time.process_time()
     steps()
     return time.process_time() - began
