@@ -41,14 +41,14 @@ class EpisodeInfo:
     def clear(self) -> None:
         """Forgets the env steps of an episode that does not count."""
         self._last: Mapping[str, float] = {}
-        self._values: dict[str, list[float]] = {}
+        self._totals: dict[str, tuple[int, float]] = {}  # How many numbers each key had, and their sum.
 
     def add(self, info: Mapping[str, float]) -> None:
         """Adds the named numbers of the next env step."""
         self._last = info
         for key, value in info.items():
-            count, total = self._values.get(key, (0, 0.0))
-            self._values[key] = [count + 1, total + value]
+            count, total = self._totals.get(key, (0, 0.0))
+            self._totals[key] = (count + 1, total + value)
 
     def take(self) -> dict[str, float]:
         """Returns the metrics of the episode that ended, and starts the next one.
@@ -57,8 +57,8 @@ class EpisodeInfo:
         """
         found: dict[str, float] = {}
         for metric, kind, key in self._metrics:
-            count, total = self._values.get(key, (0, 0.0))
-            if key not in (self._values if kind else self._last):
+            count, total = self._totals.get(key, (0, 0.0))
+            if key not in (self._totals if kind else self._last):
                 _warn_missing(metric, key, "any" if kind else "the last")
             else:
                 found[metric] = {"sum": total, "mean": total / count, "": self._last.get(key, 0.0)}[kind]
