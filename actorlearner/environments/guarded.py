@@ -167,8 +167,9 @@ def load_guarded(
     Args:
       config: the environment section of the configuration.
       seed: the run's seed.
-      role: the role's name. The environment's seed depends on `role`, `index`, `environment` and `restart`,
-        see `seed_for`.
+      role: the role's name, or with what the environment is for, as in "eval-actor, video". A callable that
+        takes a role gets the name alone. The environment's seed depends on `role`, `index`, `environment` and
+        `restart`, see `seed_for`.
       index: of the role's process, from 0.
       environment: index among the process's environments, from 0.
       restart: as for `seed_for`.
@@ -178,6 +179,7 @@ def load_guarded(
     Raises:
       ConfigurationError: the environment cannot be loaded.
     """
+    name, _, _ = role.partition(",")
 
     def make(faults: int) -> Environment:
         beat(f"making environment {environment}", patience_s=LONG_PATIENCE_S)
@@ -187,8 +189,8 @@ def load_guarded(
             report = _warn_once
         own_seed = seed_for(seed, stream, index, environment, restart)
         if own_process:
-            return ProcessEnvironment(config, own_seed, role, index)
-        return load_environment(config, own_seed, report, role, index)
+            return ProcessEnvironment(config, own_seed, name, index)
+        return load_environment(config, own_seed, report, name, index)
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults, forgiven_after)
 

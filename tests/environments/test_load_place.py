@@ -1,11 +1,18 @@
 """The arguments of a callable that makes environments."""
 
 import gym
+import pytest
 
 from actorlearner.config.schema import EnvironmentConfig
+from actorlearner.environments.guarded import load_guarded
 from actorlearner.environments.load import load_environment
 
 CALLS = []
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    CALLS.clear()
 
 
 def make(role, index, netlist="none"):
@@ -23,3 +30,10 @@ def test_a_callable_receives_role_and_index_if_it_accepts_them():
     config = EnvironmentConfig(f"{module}:make", "", kwargs={"netlist": "a"})
     load_environment(config, 0, role="collect-actor", index=3)
     assert CALLS == [("collect-actor", 3, "a")]
+
+
+def test_the_role_is_only_the_name_also_of_environments_for_videos_and_for_the_best_policy():
+    config = EnvironmentConfig("tests.environments.test_load_place:make", "")
+    for role in ("eval-actor", "eval-actor, video", "eval-actor, best policy"):
+        load_guarded(config, 0, role, 0, 0).close()
+    assert CALLS == [("eval-actor", 0, "none")] * 3
