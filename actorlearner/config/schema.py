@@ -142,7 +142,7 @@ class ReplayConfig:
     error_buffer: float | None = setting(
         None,
         "Env steps by which collecting or training may be ahead of updates_per_env_step, in each replay "
-        "server. Null: a few items of each actor.",
+        "server. Null: one item of each actor, and at least 64 env steps.",
         above=0,
         at_most=1e12,
     )
