@@ -46,9 +46,9 @@ class EnvironmentConfig:
     )
     max_faults: int = setting(
         10,
-        "Faults of an environment in a row (an error, NaN or infinity) that a run survives: it is created "
-        "again after each. One more ends the run. A completed episode resets the count, and so do 1,000 env "
-        "steps of a collect actor.",
+        "Faults of an environment in a row (an error, NaN or infinity) that a role survives: it is created "
+        "again after each. One more ends the role with an error. A completed episode resets the count, and "
+        "so do 1,000 env steps of a collect actor.",
         at_least=0,
         at_most=100,
     )
