@@ -9,7 +9,7 @@ from pathlib import Path
 import optuna
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from optuna.trial import FrozenTrial, TrialState
 
 from actorlearner.agents.configuration import load_config
@@ -131,6 +131,18 @@ def _draw_parameter(axis: Axes, trials: list[FrozenTrial], parameter: Parameter)
         axis.set_xticks(range(len(parameter.choices)), parameter.choices)
         values = [parameter.choices.index(value) for value in values]
     elif parameter.log:
-        axis.set_xscale("log")
+        _set_log_scale(axis, values)
     axis.plot(values, [_value(trial) for trial in trials], "o", color=COLOURS[0])
     axis.set_xlabel("\n".join(parameter.keys), fontsize=8)
+
+
+def _set_log_scale(axis: Axes, values: list[float]) -> None:
+    """Sets a logarithmic scale with so few labels that they do not overlap."""
+    axis.set_xscale("log")
+    ratio = max(values) / min(values)
+    if ratio < 4:
+        axis.xaxis.set_major_locator(MaxNLocator(3))
+    else:
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if ratio < 100 else (1,)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter(NullFormatter())
