@@ -142,14 +142,15 @@ class ReplayConfig:
     error_buffer: float | None = setting(
         None,
         "Env steps by which collecting or training may be ahead of updates_per_env_step, in each replay "
-        "server. Null: one item of each actor, and at least 64 env steps.",
+        "server. Null: one item of each actor, but at least two items and 64 env steps.",
         above=0,
         at_most=1e12,
     )
     transitions_per_item: int | None = setting(
         None,
         "Transitions that actors send together, with the packed layout. Lower it for slow simulators: with "
-        "1, each env step is seen at once. Null: 32, fewer if they are large.",
+        "1, each env step is seen at once. Null: 32, fewer if they are large. With agent.priority_exponent, "
+        "each is sent alone.",
         at_least=1,
         at_most=32,
     )
@@ -224,8 +225,17 @@ class LearnConfig:
     """The learner."""
 
     train_steps: int = setting(100_000, "Train steps after which the run has finished.", at_least=1)
-    batch_size: int = setting(256, "Transitions in one train step, over all replicas together.", at_least=1)
-    train_steps_per_call: int = setting(10, "Train steps in one call of the training graph.", at_least=1)
+    batch_size: int = setting(
+        256,
+        "Transitions in one train step, over all replicas together; with dqn and an LSTM, sequences.",
+        at_least=1,
+    )
+    train_steps_per_call: int = setting(
+        10,
+        "Maximum train steps in one call of the training graph; a call also ends where a publication, a "
+        "checkpoint or an evaluation is due.",
+        at_least=1,
+    )
     publish_interval: int = setting(
         20, "Train steps between two publications of the policy variables.", at_least=1
     )
@@ -235,7 +245,12 @@ class LearnConfig:
         "have passed since the last one.",
         at_least=1,
     )
-    summary_interval: int = setting(1_000, "Train steps between two TensorBoard summaries.", at_least=1)
+    summary_interval: int = setting(
+        1_000,
+        "Train steps between two of the agent's own TensorBoard summaries. The curves of the metrics do not "
+        "depend on it.",
+        at_least=1,
+    )
     intra_op_threads: int = setting(
         1,
         "Threads for one operation of the learner on CPUs. Small networks are faster with one thread, "
