@@ -7,7 +7,8 @@ replay, one line each: ok, warn, or FAIL with what to do. Exit code 1 if any fai
 import argparse
 
 from actorlearner.cli.command import Commands, add_command
-from actorlearner.cli.experiment import add_experiment, load_experiment, naming_sources
+from actorlearner.cli.experiment import add_config, load_experiment, naming_sources
+from actorlearner.records.run_directory import NEW_RUNS
 
 
 def add_to(commands: Commands) -> None:
@@ -20,7 +21,9 @@ def add_to(commands: Commands) -> None:
         description=__doc__,
         example="--config sac_minitaur --run_dir /data/runs/minitaur",
     )
-    add_experiment(parser, default="sac_pendulum")
+    add_config(parser, "sac_pendulum", required=False)
+    text = f"the run directory, whose disk and saved replay are checked; default: a new one under {NEW_RUNS}/"
+    parser.add_argument("--run_dir", metavar="DIR", help=text)
 
 
 def _start(arguments: argparse.Namespace, problems: list[str]) -> int:

@@ -44,9 +44,9 @@ class Experiment:
     name: str
 
 
-def add_experiment(parser: argparse.ArgumentParser, default: str | None = None) -> None:
-    """Adds --config, --set and --run_dir; --config is required where it has no default."""
-    add_config(parser, default, required=default is None)
+def add_experiment(parser: argparse.ArgumentParser) -> None:
+    """Adds --config, which is required, --set and --run_dir."""
+    add_config(parser, required=True)
     text = f"the run directory; a run in it is resumed. Without it, a new directory under {NEW_RUNS}/"
     parser.add_argument("--run_dir", metavar="DIR", help=text)
 
