@@ -38,8 +38,8 @@ def add_to(commands: Commands) -> None:
         "--address",
         metavar="ADDRESS",
         default="local",
-        help="auto for the cluster that this node belongs to; default: local, a Ray of this machine alone, "
-        "which ends with this command",
+        help="auto or HOST:PORT of the cluster that this node belongs to; default: local, a Ray of this "
+        "machine alone, which ends with this command",
     )
 
 

@@ -7,6 +7,7 @@ from tensorflow.python.distribute import collective_all_reduce_strategy
 from tensorflow.python.eager import context
 
 from actorlearner.config.checks import MULTI_WORKER, mirrored_replicas
+from actorlearner.config.problems import problem
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError, RunError, one_line
 from actorlearner.learning.cluster import Cluster
@@ -89,12 +90,8 @@ def make_group_strategy(cluster: Cluster) -> tf.distribute.Strategy:
 
 def _check_batch(batch_size: int, replicas: int, name: str) -> None:
     if batch_size % replicas:
-        raise ConfigurationError(
-            [
-                f"learn.batch_size: {batch_size} is not divisible by the {replicas} replicas of "
-                f"learn.strategy {name}"
-            ]
-        )
+        allowed = f"a multiple of the {replicas} replicas of learn.strategy {name}"
+        raise ConfigurationError([problem("learn.batch_size", f"{batch_size} cannot work", allowed)])
     _log.info("strategy %s: %d replica(s)", name, replicas)
 
 
@@ -125,5 +122,8 @@ def _tpu_strategy() -> tf.distribute.Strategy:
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("")
     except (ValueError, tf.errors.NotFoundError) as error:
-        raise ConfigurationError([f"learn.strategy: tpu, but no TPU was found: {error}"]) from error
+        line = problem(
+            "learn.strategy", f"tpu, but no TPU was found: {error}", "default or mirrored without one"
+        )
+        raise ConfigurationError([line]) from error
     return tf.distribute.TPUStrategy(resolver)

@@ -67,7 +67,8 @@ def test_mirrored_n_makes_n_logical_devices(fresh_process: dict[str, Any]) -> No
 
 def test_a_batch_that_the_replicas_do_not_divide_is_refused(fresh_process: dict[str, Any]) -> None:
     assert fresh_process["problems"] == [
-        "learn.batch_size: 256 is not divisible by the 3 replicas of learn.strategy mirrored:3"
+        "learn.batch_size: 256 cannot work; allowed: a multiple of the 3 replicas of learn.strategy "
+        "mirrored:3"
     ]
 
 
@@ -77,8 +78,8 @@ def test_a_batch_that_the_learners_of_a_group_do_not_divide_is_refused() -> None
     with pytest.raises(ConfigurationError) as refusal:
         check_group_batch(Cluster(("a:1", "b:1", "c:1"), 2), 256)
     assert refusal.value.problems == (
-        "learn.batch_size: 256 is not divisible by the 3 replicas of learn.strategy multi_worker_mirrored "
-        "(3 learners)",
+        "learn.batch_size: 256 cannot work; allowed: a multiple of the 3 replicas of learn.strategy "
+        "multi_worker_mirrored (3 learners)",
     )
 
 
@@ -120,7 +121,7 @@ def test_mirrored_takes_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", Strategy)
     make_strategy("mirrored", batch_size=8)
     assert made == [["GPU:0", "GPU:1"]]
-    with pytest.raises(ConfigurationError, match=r"learn.batch_size: 7 is not divisible by the 2 replicas"):
+    with pytest.raises(ConfigurationError, match=r"learn.batch_size: 7 .* a multiple of the 2 replicas"):
         make_strategy("mirrored", batch_size=7)
 
 
@@ -133,3 +134,4 @@ def test_tpu_without_a_tpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         make_strategy("tpu", batch_size=8)
     (line,) = refusal.value.problems
     assert line.startswith("learn.strategy: tpu, but no TPU was found: ")
+    assert line.endswith("; allowed: default or mirrored without one")
