@@ -8,6 +8,7 @@ from actorlearner.agents.experience import Experience, Iteration
 from actorlearner.agents.registry import find_builder
 from actorlearner.config.checks import MULTI_WORKER, cannot_work, mirrored_replicas
 from actorlearner.config.keys import config_keys
+from actorlearner.config.problems import show
 from actorlearner.config.resolved import declared_values
 from actorlearner.config.schema import Config
 from actorlearner.errors import ConfigurationError
@@ -88,7 +89,8 @@ def _iteration_problems(config: Config, iteration: Iteration, length: int) -> It
     keys, values = config_keys(type(config.agent)), declared_values(config)
     for key in _UNUSED_ON_POLICY:
         if values[key] != keys[key].default:
-            yield _Problem(key, f"its default: agent.name {config.agent.name} consumes its experience once")
+            default = f"its default {show(keys[key].default)}"
+            yield _Problem(key, f"{default}: agent.name {config.agent.name} consumes its experience once")
     yield from _size_problems(config, iteration, length)
     if config.learn.strategy == MULTI_WORKER:
         yield _Problem("learn.strategy", f"the others, with agent.name {config.agent.name}")

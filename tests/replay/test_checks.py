@@ -200,16 +200,16 @@ def test_a_file_with_all_keys_of_a_run_is_a_configuration(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "shown"),
+    ("key", "value", "shown", "default"),
     [
-        ("replay.capacity", "5", "5"),
-        ("replay.transitions_per_item", "1", "1"),
-        ("collect.initial_policy", "my_module:act", '"my_module:act"'),
+        ("replay.capacity", "5", "5", "1000000"),
+        ("replay.transitions_per_item", "1", "1", "null"),
+        ("collect.initial_policy", "my_module:act", '"my_module:act"', "null"),
     ],
 )
-def test_on_policy_runs_refuse_keys_without_effect(key: str, value: str, shown: str) -> None:
+def test_on_policy_runs_refuse_keys_without_effect(key: str, value: str, shown: str, default: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load_config("ppo_cartpole", [f"{key}={value}"], (replay_problems,))
     (line,) = refused.value.problems
     assert line.startswith(f"{key}: {shown} cannot work ")
-    assert line.endswith("consumes its experience once")
+    assert line.endswith(f"allowed: its default {default}: agent.name ppo consumes its experience once")
