@@ -157,7 +157,7 @@ class ReplayConfig:
     checkpoint_interval_s: float | None = setting(
         300.0,
         "Seconds between two checkpoints of the replay server, which blocks all its clients while it writes "
-        "one. It also writes one when it stops. Null: it writes one only when it stops.",
+        "one. It also writes one after the last train step, and one when it stops. Null: only these two.",
         above=0,
     )
 
