@@ -242,7 +242,7 @@ class LearnConfig:
     checkpoint_interval: int = setting(
         10_000,
         "Train steps between two checkpoints, each with its SavedModels. One is also written if ten minutes "
-        "have passed since the last one.",
+        "have passed since the last one, and when the learner stops.",
         at_least=1,
     )
     summary_interval: int = setting(
