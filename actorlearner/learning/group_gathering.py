@@ -5,6 +5,7 @@ TensorFlow's own wait for the others blocks signals and does not report who is m
 
 import contextlib
 import logging
+import signal
 import socket
 
 from actorlearner.config.addresses import split_address
@@ -123,6 +124,10 @@ def _join_chief(cluster: Cluster, hello: Message, stop: Stop) -> list[Peer] | No
             peers.pop().connection.close()
             return False
         for message in messages:
+            # Nobody else reads a report that arrives together with "go".
+            if "stop" in message and not stop.requested:
+                _log.info("stopping, because %s was stopped", message["stop"])
+                stop.request(signal.SIGTERM)
             if "refused" in message:
                 raise ConfigurationError([_refusal(cluster, str(message["refused"]))])
             if "failed" in message:

@@ -183,6 +183,20 @@ def test_a_failure_of_the_chief_before_training_reaches_the_others(three: Group)
             other.result(PATIENCE_S)
 
 
+def test_a_stop_that_arrives_together_with_the_start_is_not_lost(three: Group) -> None:
+    """A chief that is stopped while its TensorFlow server starts reports it just after the start."""
+    learner = three.learner(1)
+    with socket.create_server(("", int(three.addresses[0].rpartition(":")[2]))) as chief:
+        chief.settimeout(PATIENCE_S)
+        gathering = three.gather(learner)
+        connection, _ = chief.accept()
+        with connection:
+            connection.sendall(b'{"go": true}\n{"alive": true}\n{"stop": "learner"}\n')
+            assert gathering.result(PATIENCE_S)
+    assert learner.stop.requested
+    assert learner.stop.exit_code == 143
+
+
 def test_a_chief_whose_port_is_taken_raises_a_run_error(three: Group) -> None:
     with (
         socket.create_server(("", int(three.addresses[0].rpartition(":")[2]))),
