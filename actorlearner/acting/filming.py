@@ -15,6 +15,7 @@ from actorlearner.acting.episodes import EpisodeInPlay
 from actorlearner.acting.policy_function import PolicyFunction
 from actorlearner.environments.guarded import GuardedEnvironment
 from actorlearner.environments.rendering import Frame, RenderError
+from actorlearner.errors import one_line
 
 _EVEN = 2  # H.264 with yuv420p needs even sizes; an odd frame is scaled by a pixel.
 _ENCODER_S = 60.0
@@ -54,7 +55,7 @@ class VideoFile:
 
         Raises:
           RenderError: its size differs from the size of the frames before it.
-          OSError: the encoder failed.
+          OSError: there is no encoder, or it failed.
         """
         size = (frame.shape[1], frame.shape[0])
         if self._encoder is None:
@@ -88,7 +89,7 @@ class VideoFile:
             self.discard()
 
     def discard(self) -> None:
-        """Stops the encoder and removes partial files."""
+        """Stops the encoder, which may take up to _ENCODER_S, and removes partial files."""
         if self._encoder is not None:
             with contextlib.suppress(OSError):  # The encoder has failed already.
                 self._encoder.close()
@@ -107,7 +108,10 @@ class VideoFile:
             ffmpeg_timeout=_ENCODER_S,
             output_params=["-threads", str(self._threads), "-movflags", "+faststart"],
         )
-        encoder.send(None)
+        try:
+            encoder.send(None)
+        except RuntimeError as error:  # There is no ffmpeg, or it has no encoder for H.264.
+            raise OSError(f"the encoder cannot be started: {one_line(error)}") from error
         return encoder
 
     def _check(self) -> None:
@@ -143,6 +147,7 @@ class FilmedEpisode(EpisodeInPlay):
           max_steps: env steps after which the episode is cut off; None for no limit.
 
         Raises:
+          RunError: the environment failed too often in a row.
           RenderError: the environment cannot render.
           OSError: the video cannot be written.
         """

@@ -63,6 +63,18 @@ def test_a_frame_of_another_size_is_refused_and_leaves_nothing(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_missing_encoder_is_an_error_of_the_video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find() -> str:
+        raise RuntimeError("No ffmpeg exe could be found.")
+
+    monkeypatch.setattr("imageio_ffmpeg._io.get_ffmpeg_exe", find)
+    video = VideoFile(tmp_path / "a.mp4", fps=10)
+    with pytest.raises(OSError, match="No ffmpeg exe could be found"):
+        video.add(picture(1), 1)
+    video.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_keeps_the_video_that_was_there(tmp_path: Path) -> None:
     with small_disk(tmp_path, mebibytes=4) as disk:
         (disk / "a.mp4").write_bytes(b"before")
