@@ -52,7 +52,7 @@ def find_policy(given: str) -> PolicySource:
       ConfigurationError: it is none of these, or its environment is not installed.
     """
     path = Path(given)
-    checkpoint = path.with_name(path.name.removesuffix(_INDEX)) if path.name else path
+    checkpoint = path.with_name(path.name.removesuffix(_INDEX) or path.name) if path.name else path
     if (path / _SAVED_MODEL).is_file():
         return _saved_model(path, _run_above(path.absolute(), 2))
     if RunDirectory(path).holds_a_run:

@@ -75,4 +75,5 @@ def test_other_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     for path in ("", ".", "/", str(tmp_path)):
         assert "is none of a run, a policy and a checkpoint" in refusal(Path(path))
-    assert "does not exist" in refusal(tmp_path / "nothing")
+    for name in ("nothing", ".index"):
+        assert "does not exist" in refusal(tmp_path / name)
