@@ -40,7 +40,7 @@ class CollectMetrics:
 
     Attributes:
       time: the actor's time by its phases; the Collector reports them.
-      env_steps: env steps since this actor started.
+      env_steps: valid env steps since this actor started, in all its environments together.
     """
 
     def __init__(

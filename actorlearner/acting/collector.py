@@ -87,6 +87,10 @@ class Collector:
         Args:
           policy: chooses the actions.
           order: the generation and train step of its variables.
+
+        Raises:
+          RunError: an environment failed too often in a row, or a server of another run has replaced this
+            run's.
         """
         self._time.spent("variables")  # Everything since the last env step.
         action = policy(self._environments.observations, self._environments.first)

@@ -59,6 +59,9 @@ class EpisodeInPlay:
           environment: where it is played.
           max_steps: env steps after which the episode is cut off; None for no limit.
           info_metrics: the metrics of `environment.info_metrics`.
+
+        Raises:
+          RunError: the environment failed too often in a row.
         """
         self._environment = environment
         self._max_steps = max_steps

@@ -129,7 +129,9 @@ def evaluate(
       seed: seeds the environment, if it can be seeded.
 
     Raises:
-      ConfigurationError: the environment of the policy's run cannot be made.
+      ConfigurationError: the environment of the policy's run cannot be made, or the given PyEnvironment is
+        batched or has no scalar rewards.
+      ValueError: a space of the given environment has no spec.
       RunError: the environment failed.
     """
     if environment is None:

@@ -67,6 +67,9 @@ class AgentBuilder(abc.ABC, Generic[ConfigT]):
         """Returns the specs of the collect policy's info and of its state, which sequences store.
 
         Both are nests of TensorSpecs, empty by default. The policy returns the info with each action.
+
+        Raises:
+          ConfigurationError: the algorithm cannot act in an environment with these specs.
         """
         return (), ()
 

@@ -78,7 +78,7 @@ def restore_agent(path: Path, parts: AgentParts) -> None:
 
     Raises:
       BrokenError: the checkpoint is incomplete.
-      AssertionError: it is the checkpoint of another agent.
+      AssertionError, ValueError: it is the checkpoint of another agent.
     """
     unseal(seal_path(path.parent, path.name))
     checkpoint = tf.train.Checkpoint(agent=parts.agent, train_step=parts.train_step)

@@ -72,8 +72,8 @@ def generalized_advantages(
 
     where s'_t is the next observation before any reset. Truncated episodes and the ends of sequences are
     bootstrapped from it; terminations (d = 0) are not. An invalid env step gets the advantage of the next
-    env step. ("High-Dimensional Continuous Control Using Generalized Advantage Estimation", Schulman et al.
-    2015, https://arxiv.org/abs/1506.02438, equation 16.)
+    env step; 0 if it ends its episode or sequence. ("High-Dimensional Continuous Control Using Generalized
+    Advantage Estimation", Schulman et al. 2015, https://arxiv.org/abs/1506.02438, equation 16.)
 
     Args:
       sequences: [F, T, ...].

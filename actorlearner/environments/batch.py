@@ -29,6 +29,9 @@ class EnvironmentBatch:
           environments: at least one.
           cut_after: for each environment, the env steps after which its current episode is truncated, once,
             so that the environments do not stay in step; None: never.
+
+        Raises:
+          RunError: an environment failed too often in a row.
         """
         self._environments = list(environments)
         self._steps_left = np.array(cut_after or [0] * len(environments))
@@ -41,6 +44,9 @@ class EnvironmentBatch:
         Args:
           actions: nest of arrays [environments, ...].
           policy_train_step: train step of the variables that chose the actions.
+
+        Raises:
+          RunError: an environment failed too often in a row.
         """
         observation, first = self.observations, self.first
         pairs = list(zip(self._environments, unstack(actions), strict=True))

@@ -178,6 +178,7 @@ def load_guarded(
 
     Raises:
       ConfigurationError: the environment cannot be loaded.
+      RunError: its own process has died.
     """
     name, _, _ = role.partition(",")
 

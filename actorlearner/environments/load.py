@@ -77,7 +77,13 @@ def load_environment(
 
 
 def episode_limit(config: EnvironmentConfig) -> int | None:
-    """Returns the env steps after which an episode is truncated at the latest; None if unknown or never."""
+    """Returns the env steps after which an episode is truncated at the latest; None if unknown or never.
+
+    With dm_control, makes the task to read its limit.
+
+    Raises:
+      ConfigurationError: the environment does not exist or cannot be made.
+    """
     limit: int | None = config.max_episode_steps
     if limit is None and config.suite == "dm_control":
         task: DmControlAdapter = _make_registered(config)

@@ -55,19 +55,23 @@ class ProcessEnvironment:
         self.observation_spec, self.action_spec = answer
 
     def send(self, action: Nest) -> None:
-        """Starts an env step; does not block."""
+        """Starts an env step; does not block. Raises a RunError if the process has died."""
         self._ask("step", action)
         self._sent = True
 
     def step(self, action: Nest) -> Step:
-        """Takes one env step, or waits for the one that `send` has started."""
+        """Takes one env step, or waits for the one that `send` has started; blocks without a deadline.
+
+        Raises:
+          RunError: the environment raised an exception, or the process has died.
+        """
         if not self._sent:
             self._ask("step", action)
         self._sent = False
         return Step(*self._receive())
 
     def reset(self) -> Nest:
-        """Starts an episode and returns its first observation."""
+        """Starts an episode and returns its first observation; blocks and raises as `step`."""
         self._ask("reset", None)
         return self._receive()
 
@@ -80,7 +84,7 @@ class ProcessEnvironment:
         self._connection.close()
 
     def close(self) -> None:
-        """Ends the process."""
+        """Ends the process, which gets _END_S to close its environment; blocks meanwhile."""
         self.begin_close()
         self._process.join(_END_S)
         self._process.kill()

@@ -75,14 +75,19 @@ class ChiefOutputs(Outputs):
         return self._summaries.writer
 
     def restore(self, specs: EnvironmentSpecs, strategy: tf.distribute.Strategy) -> None:
-        """Restores the newest complete checkpoint, or copies the weights of `agent.start_from`."""
+        """Restores the newest complete checkpoint, or copies the weights of `agent.start_from`.
+
+        Raises:
+          ConfigurationError: `agent.start_from` names no weights that fit the agent.
+          RunError: the newest checkpoint belongs to another agent.
+        """
         beat("restoring the newest checkpoint", patience_s=LONG_PATIENCE_S)
         path = self._config.agent.start_from
         if not self._checkpoint.restore() and path is not None:
             warm_start(path, self._parts, specs, strategy)
 
     def check_restored(self) -> None:
-        """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
+        """Raises a RunError unless the restored checkpoint had exactly the agent's variables."""
         self._checkpoint.check_restored()
 
     def take_over(self, client: reverb.Client, replay: ReplayStatusSource) -> None:
@@ -96,7 +101,7 @@ class ChiefOutputs(Outputs):
           replay: reports the status of replay.
 
         Raises:
-          RunError: the replay server does not answer in time.
+          RunError: the replay server does not answer in time, or the policy is not finite.
         """
         self._replay = replay
         self._callbacks.begin(self._directory)
@@ -187,7 +192,7 @@ class ChiefOutputs(Outputs):
           stopped: whether a signal ends the learner, instead of its last train step.
 
         Raises:
-          RunError: a train step has failed, or is in progress and does not end.
+          RunError: a train step has failed, or is in progress and does not end; or publishing has failed.
         """
         beat("writing the last checkpoint", patience_s=LONG_PATIENCE_S)
         self._profiler.end()

@@ -27,7 +27,7 @@ class Outputs:
         """Takes over the run as a new generation, and publishes the policy."""
 
     def check_restored(self) -> None:
-        """Checks that the restored checkpoint had all variables of the agent; call once all exist."""
+        """Checks that the restored checkpoint had exactly the agent's variables; call once all exist."""
 
     def output_initial_policies(self) -> None:
         """Queues the initial policy's evaluation and saves the initial policies before training begins.

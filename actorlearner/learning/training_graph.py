@@ -140,6 +140,7 @@ class TrainingGraph:
 
         Raises:
           RunError: training has diverged: some variables may be NaN.
+          tf.errors.OpError: the graph failed, for example because another learner of the group was lost.
         """
         self._in_call = True
         begin = int(self.train_step.numpy())

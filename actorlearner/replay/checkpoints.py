@@ -85,8 +85,8 @@ class ReplayCheckpoints:
     def save(self, server: ReplayServer) -> bool:
         """Writes a checkpoint of `server`, which answers no other call meanwhile; returns False if it fails.
 
-        A full or failing disk is logged, and so is a server that does not answer; earlier checkpoints are
-        kept.
+        Blocks until everything is written, without a deadline. A full or failing disk is logged, and so is a
+        server that does not answer; earlier checkpoints are kept.
         """
         try:
             # Read before writing: a failed read after the write would discard the written checkpoint.

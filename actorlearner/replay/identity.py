@@ -33,7 +33,7 @@ def identity_table(run_id: str) -> reverb.Table:
 
 
 def announce(client: reverb.Client, run_id: str, config: Config) -> None:
-    """Writes the configuration into the identity table; blocks until the server has it."""
+    """Writes the configuration into the identity table; blocks without a deadline until the server has it."""
     text = np.frombuffer(canonical(config).encode(), np.uint8)
     client.insert({_CONFIGURATION: text}, {_PREFIX + run_id: 1.0})
 

@@ -57,7 +57,11 @@ class ReplayLayout(Protocol):
 
 
 def make_layout(config: Config, specs: EnvironmentSpecs) -> ReplayLayout:
-    """Returns the layout of the agent's experience, the same in every process."""
+    """Returns the layout of the agent's experience, the same in every process.
+
+    Raises:
+      ConfigurationError: the algorithm does not exist, or cannot act in an environment with these specs.
+    """
     agent = config.agent
     if config.replay.layout == "trajectory":
         return TrajectoryLayout(specs, agent.n_step, agent.gamma)

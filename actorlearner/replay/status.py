@@ -48,7 +48,7 @@ def status_of(table: reverb_types.TableInfo, env_steps_per_item: int, samples_pe
 
 
 class BlockedFractions(NamedTuple):
-    """Fractions of the time between two polls in which the rate limiter blocked; their sum is at most 1."""
+    """Fractions of the time between two polls in which the rate limiter blocked, each at most 1."""
 
     inserts: float
     sampling: float

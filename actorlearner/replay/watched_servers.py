@@ -22,7 +22,7 @@ class WatchedServer:
     Attributes:
       address: HOST:PORT of the server.
       answers: whether it answered the last poll within five seconds; true before the first one.
-      status: its last known status.
+      status: its last known status; all zeros before its first answer.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class WatchedServer:
 class WatchedServers:
     """A ReplayStatusSource of several servers that never blocks.
 
-    The status is a few seconds old at most; of a server that does not answer, the last known status counts. A
-    log line reports each server that stops answering or answers again.
+    The status is a few seconds old at most; of a server that does not answer, the last known status counts:
+    zeros if it has not answered yet. A log line reports each server that stops answering or answers again.
     """
 
     def __init__(self, servers: Sequence[ReplayServer], stop: Stop) -> None:

@@ -62,7 +62,8 @@ def run(
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
-      RunError: a replay server or the first policy variables did not appear in time.
+      RunError: a replay server or the first policy variables did not appear in time, a server of another run
+        has replaced this run's, or an environment failed too often in a row.
     """
     start_up = StartupTimer()
     limit_tensorflow(config.collect.threads, gpus=config.collect.gpus)

@@ -59,7 +59,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
 
     Raises:
       ConfigurationError: the environment or the agent cannot be made.
-      RunError: the replay server did not appear in time.
+      RunError: the replay server did not appear in time, a server of another run has replaced it, or an
+        environment failed too often in a row.
     """
     if config.evaluate.interval is None:
         _log.info("evaluation is off (evaluate.interval: null)")

@@ -51,7 +51,8 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
 
     Raises:
       ConfigurationError: the environment, the agent or the strategy cannot be made.
-      RunError: a replay server or another learner did not connect in time, or was lost.
+      RunError: a replay server or another learner did not connect in time, or was lost; training has
+        diverged; the checkpoint belongs to another agent; or another learner has taken over the run.
     """
     start_up = StartupTimer()
     use_all_cores(config.learn.intra_op_threads)

@@ -44,6 +44,9 @@ class LastPolicies:
         Args:
           learner_rolls_back: whether the learner will resume before the last train step. The restored last
             policies are then removed too: they would make the actors end.
+
+        Raises:
+          reverb_calls.UNREACHABLE: the server does not answer.
         """
         newest = self._container.newest(_TIMEOUT_S)
         if learner_rolls_back or newest is None or newest.train_step < self._train_steps:

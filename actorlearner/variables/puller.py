@@ -46,7 +46,7 @@ class VariablePuller:
 
     @property
     def age_s(self) -> float:
-        """Seconds since the pull of the version that was taken last."""
+        """Seconds since the pull of the version that was taken last; since the start before the first."""
         return time.monotonic() - self._taken_since
 
     def take(self) -> PolicyVariables | None:
