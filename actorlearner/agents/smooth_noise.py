@@ -1,8 +1,8 @@
 """Noise of actions that is a function of the state for several env steps: actions change smoothly.
 
 A matrix E of normal numbers is drawn every few env steps, and when an episode begins. With the outputs h(s)
-of the actor's last hidden layer, the noise is h(s) E. ("Smooth Exploration for Robotic Reinforcement
-Learning", Raffin et al. 2020, https://arxiv.org/abs/2005.05719: gSDE.)
+of the actor's last hidden layer, the noise is h(s) E. (gSDE: "Smooth Exploration for Robotic Reinforcement
+Learning", Raffin et al. 2020, https://arxiv.org/abs/2005.05719.)
 
 - PPO: an action is mean(s) + h(s) E; the deviations sigma_ij of E are learned. A single action is normally
   distributed around mean(s), with the variance sum_i h_i(s)^2 sigma_ij^2, which the loss uses.
