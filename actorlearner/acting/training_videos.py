@@ -108,7 +108,9 @@ class TrainingVideos:
     def _film(self, train_step: int) -> Generator[None, None, None]:
         """Films one episode, and yields after each env step; if it is closed, no video remains."""
         config = self._config
-        environment = load_guarded(config.evaluated_environment, config.seed, f"{EVAL_ACTOR}, video", 0, 0)
+        environment = load_guarded(
+            config.evaluated_environment, config.seed, EVAL_ACTOR, 0, 0, purpose="video"
+        )
         video = VideoFile(self._folder / f"{train_step}.mp4", _FPS, threads=1)
         try:
             complete = False

@@ -159,6 +159,7 @@ def load_guarded(
     index: int,
     environment: int,
     restart: int = 0,
+    purpose: str = "",
     own_process: bool = False,
     forgiven_after: int | None = None,
 ) -> GuardedEnvironment:
@@ -167,12 +168,12 @@ def load_guarded(
     Args:
       config: the environment section of the configuration.
       seed: the run's seed.
-      role: the role's name, or with what the environment is for, as in "eval-actor, video". A callable that
-        takes a role gets the name alone. The environment's seed depends on `role`, `index`, `environment` and
-        `restart`, see `seed_for`.
+      role: the role's name. The environment's seed depends on `role`, `index`, `environment`, `restart` and
+        `purpose`, see `seed_for`.
       index: of the role's process, from 0.
       environment: index among the process's environments, from 0.
       restart: as for `seed_for`.
+      purpose: what the environment is for, if the role has others with the same numbers.
       own_process: whether the environment runs in a process of its own.
       forgiven_after: as for GuardedEnvironment.
 
@@ -180,18 +181,18 @@ def load_guarded(
       ConfigurationError: the environment cannot be loaded.
       RunError: its own process has died.
     """
-    name, _, _ = role.partition(",")
+    first_stream = f"{role}, {purpose}" if purpose else role
 
     def make(faults: int) -> Environment:
         beat(f"making environment {environment}", patience_s=LONG_PATIENCE_S)
-        stream = role if faults == 0 else f"{role}, after fault {faults}"
+        stream = first_stream if faults == 0 else f"{first_stream}, after fault {faults}"
         report: Callable[[str], None] = _log.info
         if index == environment == 0:  # The warning holds for all environments: only the first reports it.
             report = _warn_once
         own_seed = seed_for(seed, stream, index, environment, restart)
         if own_process:
-            return ProcessEnvironment(config, own_seed, name, index)
-        return load_environment(config, own_seed, report, name, index)
+            return ProcessEnvironment(config, own_seed, role, index)
+        return load_environment(config, own_seed, report, role, index)
 
     return GuardedEnvironment(make, f"environment {environment}", config.max_faults, forgiven_after)
 

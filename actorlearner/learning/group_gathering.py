@@ -5,13 +5,12 @@ TensorFlow's own wait for the others blocks signals and does not report who is m
 
 import contextlib
 import logging
-import signal
 import socket
 
 from actorlearner.config.addresses import split_address
 from actorlearner.errors import ConfigurationError, RunError
 from actorlearner.learning.cluster import Cluster, learner_name
-from actorlearner.learning.group_peer import Message, Peer, close_peers
+from actorlearner.learning.group_peer import Message, Peer, close_peers, follow_stop
 from actorlearner.process.stop import Stop
 from actorlearner.process.waiting import wait_until
 
@@ -124,10 +123,7 @@ def _join_chief(cluster: Cluster, hello: Message, stop: Stop) -> list[Peer] | No
             peers.pop().connection.close()
             return False
         for message in messages:
-            # Nobody else reads a report that arrives together with "go".
-            if "stop" in message and not stop.requested:
-                _log.info("stopping, because %s was stopped", message["stop"])
-                stop.request(signal.SIGTERM)
+            follow_stop(message, stop)  # Nobody else reads a report that arrives together with "go".
             if "refused" in message:
                 raise ConfigurationError([_refusal(cluster, str(message["refused"]))])
             if "failed" in message:

@@ -7,14 +7,13 @@ as lost.
 
 import logging
 import selectors
-import signal
 import threading
 import time
 from collections.abc import Callable
 
 from actorlearner.learning.cluster import Cluster
 from actorlearner.learning.group_gathering import gather
-from actorlearner.learning.group_peer import Message, Peer, close_peers
+from actorlearner.learning.group_peer import Message, Peer, close_peers, follow_stop
 from actorlearner.process.stop import Stop
 
 _log = logging.getLogger(__name__)
@@ -137,11 +136,9 @@ class GroupLink:
                 self._lose(f"{self._cluster.describe(peer.index)} was lost ({error}): {_RESTART}")
             return False
         for message in messages:
+            follow_stop(message, self._stop)
             if "left" in message:
                 peer.left = True
-            elif "stop" in message and not self._stop.requested:
-                _log.info("stopping, because %s was stopped", message["stop"])
-                self._stop.request(signal.SIGTERM)
             elif "failed" in message:
                 self._lose(str(message["failed"]))
         return True

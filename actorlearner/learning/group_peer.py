@@ -2,16 +2,29 @@
 
 import contextlib
 import json
+import logging
+import signal
 import socket
 import threading
 import time
 from collections.abc import Iterable
 from typing import Any
 
+from actorlearner.process.stop import Stop
+
+_log = logging.getLogger(__name__)
+
 _CLOSE_S = 2.0
 _MAX_LINE = 1 << 16
 
 Message = dict[str, Any]
+
+
+def follow_stop(message: Message, stop: Stop) -> None:
+    """Stops this learner if `message` reports that another one was stopped."""
+    if "stop" in message and not stop.requested:
+        _log.info("stopping, because %s was stopped", message["stop"])
+        stop.request(signal.SIGTERM)
 
 
 class Peer:

@@ -69,7 +69,7 @@ def run(config: Config, directory: RunDirectory, stop: Stop, *, replay_address: 
     limit_tensorflow(threads=1)
     tf.keras.utils.set_random_seed(seed_for(config.seed, EVAL_ACTOR, 0))
     # A restarted eval actor gets other seeds; otherwise it would play the same episodes again.
-    environments = _load_environments(config, EVAL_ACTOR, restart=last_train_step(directory) + 1)
+    environments = _load_environments(config, restart=last_train_step(directory) + 1)
     specs = environment_specs(environments[0])
     callbacks = Callbacks(config, EVAL_ACTOR)
     parts = make_agent(config, specs)
@@ -149,11 +149,11 @@ class _Evaluator:
         return True
 
 
-def _load_environments(config: Config, role: str, restart: int = 0) -> list[GuardedEnvironment]:
+def _load_environments(config: Config, restart: int = 0, purpose: str = "") -> list[GuardedEnvironment]:
     """Loads the environments of evaluations, at most one for each episode."""
     count = min(config.evaluate.environments, config.evaluate.episodes)
     environment = config.evaluated_environment
-    return [load_guarded(environment, config.seed, role, 0, j, restart) for j in range(count)]
+    return [load_guarded(environment, config.seed, EVAL_ACTOR, 0, j, restart, purpose) for j in range(count)]
 
 
 def _close(environments: Sequence[GuardedEnvironment]) -> None:
@@ -196,7 +196,7 @@ def _play_best(
     except ConfigurationError as error:
         warn(f"the best policy is not evaluated on fresh seeds: {error}")
         return
-    environments = _load_environments(config, f"{EVAL_ACTOR}, best policy")
+    environments = _load_environments(config, purpose="best policy")
     function = policy.function_for(len(environments))
     episodes = play_episodes(config, environments, function, config.evaluate.episodes, stop)
     _close(environments)

@@ -32,8 +32,8 @@ def test_a_callable_receives_role_and_index_if_it_accepts_them():
     assert CALLS == [("collect-actor", 3, "a")]
 
 
-def test_the_role_is_only_the_name_also_of_environments_for_videos_and_for_the_best_policy():
+def test_a_callable_receives_the_role_alone_whatever_the_environment_is_for():
     config = EnvironmentConfig("tests.environments.test_load_place:make", "")
-    for role in ("eval-actor", "eval-actor, video", "eval-actor, best policy"):
-        load_guarded(config, 0, role, 0, 0).close()
+    for purpose in ("", "video", "best policy"):
+        load_guarded(config, 0, "eval-actor", 0, 0, purpose=purpose).close()
     assert CALLS == [("eval-actor", 0, "none")] * 3

@@ -154,7 +154,9 @@ def test_the_best_policy_is_that_of_the_best_evaluation_and_is_played_again(run:
 
 def test_the_saved_policy_plays_as_was_recorded(run: Path) -> None:
     source = find_policy(str(run))
-    environment = load_guarded(source.config.environment, source.config.seed, "eval-actor, best policy", 0, 0)
+    environment = load_guarded(
+        source.config.environment, source.config.seed, "eval-actor", 0, 0, purpose="best policy"
+    )
     policy = load_source(source, environment_specs(environment))
     episodes = play_episodes(source.config, [environment], policy.function, _EPISODES, Stop())
     fresh = facts_of(run).fresh

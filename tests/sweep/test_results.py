@@ -1,4 +1,4 @@
-"""What a sweep draws."""
+"""The picture of a sweep's scores."""
 
 import itertools
 
