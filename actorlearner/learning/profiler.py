@@ -32,6 +32,8 @@ class Profiler:
     def update(self, train_step: int, next_call: int = 1) -> None:
         """Starts or ends the profile if it is due; blocks for seconds while it is written.
 
+        If it cannot be started or written, this warns, and training goes on without it.
+
         Args:
           train_step: the train steps taken.
           next_call: the train steps that the next call of the graph takes at least. If the profile begins
@@ -41,8 +43,13 @@ class Profiler:
             return
         start, stop = self._steps
         if not self._running and start < train_step + next_call and train_step < stop:
-            tf.profiler.experimental.start(str(self._directory))
-            self._running = True
+            try:
+                tf.profiler.experimental.start(str(self._directory))
+            except (OSError, tf.errors.OpError) as error:
+                warn(f"there will be no profile (learn.profile): {one_line(error)}")
+                self._steps = None
+            else:
+                self._running = True
         elif train_step >= stop:
             self.end()
 

@@ -75,6 +75,20 @@ def test_a_profile_that_ends_early_is_written(tmp_path: Path) -> None:
     profiler.end()  # Nothing is left to end.
 
 
+def test_a_profile_that_cannot_begin_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # TensorFlow takes one profile at a time in a process.
+    first, second = Profiler("0,1000", tmp_path / "first"), Profiler("0,1000", tmp_path / "second")
+    first.update(0)
+    second.update(0)
+    second.update(10)
+    tf.linalg.matmul(tf.ones([2, 2]), tf.ones([2, 2]))
+    second.end()
+    first.end()
+    assert events(tmp_path / "first")
+    assert not events(tmp_path / "second")
+    assert caplog.text.count("there will be no profile (learn.profile): ") == 1
+
+
 @pytest.mark.parametrize("profile", ["10", "10,10", "20,10", "-1,3", "1,2,3", "a,b", ""])
 def test_an_invalid_profile_range_is_refused(profile: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
